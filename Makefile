@@ -1,21 +1,21 @@
-# Each target does its own set-up: Python 3.11 or newer and make are all that is needed.
+# Each target creates the environment that it needs. Only Python 3.11 or newer and make are required.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-# The BatchBALD of its authors, to compare with; it asks for more than is needed here, and torchvision among that.
+# The BatchBALD of its authors, for comparison. It is installed without its dependencies, which include torchvision.
 REDUX := batchbald_redux==2.0.5 toma==1.1.0 tqdm
 
 export OMP_NUM_THREADS ?= 1
 # The tests start many Python processes. Without cached bytecode, each of them compiles the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-# One process more than there are cores, for tests wait a lot, and 4 at most.
+# One process more than there are cores, because tests often wait, and 4 at most.
 WORKERS = $$($(BIN)/python -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-# Tests of what depends on the versions of other packages; those that import torch are left out.
+# Tests that depend on the versions of other packages, except those that import torch.
 LOWEST_TESTS = tests/criteria tests/tables tests/research/data tests/divergence tests/posteriors tests/report tests/test_*.py \
 	$$(grep -LE '^(import|from) torch' tests/models/test_*.py tests/engines/test_*.py tests/learner/test_active.py) \
 	tests/cli/test_app.py tests/cli/test_run.py tests/cli/test_label.py \
@@ -23,7 +23,7 @@ LOWEST_TESTS = tests/criteria tests/tables tests/research/data tests/divergence 
 	tests/project/test_project.py tests/project/test_reading*.py tests/project/test_storage*.py \
 	tests/web/test_access.py tests/web/test_api.py tests/web/test_serving.py
 
-.PHONY: demo page test test-slow test-lowest test-integrations checks imports types pages lint-js setup docs benchmarks reproduction comparison clean
+.PHONY: demo page test test-slow test-lowest test-integrations checks imports types pages lint-js setup docs dist benchmarks reproduction comparison clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/suffice demo
@@ -32,7 +32,7 @@ demo: $(VENV)/.demo-ready
 page: $(VENV)/.demo-ready
 	$(BIN)/suffice demo --page
 
-# The checks of imports, types and pages run beside the tests; what they print comes after that of the tests.
+# The checks of imports, types and pages run in parallel with the tests. Their output comes after that of the tests.
 test: $(VENV)/.dev-ready lint-js
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -43,8 +43,8 @@ test: $(VENV)/.dev-ready lint-js
 	cat $(VENV)/checks.log; \
 	exit $$((tests > 0 || checks > 0))
 
-# The long runs that `make test` leaves out: hundreds of killed processes, large replays, long fuzzing. Properties that
-# `make test` tries on a few examples are tried on more.
+# The long tests: hundreds of killed processes, large replays, long fuzzing. Property tests use more examples than in
+# `make test`.
 test-slow: $(VENV)/.dev-ready
 	$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile thorough
 
@@ -59,8 +59,8 @@ types: $(VENV)/.dev-ready
 pages: $(VENV)/.dev-ready
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
-# ESLint for the page's JavaScript. Skipped, with the reason, where npm is missing or cannot install it.
-# No lock file: it would record the address of a package registry.
+# ESLint for the JavaScript of the page. Skipped with a message if npm is missing or cannot install it.
+# There is no lock file, because it would record the address of a package registry.
 lint-js:
 	@command -v npm > /dev/null || { echo "lint-js: skipped, npm is not installed"; exit 0; }; \
 	if [ ! node_modules/.ready -nt package.json ]; then \
@@ -70,11 +70,11 @@ lint-js:
 	echo "node_modules/.bin/eslint --max-warnings 0 src/suffice/web/static eslint.config.js"; \
 	node_modules/.bin/eslint --max-warnings 0 src/suffice/web/static eslint.config.js
 
-# Deprecation warnings of old packages are no failures here.
+# Deprecation warnings of old packages are not errors here.
 test-lowest: .venv-lowest/.ready
 	.venv-lowest/bin/python -m pytest -o filterwarnings=default --disable-warnings -k "not networks" $(LOWEST_TESTS)
 
-# The adapters, each with its framework in an environment of its own; NAMES="baal asreview" chooses some.
+# Tests each adapter with its framework in its own environment; NAMES="baal asreview" chooses some.
 test-integrations: $(VENV)/.dev-ready
 	$(BIN)/python tests/integrations/environments.py $(NAMES)
 
@@ -83,6 +83,13 @@ setup: $(VENV)/.dev-ready
 docs: $(VENV)/.docs-ready
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
+
+# The wheel and the sdist, in dist.
+dist: | $(BIN)/python
+	$(PIP) install --quiet build
+	rm -rf dist
+	$(BIN)/python -m build
+	ls -l dist
 
 benchmarks: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/bounds.py --write
@@ -101,11 +108,11 @@ benchmarks: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/labelling_load.py --write
 	$(BIN)/python benchmarks/reopening.py --write
 
-# The page "Does the paper hold up?": half an hour; the data sets must be there (suffice data fetch).
+# The page "Does the paper hold up?". Takes half an hour and needs the data sets (suffice data fetch).
 reproduction: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/reproduction.py
 
-# The pages on which rule to use: half an hour; the data sets must be there.
+# The pages about the choice of a rule. Takes half an hour and needs the data sets.
 comparison: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/comparison.py
 

@@ -2,7 +2,7 @@
 
 A stop after ``n`` labels costs ``n`` labels and ``A`` times the share of wrong predictions. The regret is relative to
 the best stop of the run in hindsight. The budget is the one that is best on all other sets, for each ``A``. The form
-was chosen on the development sets. The test sets had no part in it; they need the packages named in
+was chosen on the development sets. The test sets were not used for it; they need the packages named in
 ``evaluation_sets.py``. On them the form of the monitor is compared with the budget, for classes and for numbers.
 
     python benchmarks/any_model.py --runs FOLDER [--write]
@@ -86,7 +86,7 @@ _LEFT_OUT: Final = {("letters", "HistGradientBoosting")}  # 26 classes take hour
 
 
 def test_sets(task: str) -> Iterator[tuple[str, Any, Any]]:
-    """Name, inputs and labels of each set that had no part in choosing the form."""
+    """Name, inputs and labels of each set that was not used to choose the form."""
     for name in decision_names(task):
         if name != "splice":  # 287 columns of letters
             data = evaluation_set(name)

@@ -1,6 +1,6 @@
 """Everything that the page "Which rule should I use?" shows: every rule on every run.
 
-The data sets had no part in making any rule: see ``decision_names`` in ``evaluation_sets.py``; they need the packages
+No rule was developed on these data sets: see ``decision_names`` in ``evaluation_sets.py``; they need the packages
 named there. ``python benchmarks/comparison.py`` takes about an hour on two processors; runs are kept in
 ``build/compare/traces``, and those that are there are not run again. It writes ``docs/measured/compare``, and the
 evidence that :func:`suffice.recommend` uses.

@@ -3,7 +3,7 @@
 Labels are chosen as by default, a fifth of them at random. For classes the error is the share of wrong predictions, for
 numbers the mean squared error of the standardised target. "before" is the estimate of version 0.9 for classes, and that
 of the labelling page in version 0.7 for numbers. The estimate for classes was developed on the sets of development and
-of the test; the others, of the stopping decision, had no part in it and are the ones shown for classes.
+of the test; the others, of the stopping decision, were not used for it and are those shown for classes.
 
     python benchmarks/error_estimates.py classes|numbers [--seeds 5] [--sets test] [--write]
 """

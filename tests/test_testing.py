@@ -183,6 +183,8 @@ def test_a_rule_that_lets_later_steps_into_its_verdicts_fails() -> None:
 def test_an_empty_run_is_refused() -> None:
     with pytest.raises(AssertionError, match="at least 2 steps"):
         check_criterion(lambda: ErrorStability(0.1), [])
+    with pytest.raises(AssertionError, match="the class of the rule or a function that makes it"):
+        check_criterion(ErrorStability(0.1))  # type: ignore[arg-type]
 
 
 def test_a_rule_whose_saves_follow_it_fails() -> None:

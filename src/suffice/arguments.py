@@ -1,4 +1,4 @@
-"""What a caller gave, as plain numbers; or an error that names it."""
+"""Argument validation: plain numbers from what a caller passed, or an error that names the argument."""
 
 import math
 from collections.abc import Callable, Iterable

@@ -14,11 +14,11 @@ from suffice.presentation.messages import STOPS, decision_words
 
 Answer = Literal["too early", "keep going", "enough", "limit", "complete"]
 
-# An error above this share of the error of the trivial prediction is hardly below it: of classes, and of numbers (root
-# mean squared, so that the model explains less than 19 % of the variance).
+# An error above this share of that of the trivial prediction is not clearly below it: for classes, and for numbers
+# (root mean squared, so that the model explains less than 19 % of the variance).
 _HARDLY_BELOW: Final = 0.9
-# A possibly better model, or an error that is not well known, is a reason to go on, but not beyond this multiple of the
-# labels at the stop.
+# A possibly better model, or an error that is not well known, is a reason to continue, but not beyond this multiple of
+# the labels at the stop.
 _LONGEST_DOUBT: Final = 2.0
 # An error above this share of that of the trivial prediction has to rest on so many random labels.
 _NEAR: Final = 0.75
@@ -67,7 +67,7 @@ class Alternative(NamedTuple):
 
 
 class ScreeningProgress(NamedTuple):
-    """How far a screening for a positive class is.
+    """Progress of a screening for a positive class.
 
     Attributes:
         positive: The class.
@@ -84,7 +84,7 @@ class ScreeningProgress(NamedTuple):
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether to go on labelling, with the numbers that the decision rests on.
+    """The decision whether to continue labelling, with its numbers.
 
     Attributes:
         answer: ``"too early"``, ``"keep going"``, ``"enough"``, ``"limit"`` (more labels are not worth their cost, but
@@ -165,7 +165,7 @@ class Decision:
 
     @property
     def hardly_better(self) -> bool:
-        """Whether the error is hardly below that of the trivial prediction."""
+        """Whether the error is not clearly below that of the trivial prediction."""
         return self.error is not None and self.baseline is not None and self.error.value > _HARDLY_BELOW * self.baseline
 
     @property

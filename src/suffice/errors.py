@@ -1,4 +1,4 @@
-"""Every error that suffice raises on purpose: one base, and children that are also Python's own kinds.
+"""Exceptions of suffice: one base class, and subclasses that are also built-in exceptions.
 
 A message names the argument, says what is required and what came, and gives the remedy. The pip commands in it work
 for an installation from a checkout, from a wheel or from a package index alike.
@@ -33,6 +33,10 @@ class MissingInputError(InvalidValueError):
     """A stopping rule was not given a quantity that it declares in ``requires``."""
 
 
+class CheckpointError(InvalidValueError):
+    """A checkpoint is not a run that was saved, or that of another run."""
+
+
 class MissingExtraError(SufficeError, ImportError):
     """An optional dependency is absent; the message holds the pip command that installs it.
 
@@ -64,7 +68,7 @@ class CorruptDataError(SufficeError):
 
 
 def extra_requirements(extra: str) -> list[str]:
-    """What an extra of suffice installs, by the metadata of the installed package; empty where it is not known.
+    """Requirements of an extra of suffice, from the metadata of the installed package; empty if unknown.
 
     The packages themselves are named because ``suffice[extra]`` would be looked up in a package index, also where
     suffice was installed from a checkout.
@@ -94,7 +98,7 @@ def pip_install(arguments: list[str]) -> str:
 
 
 def upgrade_advice() -> str:
-    """How to get a newer version of suffice in the way in which this one was installed."""
+    """Command that upgrades suffice in the way it was installed."""
     import json
     from importlib import metadata
     from urllib.parse import urlsplit

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and who may read them.
+"""Files that are written completely or not at all, and their permissions.
 
 A project is for its owner alone, unless its folder was given to a group on purpose.
 """

@@ -1,4 +1,4 @@
-r"""How many more labels until a falling curve crosses a threshold, with an honest interval.
+r"""Forecast of the number of labels until a falling curve crosses a threshold, with an interval.
 
 The error ratio is noisy, but its running minimum, which alone decides when a rule stops, falls close to a power law:
 a line in :math:`\log` value against :math:`\log` labels, bending slowly. So a line is fitted to its recent part and
@@ -45,8 +45,8 @@ _QUANTILES: Final = np.array(
         [-0.158, 0.890, 0.585, 0.047],
     ]
 )
-# The same for a curve of means over the last ten steps or so, which is smoother, at 15, 50 and 85 %. On runs that had
-# no part in the fit this interval holds the truth in about 80 % as well.
+# The same for a curve of means over the last ten steps or so, which is smoother, at 15, 50 and 85 %. On runs that
+# were not used for the fit, this interval contains the truth in about 80 % of the cases as well.
 _AVERAGED_QUANTILES: Final = np.array(
     [
         [-0.692, -0.050, 1.022, -1.256],
@@ -136,7 +136,7 @@ def labels_left(
 
 
 def value_after(n_labelled: ArrayLike, values: ArrayLike, labels: int) -> float | None:
-    """Where the line that :func:`labels_left` extends to the threshold is after some more labels.
+    """Value of the line of :func:`labels_left` after some more labels.
 
     Args:
         n_labelled: Labels bought at each step so far, rising.
@@ -164,7 +164,7 @@ def value_after(n_labelled: ArrayLike, values: ArrayLike, labels: int) -> float 
 
 
 def features(counts: Floats, curve: Floats, threshold: float) -> Floats:
-    """What the forecast is computed from: 1, how short the run is, the line's distance (log), how rough the curve is.
+    """Inputs of the forecast: 1, shortness of the run, log distance of the line, roughness of the curve.
 
     Args:
         counts: Labels bought at each step.
@@ -200,7 +200,7 @@ def _line(counts: Floats, curve: Floats) -> _Line:
 
 
 def _slope(x: Floats, y: Floats, weight: Floats) -> float:
-    """How fast a line through the points falls, leaning on the typical slope as far as they scatter."""
+    """Slope of a line through the points, shrunk towards the typical slope if they scatter."""
     weight = weight / weight.sum()
     x, y = x - weight @ x, y - weight @ y
     spread, fall = weight @ x**2, -(weight @ (x * y))

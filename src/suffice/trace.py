@@ -1,4 +1,4 @@
-"""A recorded run, and what any rule would have said along the way."""
+"""A recorded run, and the replay of any rule on it."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -148,7 +148,7 @@ class Trace:
         return len(self.n_labelled)
 
     def replay(self, rule: Criterion) -> list[Verdict]:
-        """What ``rule`` would have said after each step, told only what was known then.
+        """Verdicts of ``rule`` after each step, without knowledge of later steps.
 
         Where hyper-parameters were learned again, the rule starts over on the past as they see it, as it would have in
         the run itself; the verdicts given before stay as they were given.
@@ -172,7 +172,7 @@ class Trace:
             )
         verdicts: list[Verdict] = []
         done = 0
-        # A rule that asks for nothing that is seen anew goes on as it was.
+        # A rule that requires no recomputed field continues unchanged.
         for known in (*(k for k in self.relearned if judge.needs() & {*DIVERGENCES, *k.measures}), None):
             end = len(self) if known is None else known.step
             verdicts += judge.observe_all(self.steps_seen(None, done, end, judge.reads()))
@@ -413,7 +413,7 @@ def _is_padded(values: NDArray[Any]) -> bool:
 
 
 def _without_padding(values: NDArray[Any]) -> NDArray[Any]:
-    """What is there of an array that was filled up to the size of the largest step, and to all classes met later."""
+    """The part of an array that is not padding for larger steps or later classes."""
     if values.ndim == 1:
         return values[values > -2]
     there = ~np.isnan(values)

@@ -173,7 +173,7 @@ def test_recall_of_a_rare_class_is_expensive() -> None:
     assert plan_recall(1.0, found=49, missed=0, pool=4000).labels == 3800
     never = plan_recall(1.0, found=3, missed=2, pool=20)
     assert never.labels is None
-    assert str(never).startswith("Not achievable for less than labelling all 20 items: no smaller check shows")
+    assert str(never).startswith("Not achievable without labelling all 20 items: no smaller check shows")
 
 
 def test_nothing_needs_to_be_checked_where_the_target_is_sure() -> None:
@@ -186,7 +186,7 @@ def test_what_is_not_achievable_is_said(expected: float, target: float) -> None:
     planned = plan(target, expected, 60)
     assert planned.labels is None
     assert planned.least is None
-    assert str(planned).startswith("Not achievable for less than labelling all 60 items: no smaller check shows with ")
+    assert str(planned).startswith("Not achievable without labelling all 60 items: no smaller check shows with ")
 
 
 def test_shares_are_the_decimal_numbers_that_were_written() -> None:
@@ -311,7 +311,7 @@ def test_a_total_plan_in_words() -> None:
     assert str(later) == "About 660 labels in all: 230 more, then a check of 330."
     never = plan_total(0.05, 0.12, reducible=0.04, n_labelled=200, pool=4000)
     assert str(never) == (
-        "A guarantee of at most 5 % is not expected for less than labelling all 4,200 items: about 12 % of the "
+        "A guarantee of at most 5 % is not expected without labelling all 4,200 items: about 12 % of the "
         "predictions are wrong now, and more labels lower that to 8 % at best."
     )
     assert never.error_at_check is None

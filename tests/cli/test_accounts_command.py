@@ -85,7 +85,7 @@ def test_an_account_is_changed_and_removed(pets: str) -> None:
     with open_project(pets) as project:
         assert account_with_password(project.accounts(), "Bob", "another one") is not None
     assert said("remove", pets, "Bob").strip() == "The account Bob is removed. Its labels stay."
-    assert said("remove", pets, "Ann").splitlines()[1].startswith("There are no accounts any more: whoever can open")
+    assert said("remove", pets, "Ann").splitlines()[1].startswith("There are no accounts any more: everybody who")
     with open_project(pets) as project:
         people = [each.person for each in project.events()[1:]]
     assert people[1] == "Ann"

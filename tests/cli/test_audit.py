@@ -249,7 +249,7 @@ def test_orders_that_would_take_long_are_left_out(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("suffice.cli.audit_command._MOST_SECONDS", 0.0)
     options = ["--target", "y", "--ignore", "answer", *RIDGE]
     shown = RUN.invoke(app, ["audit", labelled(), *options]).output
-    assert "How much this depends on the order was not tried: 5 other orders would take " in shown
+    assert "How much this depends on the order was not measured: 5 other orders would take " in shown
     assert "ask for it with --orders 5." in shown
     assert result("labelled.csv", *options)["orders"] is None
     assert len(result("labelled.csv", *options, "--orders", "2")["orders"]) == 2
@@ -270,7 +270,7 @@ def test_a_sorted_file_is_unlike_a_random_order() -> None:
     name = write("sorted.csv", x=x.round(4), z=rng.normal(size=150).round(4), kind=kind)
     options = ["audit", name, "--target", "kind", "--orders", "3", "--batch", "3"]
     shown = RUN.invoke(app, options).output
-    assert "The order of the file is unlike a random one, which matters here: look whether the file is sorted." in shown
+    assert "The order of the file is unlike a random one, which matters here: check whether" in shown
     order = rng.permutation(150)
     write("sorted.csv", x=x[order].round(4), z=rng.normal(size=150).round(4), kind=kind[order])
     assert "unlike a random one" not in RUN.invoke(app, options).output

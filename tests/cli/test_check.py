@@ -50,6 +50,14 @@ def unchanged_pets(tmp_path_factory: pytest.TempPathFactory) -> str:
     return new_project(tmp_path_factory.mktemp("pets"))
 
 
+def test_a_project_with_few_items_left_is_told_to_label_them(tmp_path: Path) -> None:
+    with make(tmp_path / "few.suffice", 40, initial=4) as project:
+        label_some(project, range(20))
+    lines = said("check", str(tmp_path / "few.suffice")).splitlines()
+    assert lines[-1] == "A check is of no use for 20 unlabelled items: label all of them instead."
+    assert told("check", str(tmp_path / "few.suffice"))["offers"]["rows"] == []
+
+
 def finish(place: str) -> None:
     """Label the items of the open check."""
     with open_project(place) as project:
@@ -77,7 +85,7 @@ def test_a_check_from_its_start_to_its_guarantee(pets: str) -> None:
     assert lines[0] == "Check 1 is started: 30 of 260 unlabelled items, drawn at random."
     assert lines[1] == "Check: 0 of 30 random items answered. The guarantee is stated when all are answered."
     assert lines[2] == f"Label its items, which come first: suffice label {pets} or suffice serve {pets}"
-    assert lines[3] == f"Give it up: suffice check {pets} --abort"
+    assert lines[3] == f"Stop it: suffice check {pets} --abort"
     assert said("check", pets).splitlines() == lines[1:]
     assert told("check", pets)["check"]["state"] == "open"
     status = said("status", pets).splitlines()
@@ -102,7 +110,8 @@ def test_the_size_is_planned_from_the_estimate(pets: str) -> None:
     assert found["check"]["size"] == found["offers"]["planned"] == planned
     assert told("check", pets, "--abort")["check"]["state"] == "aborted"
     why = said("check", pets, "--at-most", "0.1%", code=1)
-    assert why.startswith("no check is started. Your target of at most 0.1 % is not achievable now for less than")
+    assert why.startswith("no check is started. Your target of at most 0.1 % is not achievable now without")
+    assert ": label more items first, or ask for at most " in why
     with open_project(pets) as project:
         assert len(project.checks()) == 1
 
@@ -238,8 +247,11 @@ def test_exports_and_the_report_begin_with_the_guarantee(pets: str) -> None:
     lines = said("export", pets, "--format", "jsonl").splitlines()
     assert f"Checked predictions: {folder / 'checked_predictions.jsonl'} (260 rows)" in lines
     assert f"Guarantee: {folder / 'guarantee.json'}" in lines
-    page = (folder / "report.html").read_text(encoding="utf-8")
+    page = (folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     assert "The present model is another and has no guarantee until it is checked." in page
+    # It comes after the decision, which is about the present model, in the page and in its list of contents.
+    assert page.index('id="summary"') < page.index(f"Guaranteed for an earlier model: {statement[:1].lower()}")
+    assert page.index('href="#summary"') < page.index('href="#guaranteed"')
     # An answer of the check is undone, so nothing is guaranteed any more.
     with open_project(pets) as project:
         project.undo(person="ann")

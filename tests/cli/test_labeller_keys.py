@@ -76,7 +76,7 @@ def test_keys_label_and_say_so(project: Project) -> None:
         assert "ham 0    2  spam 1" in text
         assert "'7' is no key here; ? shows the keys" in screen.press("7")
         assert "f5 is no key here" in screen.press("f5")
-        assert "what is pasted is not taken for keys" in screen.paste("1212")
+        assert "pasted text is not used as keys" in screen.paste("1212")
         assert project.state().n_labelled == 1
         assert f"the label of {first.id} is undone" in screen.press("ctrl+z")
         assert labeller.item == first

@@ -236,7 +236,7 @@ def test_export_says_what_is_in_its_way(pets: Path, tmp_path: Path, monkeypatch:
 def test_the_report_is_written_where_it_is_asked_for(pets: Path, tmp_path: Path) -> None:
     assert said("report", str(pets)) == f"Report: {pets / 'export' / 'report.html'}\n"
     page = (pets / "export" / "report.html").read_text(encoding="utf-8")
-    own = tmp_path / "for the boss.html"
+    own = tmp_path / "quarterly report.html"
     own.write_text("old", encoding="utf-8")
     assert told("report", str(pets), "--out", str(own)) == {"report": str(own)}
     assert own.read_text(encoding="utf-8") == page

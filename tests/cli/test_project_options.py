@@ -128,7 +128,7 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
         ({"initial": 3}, "has initial labels: 10; --initial cannot be changed"),
         ({"overlap": 0.5}, "has the overlap 0.0; change it on the page, under Settings"),
         ({"random_share": 0.3}, "has the share of random items 0.2; --random-share cannot be changed"),
-        ({"target_error": "5%"}, "has the wanted error None; change it on the page, under Settings"),
+        ({"target_error": "5%"}, "has the target error None; change it on the page, under Settings"),
         ({"mistake_cost": 3.0}, "the options ask for LabelWorth(error_cost=None, label_cost=1.0, mistake_cost=3.0"),
         ({"text": "b"}, "has the text column None; --text cannot be changed"),
         ({"threshold": 0.3}, "the options ask for ErrorStability(threshold=0.3"),

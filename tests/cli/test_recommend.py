@@ -120,8 +120,9 @@ def test_a_person_is_told_the_rule_the_regret_and_how_to_use_it() -> None:
     for words in (
         "Take LabelWorth(error_cost=2000.0, label_cost=2.0). Stop when one more label is expected to be worth less "
         "than it costs",
-        "Expected: typically 12 % dearer than the best stop in hindsight, labels and error together; at most 6.0 % in "
-        "half of the runs, at most 36 % in nine of ten. (On average 24 %: ",
+        "Expected: typically 12 % more expensive than the best stop in hindsight, labels and error together; at most "
+        "6.0 % in "
+        "half of the runs, at most 36 % in nine of ten. (On average 24 %, ",
         "LabelWorth 12 % 6.0 % 36 % 24 % StabilizingPredictions threshold 0.98 20 % 10 % 60 % 40 %",
         "Budget labels 100 150 % 75 % 450 % 300 %",
         "The rule to take, then the next best over all prices of an error; the numbers are those at this price.",
@@ -178,11 +179,11 @@ def test_the_variance_is_passed_on_only_where_it_was_given(monkeypatch: pytest.M
 def test_regression_says_what_it_takes_the_variance_to_be() -> None:
     shown = told(*NUMBERS, "--model", "gp")
     assert "Take ErrorStability(bound='tight'). " in shown
-    assert "The variance of the target is taken to be 1: give that of yours with --target-variance." in shown
+    assert "The variance of the target is assumed to be 1: give yours with --target-variance." in shown
     assert "rule = sf.ErrorStability(bound='tight')" in shown
     assert "--task regression --model gp --bound tight --threshold 0.05" in shown
     given = ["--target-variance", "0.01"]
-    assert "is taken to be 1" not in told(*NUMBERS, *given)
+    assert "is assumed to be 1" not in told(*NUMBERS, *given)
     # An error that costs 1000 labels for a unit of 1 costs 10 for a target whose variance is 0.01.
     assert result(*NUMBERS, *given)["expected"]["typical"] == 9.0
 
@@ -236,7 +237,7 @@ def test_a_rule_that_the_command_has_no_options_for(monkeypatch: pytest.MonkeyPa
             "--error-cost is the cost of an error as a whole, and --mistake-cost is about",
         ),
         (["--target", "y"], "--target goes with a file; name the file too"),
-        (["--given", " , "], "--given must name fields of a suffice.Step, with commas between them; it names none"),
+        (["--given", " , "], "--given must name fields of a suffice.Step, separated by commas; it names none"),
         (["--given", "pool_rsk"], "given names 'pool_rsk', which is no field of a Step. Did you mean pool_risk?"),
     ],
 )

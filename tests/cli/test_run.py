@@ -798,7 +798,7 @@ def test_the_default_rule_weighs_labels_against_wrong_predictions() -> None:
     stops = (
         "You can stop now: ",
         "More labels are not worth their cost: ",
-        "More labels will hardly help this model: ",
+        "More labels will not help this model much: ",
     )
     assert found["sentences"][0].startswith(stops)
     # In the same units: the labels, and the wrong predictions among the others, by the error of the test rows.
@@ -818,7 +818,7 @@ def test_the_error_that_is_wanted() -> None:
     assert asked == percent
     assert (asked["answer"], asked["at_most"], asked["above_target"]) == ("limit", 0.0001, True)
     shown = RUN.invoke(app, ["run", *options, "--target-error", "0.01%"]).output
-    assert "This model has reached its limit at " in shown
+    assert "More labels are not worth their cost after " in shown
     assert "You asked for at most 0.01\u00a0%." in shown
     easy = result(*options, "--target-error", "99%")["decision"]
     assert not easy["above_target"]

@@ -185,8 +185,10 @@ def test_bad_compositions_are_refused() -> None:
         AllOf(())
     with pytest.raises(InvalidValueError, match="AnyOf needs a tuple of at least one rule"):
         AnyOf(Budget(3))  # type: ignore[arg-type]
-    with pytest.raises(InvalidTypeError, match="composed of stopping rules, not int"):
+    with pytest.raises(InvalidTypeError, match="each part of a composed rule must be a stopping rule such as"):
         AnyOf((Budget(1), 3))  # type: ignore[arg-type]
+    with pytest.raises(InvalidTypeError, match=r"not its class; give Budget\(\.\.\.\)"):
+        AnyOf((Budget(1), Budget))  # type: ignore[arg-type]
     with pytest.raises(InvalidValueError, match="patience must be a whole number, 1 or more"):
         Budget(1).patience(0)
     with pytest.raises(InvalidValueError, match="after must be a whole number, 0 or more"):

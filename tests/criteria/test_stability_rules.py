@@ -245,7 +245,7 @@ class TestThresholdUpdate:
         [
             (Budget(3), "Budget has no method tighten"),
             (InformationGain() & Budget(3), "AllOf has no method tighten"),
-            (0.5, "base must be a stopping rule, not float"),
+            (0.5, "base must be a stopping rule such as sf.LabelWorth\\(\\), not float"),
         ],
     )
     def test_others_are_refused_by_name(self, base: Any, words: str) -> None:

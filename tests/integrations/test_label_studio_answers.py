@@ -144,7 +144,7 @@ def test_several_people(server: RecordedServer, tmp_path: Path) -> None:
         sync.read_all()
         assert labels(project) == {1: "spam"}
         assert [each.person for each in project.state().opinions(0)] == ["ann@example.com", "bob@example.com"]
-        # Whoever came second does not change the label that counts.
+        # The second answer does not change the label that counts.
         server.change(bob, "spam")
         server.change(ann, "ham")
         sync.read_all()

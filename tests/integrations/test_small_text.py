@@ -159,7 +159,7 @@ def test_a_saved_criterion_of_other_classifiers_goes_on() -> None:
 
 
 def test_bad_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InvalidTypeError, match="rule must be a stopping rule, not str"):
+    with pytest.raises(InvalidTypeError, match="rule must be a stopping rule such as"):
         SmallTextCriterion("Budget")  # type: ignore[arg-type]
     criterion = SmallTextCriterion(sf.Budget(10))
     with pytest.raises(MissingInputError, match="stop requires active_learner"):

@@ -1,4 +1,4 @@
-"""Committees of anybody's classifier."""
+"""Committees of any classifier."""
 
 import numpy as np
 import pytest

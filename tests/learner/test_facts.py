@@ -202,7 +202,7 @@ def test_a_fresh_run_under_those_hyper_parameters_tells_the_same() -> None:
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "batch"), crossed(REGRESSORS, [1, 4], every=2))
 def test_many_labels_at_once_tell_the_same_as_one_after_the_other(name: str, batch: int) -> None:
-    """Whoever watches a run takes it step by step; otherwise picks that depend on no label come in blocks."""
+    """An observed run goes step by step; otherwise picks that depend on no label come in blocks."""
     X, y = numbers()
     held = numbers(75)
     slow = regression_run(name, batch).trace

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
+from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
@@ -389,7 +390,7 @@ def test_places_that_hold_no_run_or_cannot(tmp_path: Path) -> None:
         with pytest.raises(SufficeError, match=rf"cannot be saved to {place}: |{place} cannot be written"):
             run(checkpoint=place)
     with pytest.raises(InvalidValueError, match="checkpoint is for networks"):
-        sf.simulate(BayesianRidge(1.0, 1.0), X, Y, steps=2, checkpoint=tmp_path / "ridge")
+        sf.simulate(LinearRegression(), X, Y, steps=2, checkpoint=tmp_path / "linear")
 
 
 def test_a_loss_that_is_no_number_names_round_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1276,7 +1276,7 @@ def test_displays_escape_everything() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"rule": "LabelWorth"}, InvalidTypeError, "rule must be a stopping rule, not str"),
+        ({"rule": "LabelWorth"}, InvalidTypeError, "rule must be a stopping rule such as"),
         ({"label_cost": 0.0}, InvalidValueError, "label_cost must be a number above 0"),
         ({"mistake_cost": -1.0}, InvalidValueError, "mistake_cost must be a number above 0"),
         ({"seed": -1}, InvalidValueError, "seed must be a whole number"),
@@ -1379,6 +1379,8 @@ def test_any_sequence_of_updates_leaves_a_consistent_monitor(data: st.DataObject
     monitor = sf.StopMonitor(pool, rule, predict=predict)
     for _ in range(data.draw(st.integers(1, 6))):
         chosen = data.draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=size, unique=True))
+        # An update has at least one of the earlier items.
+        chosen = chosen if not labels or labels.keys() & set(chosen) else [*chosen, min(labels)]
         labels = {item: data.draw(st.sampled_from([0, 1, 2])) for item in chosen}
         p = np.random.default_rng(data.draw(st.integers(0, 9))).dirichlet(np.ones(3), size=size)
         random = data.draw(st.lists(st.sampled_from(chosen), unique=True))
@@ -1398,6 +1400,16 @@ def test_any_sequence_of_updates_leaves_a_consistent_monitor(data: st.DataObject
     # The same update again changes nothing.
     last = monitor.verdict
     assert monitor.update(_Table(p), list(labels), list(labels.values())) == last
+
+
+def test_an_update_with_the_new_labels_only_is_refused_and_changes_nothing() -> None:
+    monitor = sf.StopMonitor(X)
+    model = RandomForestClassifier(3, random_state=0).fit(X[:60], Y[:60])
+    monitor.update(model, range(20), Y[:20])
+    with pytest.raises(ValueError, match="all labels so far, and none of the 20 earlier ones is among these 30"):
+        monitor.update(model, range(20, 50), Y[20:50])
+    assert list(monitor.labels) == list(range(20))
+    assert monitor.update(model, range(19, 50), Y[19:50]).n_labelled == 31
 
 
 def test_forests_are_copied_without_their_trees() -> None:

@@ -191,7 +191,7 @@ class TestClusters:
             exact = asked * size / len(groups)
             assert math.floor(exact) <= counts[group] <= math.floor(exact) + 1
             assert counts[group] <= size
-        # Whoever was rounded up had no smaller remainder than whoever was not.
+        # The groups that were rounded up have remainders at least as large as the others.
         up = [asked * s / len(groups) % 1.0 for g, s in enumerate(sizes) if counts[g] > asked * s / len(groups)]
         down = [asked * s / len(groups) % 1.0 for g, s in enumerate(sizes) if counts[g] < asked * s / len(groups)]
         assert not up or not down or min(up) >= max(down) - 1e-9

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.special import expit
+from scipy.special import expit, softmax
 from scipy.stats import norm
 
 import suffice as sf
+from suffice.learner import step_inputs
 from suffice.learner.step_inputs import LaplacePredictor, RecentGain, SampledPredictor
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.models.predictive import weight_draws
@@ -178,3 +179,14 @@ def test_skipped_items_are_left_out() -> None:
     learner.tell(10, y[10])
     latent = learner.current_model.latent(X[11:30])[1]
     assert learner.trace().measures["reducible_error"][-1] == pytest.approx(latent.mean(), rel=1e-6)
+
+
+@examples(30)
+@given(seed=st.integers(0, 10**6), K=st.integers(2, 6), scale=st.sampled_from([1e-3, 1.0, 1e4]))
+def test_errors_of_weights_are_those_of_their_probabilities(seed: int, K: int, scale: float) -> None:
+    rng = np.random.default_rng(seed)
+    X, drawn = rng.normal(size=(7, 3)), scale * rng.normal(size=(5, K, 3))
+    p = np.stack([softmax(X @ weights.T, axis=1) for weights in drawn], axis=1)
+    found, expected = step_inputs._weighed_errors(X, drawn), step_inputs._drawn_errors(p)
+    for name in expected._fields:
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-14)

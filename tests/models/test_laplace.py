@@ -298,6 +298,19 @@ EXTREMES = [
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("kind", "scale", "alpha", "n_classes"), EXTREMES)
 def test_converges_from_anywhere(kind: str, scale: float | str, alpha: float, n_classes: int) -> None:
+    converges(kind, scale, alpha, n_classes)
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize(("kind", "scale", "alpha", "n_classes"), EXTREMES)
+def test_conjugate_gradients_converge_from_anywhere(
+    kind: str, scale: float | str, alpha: float, n_classes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(laplace_module, "_MANY_WEIGHTS", 1)
+    converges(kind, scale, alpha, n_classes)
+
+
+def converges(kind: str, scale: float | str, alpha: float, n_classes: int) -> None:
     X, y = extreme(kind, n_classes, scale)
     at_once = laplace(X, y, n_classes, alpha)
     one_by_one = (Laplace if n_classes == 2 else SoftmaxLaplace)(5, n_classes, alpha)
@@ -365,3 +378,91 @@ def test_two_classes_by_softmax_are_logistic_regression_with_half_the_variance()
     X, y = data(60, 4, 2)
     many, two = SoftmaxLaplace(4, 2, alpha=2.0).extend(X, y), Laplace(4, 2, alpha=1.0).extend(X, y)
     np.testing.assert_allclose(many.weights[1] - many.weights[0], two.weights, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("n_classes", "size", "alpha"), [(9, 3, 1.0), (26, 4, 0.01), (12, 6, 100.0), (2, 5, 1.0)])
+def test_conjugate_gradients_find_what_factors_find(
+    n_classes: int, size: int, alpha: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = data(70, size, n_classes)
+    # Half of the classes are seen late, and some never.
+    y[:40] %= max(2, n_classes // 2)
+    plain, many = ((Laplace if n_classes == 2 else SoftmaxLaplace)(size, n_classes, alpha) for _ in range(2))
+    for part in (slice(0, 20), *(slice(i, i + 1) for i in range(20, 60)), slice(60, 70)):
+        plain.extend(X[part], y[part])
+        with monkeypatch.context() as patch:
+            patch.setattr(laplace_module, "_MANY_WEIGHTS", 1)
+            many.extend(X[part], y[part])
+        scale = np.abs(plain.weights).max()
+        np.testing.assert_allclose(many.weights, plain.weights, rtol=0.0, atol=1e-9 * scale)
+        np.testing.assert_allclose(many.information, plain.information, rtol=1e-8, atol=1e-8 * alpha)
+        np.testing.assert_allclose(many.latent(X)[1], plain.latent(X)[1], rtol=1e-8)
+
+
+def test_many_weights_take_one_factor_a_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = data(60, 8, 50)
+    model = SoftmaxLaplace(8, 50, 1.0).extend(X[:20], y[:20])
+    made: list[int] = []
+    factor = laplace_module.dpotrf
+    monkeypatch.setattr(laplace_module, "dpotrf", lambda matrix, **given: made.append(1) or factor(matrix, **given))
+    for i in range(20, 60):
+        model.extend(X[i : i + 1], y[i : i + 1])
+    assert len(made) == 40
+    assert np.linalg.norm(gradient(model, X, y)) <= 1e-8
+
+
+@examples(30)
+@given(seed=st.integers(0, 10**6), n_classes=st.integers(2, 9), size=st.integers(1, 5), n=st.integers(1, 40))
+def test_the_product_with_the_hessian(seed: int, n_classes: int, size: int, n: int) -> None:
+    X, y = data(n, size, n_classes, seed)
+    model = laplace(X, y, n_classes, 0.3)
+    vector = np.random.default_rng(seed).normal(size=model.weights.size)
+    weights = np.atleast_2d(model.weights)
+    sign = 2.0 * y - 1.0 if n_classes == 2 else np.ones(n)
+    # For two classes, logits are those of the label that came.
+    logits = (weights @ X.T) * sign
+    H = model.information
+    np.testing.assert_allclose(model._hessian_product(logits)(vector), H @ vector, rtol=1e-6, atol=1e-7)
+
+
+@examples(30)
+@given(
+    seed=st.integers(0, 10**6),
+    blocks=st.integers(1, 6),
+    size=st.integers(1, 5),
+    rows=st.integers(0, 9),
+    tile=st.sampled_from([1, 200, 1 << 20]),
+)
+def test_forms_of_the_blocks_of_a_covariance(seed: int, blocks: int, size: int, rows: int, tile: int) -> None:
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(blocks * size, blocks * size))
+    covariance, X = root @ root.T, rng.normal(size=(rows, size))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(laplace_module, "_LARGEST_TILE", tile)
+        found = laplace_module._block_forms(np.asfortranarray(np.tril(covariance)), X)
+    parts = covariance.reshape(blocks, size, blocks, size)
+    expected = np.array([[x @ parts[k, :, k] @ x for k in range(blocks)] for x in X]).reshape(rows, blocks)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("n_classes", [3, 12])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_variances_of_covariance_and_of_factor_are_the_same(
+    n_classes: int, scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = data(80, 4, n_classes)
+    # Features that are nearly the same, of different scales.
+    X = (X + 20.0 * X[:, :1]) * np.array([1.0, scale, 1.0, 1.0 / scale])
+    model = laplace(X, y, n_classes, 0.5)
+    found = model.latent(X)[1]
+    monkeypatch.setattr(laplace_module, "_SAFE_PIVOT", np.inf)
+    np.testing.assert_allclose(found, model.latent(X)[1], rtol=1e-10)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 1024, 1025, 2500])
+def test_squared_norms_of_a_triangle(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    lower, X = np.tril(rng.normal(size=(6, 6))), rng.normal(size=(rows, 6))
+    expected = ((X @ lower.T) ** 2).sum(axis=1)
+    for points in (X, np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2]):
+        np.testing.assert_allclose(laplace_module._squared_norms(lower, points), expected, rtol=1e-12)

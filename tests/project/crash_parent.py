@@ -1,4 +1,4 @@
-"""A process that has everything imported and forks servers of one project, which are killed by whoever started it.
+"""A process that has everything imported and forks servers of one project, which its parent kills.
 
 Its arguments are ``PLACE web|lines|acts LOG``. It prints its port, then forks a server for each line "start" that it
 reads, and prints its process number; for "reap NUMBER" it waits for the end of one.

@@ -24,12 +24,13 @@ def test_processes_killed_while_they_write_events_of_all_kinds(
 ) -> None:
     made(place)
     times = times * 3 // 7 if "://" in place else times
-    told, rng = tmp_path / "acknowledged", random.Random(seed)
+    told, rng, awaited = tmp_path / "acknowledged", random.Random(seed), 0
     monkeypatch.setenv(ACKNOWLEDGED, str(told))
     with Mother(place, "acts", tmp_path / "log") as mother:
         for _ in range(times):
             server, before = mother.start(), told.stat().st_size if told.exists() else 0
             if rng.random() < 0.9:
+                awaited += 1
                 for _ in range(15_000):
                     if told.exists() and told.stat().st_size > before:
                         break
@@ -54,8 +55,7 @@ def test_processes_killed_while_they_write_events_of_all_kinds(
     assert size == SIZE + 2 * len(added)
     assert [event.data["first"] for event in added] == [SIZE + 2 * k for k in range(len(added))]
     assert max(each for _, _, each in acknowledged) <= size
-    if times > 50:
-        assert len(acknowledged) > times
+    assert len(acknowledged) >= awaited > times / 2
     # How much is written between two kills depends on the machine.
     if len(acknowledged) > 600:
         seen = Counter(event.kind for event in events[: numbers[-1]])

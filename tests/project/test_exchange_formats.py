@@ -117,7 +117,7 @@ def test_the_command_writes_tasks_and_the_model(place: Path, tmp_path: Path) -> 
     ]
     assert joblib.load(model).predict({"x": [-3.0, 3.0]}).tolist() == ["left", "right"]
     lines = said("export", str(place), "--model", str(model)).splitlines()
-    assert f"Model: {model}. Load it with joblib, and only if you trust who made it." in lines
+    assert f"Model: {model}. Load it with joblib, and only if you trust its author." in lines
 
 
 def test_predict_and_add(place: Path, tmp_path: Path) -> None:

@@ -266,7 +266,7 @@ def test_estimates_become_rarer_with_many_labels() -> None:
     due = [n for n in range(1, 3201) if n % spacing(n) == 0]
     assert due[:3] == [5, 10, 15]
     assert len(due) == 80 + 40 + 40 + 40
-    # Whoever learned more often would see the same ones: each spacing divides the next.
+    # A learner that learned more often sees the same ones: each spacing divides the next.
     assert all(due[k + 1] % (due[k + 1] - due[k]) == 0 for k in range(len(due) - 1))
 
 

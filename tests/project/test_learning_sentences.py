@@ -1,4 +1,4 @@
-"""What whoever labels is told: every state of a project in sentences that can be read aloud."""
+"""The messages for people who label: complete sentences for every state of a project."""
 
 import re
 from dataclasses import replace
@@ -32,7 +32,7 @@ def test_a_project_under_way() -> None:
     assert sentences(decision()) == [
         "Keep labelling: about 12 % of the 78 unlabelled items are predicted wrong (estimate; probably 9 to 16 %).",
         "About 30 more labels (12 to 60) would avoid about 6 of about 10 wrong predictions; about 5\u00a0% would "
-        "still be wrong, and going on would not pay (extrapolated).",
+        "still be wrong, and more would not be worth their cost (extrapolated).",
     ]
     own = decision(error=ErrorNow(0.1234, 0.094, 0.161), forecast=None)
     assert sentences(own) == [
@@ -43,7 +43,7 @@ def test_a_project_under_way() -> None:
     assert sentences(decision(forecast=Forecast(78, 20, 78)))[1] == "It may take all of the remaining items."
     assert (
         sentences(decision(error_then=None))[1]
-        == "About 30 more labels (12 to 60) until going on does not pay (extrapolated)."
+        == "About 30 more labels (12 to 60) until more labels are not worth their cost (extrapolated)."
     )
 
 
@@ -52,7 +52,8 @@ def test_a_project_with_numbers_under_way() -> None:
     assert sentences(found, NUMBERS) == [
         "Keep labelling: predictions for the 78 unlabelled items are typically off by about 14 (estimate; probably 13 "
         "to 16).",
-        "About 30 more labels (12 to 60) would lower that to about 12; going on would then not pay (extrapolated).",
+        "About 30 more labels (12 to 60) would lower that to about 12; then more labels are not worth their cost "
+        "(extrapolated).",
     ]
     # What is the same to the digits that the error has is not said to be lower.
     assert "lower" not in sentences(replace(found, error_then=14.26), NUMBERS)[1]
@@ -65,11 +66,17 @@ def test_a_project_that_is_done() -> None:
         "The rule first said so at 33 labels.",
     ]
     priced = decision(stop=True)
-    told = sentences(replace(priced, avoided=0.337, price=1.0))[1]
-    assert told == (
-        "More labels are not worth their cost: 100 more would avoid about 34 wrong predictions, and they cost as much "
-        "as 100."
-    )
+    for avoided, price, few, cost in [
+        (0.337, 1.0, "about 0.34", "1"),
+        (0.0007, 1.0, "fewer than 0.01", "1"),
+        (8.99, 10.0, "about 9", "10"),
+        # Never more than are estimated to be wrong, 10 of 78.
+        (17.0, 20.0, "about 10", "20"),
+    ]:
+        assert sentences(replace(priced, avoided=avoided, price=price))[1] == (
+            f"More labels are not worth their cost: 1 more label would avoid {few} wrong predictions, and it costs as "
+            f"much as {cost}."
+        )
     ratio = verdict(stop=True, rule="ErrorStability", reason="the error ratio 0.04 is at most the threshold 0.05")
     assert sentences(decision(stop=True, said=ratio, since=40))[1:] == [
         "The last labels changed the model so little that the stopping rule says stop."
@@ -79,7 +86,8 @@ def test_a_project_that_is_done() -> None:
 def test_a_model_at_its_limit_is_told_with_what_to_try() -> None:
     found = decision(stop=True, alternative=KERNEL, at_most=0.05)
     assert sentences(found)[:3] == [
-        "More labels will hardly help this model: about 12 % of the 78 unlabelled items are predicted wrong (estimate; "
+        "More labels will not help this model much: about 12 % of the 78 unlabelled items are predicted wrong "
+        "(estimate; "
         "probably 9 to 16 %).",
         "You asked for at most 5\u00a0%.",
         "Another model is better: Bayesian logistic regression on kernel features. Tested on 60 labelled items without "
@@ -132,12 +140,18 @@ def test_a_rule_that_is_not_ready() -> None:
 @pytest.mark.parametrize(
     ("forecast", "said"),
     [
-        (Forecast(1, 1, 1, coverage=1.0), "1 more label until going on does not pay (extrapolated)."),
-        (Forecast(12, 12, 12, coverage=1.0), "12 more labels until going on does not pay (extrapolated)."),
-        (Forecast(1, 1, 3), "About 1 more label (1 to 3) until going on does not pay (extrapolated)."),
+        (Forecast(1, 1, 1, coverage=1.0), "1 more label until more labels are not worth their cost (extrapolated)."),
+        (
+            Forecast(12, 12, 12, coverage=1.0),
+            "12 more labels until more labels are not worth their cost (extrapolated).",
+        ),
+        (
+            Forecast(1, 1, 3),
+            "About 1 more label (1 to 3) until more labels are not worth their cost (extrapolated).",
+        ),
         (
             Forecast(1234, 777, 5678),
-            "About 1,200 more labels (780 to 5,700) until going on does not pay (extrapolated).",
+            "About 1,200 more labels (780 to 5,700) until more labels are not worth their cost (extrapolated).",
         ),
     ],
 )

@@ -97,7 +97,7 @@ def test_the_share_is_kept_to_within_one_item_whoever_asks(
             assert journal.state.is_random(each.position) or each.why == BY_MODEL
         if answers:
             journal.label(person, *(each.position for each in asked))
-    # Whoever reads the journal comes to the same.
+    # Reading the journal gives the same result.
     again = replayed(journal.events, SIZE)
     assert picture(again, SIZE, journal.now) == picture(journal.state, SIZE, journal.now)
 
@@ -180,7 +180,7 @@ def test_the_order_is_that_of_the_seed_and_of_no_label(tmp_path: Path) -> None:
     assert found[0] == found[1] == np.random.default_rng([3, 7]).permutation(20)[:12].tolist()
 
 
-# --- whoever answers, and when ---
+# --- independent of the person and the time ---
 
 
 def test_a_second_opinion_keeps_what_the_item_was_and_does_not_count(tmp_path: Path) -> None:

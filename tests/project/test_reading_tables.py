@@ -15,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.errors import InvalidValueError
+from suffice.project import create
 from suffice.project.items import Items
 from suffice.project.read_items import ReadingOptions, read_items
-from suffice.tables import read_table
+from suffice.project.settings import Settings, default_rule
+from suffice.tables import file_reader, read_table
 
 DATA = os.environ.get("SUFFICE_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="people's tables: SUFFICE_DATA is not set")
@@ -67,6 +69,83 @@ def test_a_row_is_shown_as_the_file_has_it() -> None:
     assert (items.task, items.classes) == ("classification", ("a", "b"))
 
 
+@pytest.fixture(params=["small", "large"])
+def parquet_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parquet files are read as small ones, and as large ones."""
+    if request.param == "large":
+        monkeypatch.setattr(file_reader, "LARGE_PARQUET", -1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"id": "key"},
+        {"id": "code"},
+        {"ignore": ("truth", "key")},
+        {"target": "kind"},
+        {"target": "x", "task": "regression"},
+        {"text": "word"},
+    ],
+)
+def test_a_large_parquet_file_gives_the_items_of_a_small_one(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    arrow: Any = pytest.importorskip("pyarrow", reason="Parquet: pyarrow is not installed")
+    rng, n = np.random.default_rng(0), 300
+    columns = {
+        "id": np.arange(n) + 5,
+        "key": [f"k{k}" for k in range(n)],
+        "code": rng.permutation(n) / 8.0,
+        "x": arrow.array(rng.normal(size=n), mask=rng.random(n) < 0.1),
+        "single": rng.normal(size=n).astype(np.float32),
+        "truth": arrow.array(rng.random(n) < 0.5),
+        "word": [None if k % 7 == 0 else f"{'abc'[k % 3]} word of text" for k in range(n)],
+        "kind": [("p", "q", None)[k % 3] for k in range(n)],
+    }
+    importlib.import_module("pyarrow.parquet").write_table(arrow.table(columns), "t.parquet", row_group_size=70)
+    found = []
+    for large in (2**24, -1):
+        monkeypatch.setattr(file_reader, "LARGE_PARQUET", large)
+        items = read(Path("t.parquet"), **options)
+        assert isinstance(items.cells, file_reader.ParquetCells) == (large < 0)
+        with create.write_project(f"project{large}", settings_of(items), items) as project:
+            found.append((items, project.rows(range(n)), project.X, project.state().n_labelled))
+    (one, *written), (two, *again) = found
+    for name in ("shown", "columns", "main", "task", "classes", "labels", "notes", "components", "reading"):
+        assert getattr(one, name) == getattr(two, name), name
+    assert list(one.ids) == list(two.ids)
+    np.testing.assert_array_equal(one.X, two.X)
+    np.testing.assert_equal(written, again)
+
+
+def test_progress_of_a_large_parquet_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrow: Any = pytest.importorskip("pyarrow", reason="Parquet: pyarrow is not installed")
+    importlib.import_module("pyarrow.parquet").write_table(arrow.table({"a": [1, 2, 3], "b": [3, 1, 2]}), "t.parquet")
+    monkeypatch.setattr(file_reader, "LARGE_PARQUET", -1)
+    told: list[tuple[str, int, int]] = []
+    read_items(Path("t.parquet"), ReadingOptions(classes=("a", "b")), lambda *each: told.append(each))
+    reading = "reading the items"
+    assert told == [(reading, 0, 0), (reading, 1, 3), (reading, 3, 3), ("computing features", 0, 0)]
+
+
+def settings_of(items: Items) -> Settings:
+    model = "gp" if items.task == "regression" else "logistic"
+    return Settings(
+        name="t",
+        task=items.task,
+        classes=items.classes,
+        target="label",
+        shown=items.shown,
+        columns=items.columns,
+        main=items.main,
+        model=model,
+        rule=default_rule().state_dict(),
+        source="t",
+    )
+
+
+@pytest.mark.usefixtures("parquet_size")
 def test_parquet_shows_numbers_shortly() -> None:
     arrow: Any = pytest.importorskip("pyarrow", reason="Parquet: pyarrow is not installed")
     columns = {
@@ -293,6 +372,7 @@ def test_a_column_has_one_use() -> None:
     refused(path, "column 'a' is given as --id and as --ignore", id="a", ignore=("a",))
 
 
+@pytest.mark.usefixtures("parquet_size")
 def test_a_parquet_file_without_a_column_that_can_be_read() -> None:
     arrow: Any = pytest.importorskip("pyarrow", reason="Parquet: pyarrow is not installed")
     importlib.import_module("pyarrow.parquet").write_table(arrow.table({"v": [[1], [2]]}), "t.parquet")

@@ -164,8 +164,8 @@ def test_options_of_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     for wrong, said in (
         ({"recall": "0.9"}, "--recall is for screening"),
-        ({"positive": "in", "mistake_cost": 2.0}, "--mistake-cost does not go with --positive"),
-        ({"positive": "in", "target_error": "5%"}, "--at-most does not go with --positive"),
+        ({"positive": "in", "mistake_cost": 2.0}, "--mistake-cost is not used with --positive"),
+        ({"positive": "in", "target_error": "5%"}, "--at-most is not used with --positive"),
         ({"positive": "in", "rule": "LabelWorth"}, "--rule with --positive must be one of"),
         ({"positive": "in", "recall": "3"}, "--recall must be a share"),
         ({"positive": "inn"}, "--positive must be one of the classes"),

@@ -52,7 +52,7 @@ def test_every_setting_is_changed_written_and_read_again(project: Project) -> No
     with pytest.raises(ConflictError, match="nothing changes"):
         project.change_settings({"overlap": 0.25, "label_cost": 2.0}, person="ann")
     words = [setting_change_sentence(event.kind.value, event.data) for event in project.setting_changes()]
-    assert words[0] == "changed the wanted error from 0.05 to none"
+    assert words[0] == "changed the target error from 0.05 to none"
     assert "the cost of a label from 1 to 2; the cost of a mistake from 1 to 5" in words[1]
     assert "the name from “pets” to “Pets 2”; the guidelines; descriptions of classes" in words[1]
 

@@ -104,9 +104,9 @@ def test_no_sentence_contradicts_another(decided: Decision) -> None:
     assert said.tone != "good" or not decided.large_error
     assert ("Keep labelling" in text) == (decided.answer == "keep going")
     reached = decided.hardly_better or decided.alternative is not None
-    assert ("hardly help" in text) == (decided.answer == "limit" and reached)
+    assert ("not help this model much" in text) == (decided.answer == "limit" and reached)
     if decided.answer != "keep going":
-        assert "more label" not in text.replace("More labels", "").replace("asks for more labels", "")
+        assert "more label" not in text.replace("More labels", "").replace("leads to more labels", "")
         assert not said.outlook
     if said.outlook:
         assert "extrapolated" in said.outlook[1][1]

@@ -81,7 +81,7 @@ def test_a_stop_is_told_with_the_error_first(tmp_path: Path) -> None:
         "the rule says stop at 33 labels",
         "After 40 labels, the error ratio is 1, and the threshold is 1.",
         "The last step changed it by at most 0.12.",
-        "by no more than 12 % of the distance",
+        "by at most 12 % of the range",
         "The loss is bounded.",
     ):
         assert words in " ".join(text.split()), words
@@ -120,7 +120,7 @@ def test_a_model_at_its_limit_is_not_green(tmp_path: Path) -> None:
     assert tone(page) == "limit"
     text = Reader(page).text.replace("\u00a0", " ")
     for words in (
-        *("More labels will hardly help this model", "You asked for at most 5 %.", "the present model 18."),
+        *("More labels will not help this model much", "You asked for at most 5 %.", "the present model 18."),
         "Another model is better: Bayesian logistic regression on kernel features. Tested on 60 labelled items",
     ):
         assert words in text

@@ -350,10 +350,11 @@ def test_an_interrupt_ends_the_workers_and_what_is_done_is_kept() -> None:
 def test_half_a_message_of_a_worker_that_is_ended_is_not_waited_for() -> None:
     context, threads = multiprocessing.get_context("spawn"), list[Any]()
     with suppress(KeyboardInterrupt), runner._pool(1, context, context.Queue()) as pool:
-        pool.submit(half_a_message, "told")
+        half = pool.submit(half_a_message, "told")
         # The interpreter waits for this thread when it ends.
         threads.append(vars(pool)["_executor_manager_thread"])
         while not Path("told").exists():
+            assert not half.done(), half.exception()
             time.sleep(0.01)
         raise KeyboardInterrupt
     threads[0].join(60.0)

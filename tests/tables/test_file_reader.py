@@ -4,6 +4,7 @@ import csv
 import gzip
 import importlib
 import io
+import json
 import os
 import sys
 from pathlib import Path
@@ -15,7 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.errors import InvalidValueError, MissingExtraError
-from suffice.tables.file_reader import TableColumns, Texts, as_number, as_texts, column, read_columns
+from suffice.tables import file_reader
+from suffice.tables.file_reader import (
+    ParquetCells,
+    TableColumns,
+    Texts,
+    as_number,
+    as_texts,
+    column,
+    read_columns,
+)
 
 DATA = os.environ.get("SUFFICE_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="people's tables: SUFFICE_DATA is not set")
@@ -226,6 +236,15 @@ def arrow() -> Any:
     return pytest.importorskip("pyarrow", reason="Parquet: pyarrow is not installed")
 
 
+@pytest.fixture(params=["small", "large"])
+def parquet_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parquet files are read as small ones, and as large ones."""
+    if request.param == "large":
+        monkeypatch.setattr(file_reader, "LARGE_PARQUET", -1)
+        monkeypatch.setattr(file_reader, "_BATCH", 2)
+
+
+@pytest.mark.usefixtures("parquet_size")
 def test_parquet_gives_what_csv_gives() -> None:
     pa = arrow()
     from datetime import date, datetime
@@ -266,8 +285,38 @@ def test_parquet_gives_what_csv_gives() -> None:
         assert len(file.notes) == 1
         assert file.notes[0].startswith("column 'several' left out: list<")
         assert file.place(0) == "row 1"
+        cells = file.cells()
+        assert [*map(tuple, cells)][2] == ("3", "inf", "", " b ", "NA", "", "2021-01-02", "", "x", "", "")
+        assert len(cells) == 3
 
 
+def test_cells_of_a_large_parquet_file_stay_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    pa = arrow()
+    monkeypatch.setattr(file_reader, "LARGE_PARQUET", -1)
+    monkeypatch.setattr(file_reader, "_BATCH", 3)
+    table = pa.table(
+        {"a": [1, 2, None, 4, 5], "w": ["x", 'say "y"', None, "\u00e9", "z"], "b": [0.5, 1.0, 2.0, 1e-7, 3.0]}
+    )
+    write = importlib.import_module("pyarrow.parquet").write_table
+    write(table, "t.parquet", row_group_size=4)
+    cells = read_columns(Path("t.parquet")).cells()
+    assert isinstance(cells, ParquetCells)
+    rows = [("1", "x", "0.5"), ("2", 'say "y"', "1"), ("", "", "2"), ("4", "\u00e9", "1e-7"), ("5", "z", "3")]
+    assert [*cells] == rows
+    assert (cells[-2], cells[1:4], cells.column(1)) == (rows[3], rows[1:4], [row[1] for row in rows])
+    for chosen in ([0, 1, 2], [2, 0], [1], [2]):
+        part = cells.selected(chosen)
+        assert [*part] == [tuple(row[k] for k in chosen) for row in rows]
+        assert [*part.json_rows()] == [json.dumps([row[k] for k in chosen], ensure_ascii=False) for row in rows]
+    assert cells.text_columns() == [1]
+    with pytest.raises(IndexError):
+        cells[5]
+    write(table.slice(1), "t.parquet")
+    with pytest.raises(InvalidValueError, match=r"t\.parquet was changed while it was read"):
+        list(cells)
+
+
+@pytest.mark.usefixtures("parquet_size")
 def test_parquet_that_is_none() -> None:
     pa = arrow()
     for data in (b"", b"a,b\n1,2\n", b"PAR1 junk PAR1"):

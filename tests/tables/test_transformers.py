@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from suffice.errors import InvalidTypeError, InvalidValueError
-from suffice.tables import read_table
+from suffice.tables import read_table, transformers
 from suffice.tables.file_reader import TableColumns, read_columns
 from suffice.tables.transformers import (
     NgramComponents,
@@ -478,3 +478,27 @@ def test_tables_with_ordered_components(tmp_path: Path) -> None:
     assert table.transformer.transform({"said": SENTENCES, "size": list(range(96))}) == pytest.approx(table.X, abs=1e-9)
     assert read_table(path, "dog").components == ()
     assert read_table(path, "size", ordered=True).components == ()
+
+
+def test_features_of_many_rows_are_made_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, n = np.random.default_rng(0), 230
+    table = {
+        "x": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
+        "far": 1e9 + rng.normal(size=n),
+        "day": [f"2020-01-{1 + k % 28:02}" for k in range(n)],
+        "truth": ["yes" if k % 3 else "no" for k in range(n)],
+        "same": np.ones(n),
+    }
+    one = TableTransformer()
+    expected = one.fit_transform(table)
+    monkeypatch.setattr(transformers, "MANY_ROWS", 100)
+    told: list[tuple[int, int]] = []
+    two = TableTransformer()
+    found = two.fit_features(table, lambda *each: told.append(each))
+    np.testing.assert_array_equal(found, expected)
+    assert found.flags.c_contiguous == expected.flags.c_contiguous
+    assert told == [(100, n), (200, n), (230, n)]
+    assert two.notes_ == one.notes_
+    assert two.get_feature_names_out().tolist() == one.get_feature_names_out().tolist()
+    new = {"x": [0.5, None], "far": [1e9, 1e9], "day": ["2020-02-01", "2020-01-01"], "truth": ["no", "yes"]}
+    np.testing.assert_array_equal(two.transform(new), one.transform(new))

@@ -677,7 +677,7 @@ def test_settings_are_changed_for_everybody(app: FastAPI, script: Script) -> Non
     assert [(each["person"], each["words"]) for each in found["history"]] == [
         (
             "Bob",
-            "changed the name from “mails.csv” to “Mails”; the wanted error from none to 0.1; "
+            "changed the name from “mails.csv” to “Mails”; the target error from none to 0.1; "
             "the overlap from 0 to 0.5",
         ),
         ("Ann", "changed the guidelines; descriptions of classes"),

@@ -55,7 +55,7 @@ def test_a_label_sent_while_the_page_is_reloaded_counts_once(browser: "Browser",
     watched.page.on("dialog", lambda dialog: dialog.accept())
     watched.page.unroute("**/api/labels")
     watched.page.reload()
-    watched.said("Saved what was still on its way.")
+    watched.said("Saved the pending answers.")
     assert [label for label in messages.labels() if label[0] == item] == [(item, "spam")]
     watched.close(unreachable=True)
 

@@ -102,7 +102,7 @@ def test_a_check_that_is_given_up_proves_nothing(browser: "Browser", tmp_path: P
         start(watched, 30)
         page.click("text=Stop the check")
         assert "It then guarantees nothing" in shown(page, "dialog")
-        page.click("dialog >> text=Go on with the check")
+        page.click("dialog >> text=Continue the check")
         assert status_of(server)["check"]["state"] == "open"
         page.click("text=Stop the check")
         page.click("dialog >> text=Stop it")

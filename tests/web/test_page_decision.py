@@ -73,7 +73,7 @@ def test_one_message_and_another_model(browser: "Browser", tmp_path: Path) -> No
         assert require_one_message(watched, server)["answer"] == "limit"
 
         page.click(".banner >> text=Keep labelling")
-        chip = "button.chip.limit:has-text('More labels will hardly help this model')"
+        chip = "button.chip.limit:has-text('More labels will not help this model much')"
         page.click(chip)
         page.click(".banner >> text=Switch to kernel features")
         dialog = shown(page, "dialog")

@@ -51,7 +51,7 @@ def test_repeated_wrong_tokens_are_refused_whatever_the_connection(guarded: tupl
     assert 1 <= int(answer.headers["retry-after"]) <= 6
     # A short token might be guessed, so it is refused as well; a long one cannot.
     assert script(app, token).get("/api/status").status_code == (429 if token == TOKEN else 200)
-    # Whoever comes from elsewhere, or has a cookie, is not kept out.
+    # Clients from other addresses, or with a cookie, are still admitted.
     assert script(app, token, "192.0.2.2").get("/api/status").status_code == 200
     access = granted_access("0.0.0.0", token)
     cookie = {"Cookie": f"{access.cookie_name}={access.cookie_value}"}

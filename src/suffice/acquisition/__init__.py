@@ -1,6 +1,7 @@
 """Which label would be most useful: scores, and choices that cover the pool."""
 
 from suffice.acquisition.batchbald import BatchBALD, batchbald
+from suffice.acquisition.batchbald_shards import BatchShard, batchbald_over
 from suffice.acquisition.scores import (
     NAMES,
     Chooser,
@@ -19,6 +20,7 @@ from suffice.acquisition.scores import (
 __all__ = [
     "NAMES",
     "BatchBALD",
+    "BatchShard",
     "Chooser",
     "InOrder",
     "Indices",
@@ -26,6 +28,7 @@ __all__ = [
     "RandomOrder",
     "bald",
     "batchbald",
+    "batchbald_over",
     "class_scores",
     "entropy",
     "label_free_chooser",

@@ -78,7 +78,7 @@ class Configurations:
         return np.asarray(self.rows[parents] * pick.T[labels])
 
     def doubt(self) -> float:
-        """What there is left to know about the samples once the labels are known, ``H[w | y]``, in nats."""
+        """Remaining entropy of the samples given the labels, ``H[w | y]``, in nats."""
         return max(float(plogp(self.rows.sum(axis=1)).sum() - plogp(self.rows).sum()), 0.0)
 
     def merged(self) -> list[Floats]:
@@ -167,8 +167,8 @@ def _summed(rows: Floats, groups: Indices) -> Floats:
 
 #: Gains in nats that differ by no more than this count as equal: rounding is a thousand times smaller.
 TIE: Final = 1e-10
-# What rounding may add to a gain whose bound was rounded too.
-_ROUNDING: Final = 1e-12
+#: What rounding may add to a gain whose bound was rounded too.
+ROUNDING: Final = 1e-12
 # How many candidates are bounded first, and how many of them looked at closely, to have something to beat.
 _HEAD, _FEW = 256, 4
 # Candidates bounded at a time, and the part of the whole work that bounds may waste before they are given up.
@@ -191,6 +191,9 @@ class Search:
         self._gain = self._alone.copy()
         self._free = np.ones(pool.shape[0], dtype=bool)
         self._best = float(self._gain.max())
+        # Configurations of the batch, and merged ones.
+        self._full: Weights | None = None
+        self._ladder: list[Weights] = []
 
     def take(self) -> tuple[int, float]:
         """Take the best candidate of the last look; ties go to the lowest index."""
@@ -204,43 +207,81 @@ class Search:
 
     def look(self, configurations: Configurations) -> None:
         """Find the best gains next to a batch whose labels have these configurations."""
+        self.open(configurations)
+        self.close()
+        self.settle_ties()
+
+    def open(self, configurations: Configurations) -> None:
+        """Bound the gains next to a batch, and find those of the few candidates that promise most."""
         self._best = -np.inf
         self._gain.fill(-np.inf)
-        full, free = self._pool.weights(configurations.rows), np.flatnonzero(self._free)
+        free = np.flatnonzero(self._free)
+        self._full, self._ladder = self._pool.weights(configurations.rows), []
         if not self._lazy:
-            self._settle(free, full)
+            self._settle(free, self._full)
             return
         self._renew(configurations)
-        ladder = [self._pool.weights(rows) for rows in configurations.merged()]
-        rivals = self._challenged(self._rivals(free), ladder, full)
-        for step, weights in enumerate(ladder):
-            above = ladder[step + 1] if step + 1 < len(ladder) else full
-            rivals = self._narrowed(rivals, weights, _rows(above), _rows(full))
-            self._settle(self._sorted(rivals)[:_FEW], full)
-        self._settle_rivals(rivals, full)
-        self._settle_ties(free, full)
+        self._ladder = [self._pool.weights(rows) for rows in configurations.merged()]
+        self._challenged(self._rivals(free))
+
+    def close(self, floor: float = -np.inf) -> None:
+        """Find the best gain, if it is above one that is known of elsewhere."""
+        assert self._full is not None
+        self._best = max(self._best, floor)
+        rivals = self._rivals(np.flatnonzero(self._free))
+        for step, weights in enumerate(self._ladder):
+            above = self._ladder[step + 1] if step + 1 < len(self._ladder) else self._full
+            rivals = self._narrowed(rivals, weights, _rows(above), _rows(self._full))
+            self._settle(self._sorted(rivals)[:_FEW], self._full)
+        self._settle_rivals(rivals, self._full)
+
+    def settle_ties(self, floor: float = -np.inf) -> int | None:
+        """Find the lowest index of a best gain, which may be known from elsewhere; None if there is none here."""
+        self._best = max(self._best, floor)
+        if self._full is not None:
+            self._settle_ties(np.flatnonzero(self._free), self._full)
+        winner = self._winner()
+        return winner if winner < len(self._gain) else None
+
+    @property
+    def best(self) -> float:
+        """The best gain so far."""
+        return self._best
+
+    @property
+    def most(self) -> float:
+        """What no gain is above."""
+        return float(self._bound[self._free].max(initial=-np.inf))
+
+    def gain(self, index: int) -> float:
+        """The gain of a candidate that was worked out."""
+        return float(self._gain[index])
+
+    def leave_out(self, indices: Indices) -> None:
+        """Leave candidates out from now on."""
+        self._free[indices] = False
 
     def _renew(self, configurations: Configurations) -> None:
         """Bounds that hold now.
 
         Next to a larger batch no gain is larger, so old bounds hold; but not for what is estimated from configurations
         drawn anew. Merged into one, these have ``K max_k v_k`` times the even share ``1/K`` of any sample at most, so
-        the gain next to nothing, times that, is a bound. No gain is above what there is left to know.
+        the gain of an item without a batch, times that, is a bound. No gain exceeds the remaining entropy.
         """
         if not configurations.exact:
             share = configurations.rows.sum(axis=0).max(initial=0.0) * configurations.rows.shape[1]
             self._bound = self._alone * share
         np.minimum(self._bound, configurations.doubt(), out=self._bound)
 
-    def _challenged(self, rivals: Indices, ladder: list[Weights], full: Weights) -> Indices:
-        """Look closely at the few candidates that promise most, and return those that may still beat them."""
+    def _challenged(self, rivals: Indices) -> None:
+        """Look closely at the few candidates that promise most."""
+        assert self._full is not None
         head = rivals
         if len(rivals) > _HEAD:
             head = rivals[np.argpartition(-self._bound[rivals], _HEAD)[:_HEAD]]
-        if ladder:
-            self._lower(head, ladder[0])
-        self._settle(self._sorted(head)[:_FEW], full)
-        return self._rivals(rivals)
+        if self._ladder:
+            self._lower(head, self._ladder[0])
+        self._settle(self._sorted(head)[:_FEW], self._full)
 
     def _narrowed(self, rivals: Indices, weights: Weights, above: int, full: int) -> Indices:
         """Lower bounds by merged configurations, of the most promising first, as long as that saves work."""
@@ -266,7 +307,7 @@ class Search:
         """Gains of what may tie with the best at a lower index, in order, until one does."""
         order, size = free[np.isneginf(self._gain[free])], 1
         while len(order):
-            near = self._bound[order] >= self._best - TIE - _ROUNDING
+            near = self._bound[order] >= self._best - TIE - ROUNDING
             order = order[near & (order < self._winner())]
             self._settle(order[:size], full)
             order, size = order[size:], 2 * size
@@ -290,7 +331,9 @@ class Search:
         """The lowest index of a best gain so far; the number of candidates if there is none yet."""
         if np.isneginf(self._best):
             return len(self._gain)
-        return int(np.argmax(self._gain >= self._best - TIE))
+        ties = self._gain >= self._best - TIE
+        first = int(np.argmax(ties))
+        return first if ties[first] else len(self._gain)
 
     def _sorted(self, which: Indices) -> Indices:
         return which[np.argsort(-self._bound[which], kind="stable")]
@@ -300,8 +343,8 @@ def _rows(weights: Weights) -> int:
     return int(weights.rows.shape[0])
 
 
-# What configurations that are left out may add to a gain, over the whole batch, in nats.
-_NEGLIGIBLE: Final = 1e-13
+#: What configurations that are left out may add to a gain, over the whole batch, in nats.
+NEGLIGIBLE: Final = 1e-13
 
 
 class BatchBALD(NamedTuple):
@@ -384,17 +427,14 @@ def batchbald(
         (array([0, 2]), array([0.6931, 0.4946]), 2)
     """
     pool = candidates(probs)
-    n, samples, classes = pool.shape
-    batch_size = _size(batch_size, n)
-    if whole(configurations, "configurations", least=1) < classes:
-        raise InvalidValueError(f"configurations must be {classes} or more, one for each class, not {configurations}")
-    rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(whole(seed, "seed", least=0))
+    samples, classes = pool.shape[1:]
+    batch_size, rng = checked_options(pool.shape, batch_size, configurations, seed)
     with one_thread():
         search = Search(pool, lazy=lazy)
         picks, exact, labels = [search.take()], 1, Configurations.of_nothing(samples)
         for _ in range(batch_size - 1):
             latest = pool.one(picks[-1][0])
-            labels = labels.joined(latest, most=configurations // classes, negligible=_NEGLIGIBLE / batch_size, rng=rng)
+            labels = labels.joined(latest, most=configurations // classes, negligible=NEGLIGIBLE / batch_size, rng=rng)
             exact += labels.exact
             if lazy and labels.doubt() <= TIE:
                 # No label can tell more than is left to know: the rest are ties.
@@ -408,9 +448,16 @@ def batchbald(
     return BatchBALD(np.array(indices, dtype=np.intp), np.array(gains), exact, search.evaluated, search.bounded)
 
 
-def _size(batch_size: int, n: int) -> int:
+def checked_options(
+    shape: tuple[int, int, int], batch_size: int, configurations: int, seed: Any
+) -> tuple[int, np.random.Generator]:
+    """The size of the batch and what draws, for candidates of a shape, checked."""
+    n, _, classes = shape
     if n == 0:
         raise InvalidValueError("probs must hold at least one candidate, but holds none")
     if whole(batch_size, "batch_size", least=1) > n:
         raise InvalidValueError(f"batch_size must be at most the number of candidates, {n}, not {batch_size}")
-    return int(batch_size)
+    if whole(configurations, "configurations", least=1) < classes:
+        raise InvalidValueError(f"configurations must be {classes} or more, one for each class, not {configurations}")
+    rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(whole(seed, "seed", least=0))
+    return int(batch_size), rng

@@ -42,7 +42,7 @@ class Candidates(Protocol):
     shape: tuple[int, int, int]
 
     def bald(self) -> Floats:
-        """What each label would tell about the parameters, ``N``; checks every number on the way."""
+        """Information of each label about the parameters, ``N``; checks every number."""
 
     def one(self, index: int) -> Floats:
         """The probabilities of one candidate, ``K x C``."""
@@ -51,7 +51,7 @@ class Candidates(Protocol):
         """Configurations, ``S x K``, brought to where the candidates are."""
 
     def information(self, indices: Any, weights: Weights) -> Floats:
-        r"""What some labels would tell about the parameters, given configurations of others.
+        r"""Information of some labels about the parameters, given configurations of others.
 
         With ``W`` the rows, ``m`` their masses, ``v`` their sum and ``p`` the candidate's probabilities,
 
@@ -95,7 +95,7 @@ class ArrayCandidates:
         self._allowed = allowed(float(np.finfo(self._probs.dtype).eps))
 
     def bald(self) -> Floats:
-        """What each label would tell; see :class:`Candidates`."""
+        """Information of each label; see :class:`Candidates`."""
         n, samples, classes = self.shape
         result = np.empty(n)
         size = max(1, BLOCK // (samples * classes))
@@ -128,7 +128,7 @@ class ArrayCandidates:
         return Weights(rows, mass_entropy(rows), rows.sum(axis=0))
 
     def information(self, indices: Any, weights: Weights) -> Floats:
-        """What some labels would tell; see :class:`Candidates`."""
+        """Information of some labels; see :class:`Candidates`."""
         result = np.zeros(len(indices))
         _, samples, classes = self.shape
         for start, stop in pieces(len(indices), weights.rows.shape, classes, BLOCK):
@@ -192,7 +192,7 @@ def three_axes(shape: Any) -> tuple[int, int, int]:
 
 
 def allowed(eps: float) -> float:
-    """How far from 1 a sum of probabilities may be that are stored with this precision."""
+    """Allowed distance from 1 of a sum of probabilities of this precision."""
     return max(_LOOSE, _UNITS * eps)
 
 
@@ -237,7 +237,7 @@ class TensorCandidates:
         self._size = BLOCK if probs.device.type == "cpu" else _WIDE
 
     def bald(self) -> Floats:
-        """What each label would tell, checked on the way."""
+        """Information of each label; checks every number."""
         n, samples, classes = self.shape
         result = np.empty(n)
         size = max(1, self._size // (samples * classes))
@@ -261,7 +261,7 @@ class TensorCandidates:
         return Weights(self._here(rows), mass_entropy(rows), self._here(rows.sum(axis=0)))
 
     def information(self, indices: Any, weights: Weights) -> Floats:
-        """What some labels would tell, given configurations of others."""
+        """Information of some labels, given configurations of others."""
         result = np.zeros(len(indices))
         _, samples, classes = self.shape
         chosen = self._here(indices)

@@ -52,7 +52,7 @@ def entropy(probabilities: Floats) -> Floats:
 
 
 def margin(probabilities: Floats) -> Floats:
-    """How close the two likeliest classes are: 1 less the difference of their probabilities; ``m x K`` to ``m``.
+    """Closeness of the two likeliest classes: 1 minus the difference of their probabilities; ``m x K`` to ``m``.
 
     Examples:
         >>> margin(np.array([[0.5, 0.4, 0.1], [1.0, 0.0, 0.0]])).round(4)
@@ -65,7 +65,7 @@ def margin(probabilities: Floats) -> Floats:
 
 
 def bald(probs: Any) -> Floats:
-    r"""What each label would tell about the parameters, :math:`H[\bar p] - \overline{H[p]}` over samples, in nats.
+    r"""Information of each label about the parameters, :math:`H[\bar p] - \overline{H[p]}` over samples, in nats.
 
     Args:
         probs: Probability of each class under each sample of the posterior, ``N x K x C``; a numpy array or a tensor.
@@ -89,7 +89,7 @@ _DRAWS: Final = 32
 
 
 def class_scores(posterior: Any, features: Floats, name: str) -> Floats:
-    """How useful the label of each row would be under a posterior of the weights, ``m``.
+    """Usefulness of the label of each row under a posterior of the weights, ``m``.
 
     Args:
         posterior: Of two classes or many: ``latent(features)`` gives mean and variance of the logits.
@@ -205,7 +205,7 @@ class RandomOrder:
 
 
 class InOrder(RandomOrder):
-    """Items as they stand in the pool."""
+    """Items in the order of the pool."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size, np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""What a check proves: a statement about items that no one has labelled, with its evidence."""
+"""Guarantees: statements about unlabelled items that a check proves, with their evidence."""
 
 import math
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _FORMAT: Final = 1
 
 
 class Circumstances(TypedDict, total=False):
-    """What every guarantee states besides its counts; see :class:`Guarantee`."""
+    """The parts of a guarantee other than its counts; see :class:`Guarantee`."""
 
     confidence: float
     model: str

@@ -1,4 +1,4 @@
-r"""How many labels a check takes, before it starts; and what a check of a given size can guarantee.
+r"""Planning of checks: the number of labels for a target, and the bound that a size can guarantee.
 
 A check of :math:`m` items succeeds if the bound that it gives is at or below the target. Larger checks do not always
 succeed more often: the number of wrong items that a check may contain is an integer, so the probability of success is
@@ -72,7 +72,7 @@ class CheckPlan:
         likely = f"shows with a probability of {percent(self.probability)} that {self.goal}"
         what = f"{likely} ({percent_at_least(1.0 - self.alpha)} confidence), if {self.assumption}."
         if self.labels is None:
-            words = f"Not achievable for less than labelling all {count(self.pool, 'item')}: no smaller check {what}"
+            words = f"Not achievable without labelling all {count(self.pool, 'item')}: no smaller check {what}"
         else:
             words = f"A check of {count(self.labels, 'item')} {what}"
         return words.replace("\u00a0", " ")
@@ -115,7 +115,7 @@ def plan(  # noqa: PLR0913 - keyword arguments with defaults
         A check of 205 items shows with a probability of 80 % that at most 10 % of the predictions for the unlabelled
         items are wrong (95 % confidence), if 5 % are.
         >>> print(plan(0.1, 0.05, 100))
-        Not achievable for less than labelling all 100 items: no smaller check shows with a probability of 80 % that
+        Not achievable without labelling all 100 items: no smaller check shows with a probability of 80 % that
         at most 10 % of the predictions for the unlabelled items are wrong (95 % confidence), if 5 % are.
     """
     size = _pool(pool)
@@ -143,7 +143,7 @@ def plan(  # noqa: PLR0913 - keyword arguments with defaults
 
 @dataclass(frozen=True)
 class GuaranteePlan:
-    """When to check, if labelling goes on until at most a given share of the predictions is wrong.
+    """Plan of labels and check that guarantee at most a given share of wrong predictions at the least cost.
 
     All numbers are expected ones: they assume that the estimates of the error and of its reducible part are right.
     What a check proves does not depend on them.
@@ -183,7 +183,7 @@ class GuaranteePlan:
 
     @property
     def check_now(self) -> bool:
-        """Whether a check now is expected to take hardly more labels in all than a check later, or fewer."""
+        """Whether a check now is expected to take about as many labels in total as a later one, or fewer."""
         return self.more_labels == 0
 
     @property
@@ -201,7 +201,7 @@ class GuaranteePlan:
     def __str__(self) -> str:
         if self.expected_total is None:
             everything = count(self.n_labelled + self.pool, "item")
-            goal = f"a guarantee of at most {percent(self.target)} is not expected for less than labelling all"
+            goal = f"a guarantee of at most {percent(self.target)} is not expected without labelling all"
             now, least = percent(self.error), percent(self.error - self.reducible)
             why = f"about {now} of the predictions are wrong now, and more labels lower that to {least} at best"
             words = f"{goal[0].upper()}{goal[1:]} {everything}: {why}."
@@ -262,7 +262,7 @@ def plan_total(  # noqa: PLR0913 - all but two by keyword
         >>> plan_total(0.1, error=0.04, reducible=0.01, n_labelled=400, pool=4300).check_now
         True
         >>> print(plan_total(0.05, error=0.12, reducible=0.04, n_labelled=200, pool=4000))
-        A guarantee of at most 5 % is not expected for less than labelling all 4,200 items: about 12 % of the
+        A guarantee of at most 5 % is not expected without labelling all 4,200 items: about 12 % of the
         predictions are wrong now, and more labels lower that to 8 % at best.
     """
     size, goal, now = _pool(pool), float(_share(target, "target")), float(_share(error, "error"))

@@ -1,4 +1,4 @@
-"""The command: thin shells over the library, no traceback for anything that a user can do."""
+"""The command line: one module per command. User errors give a message without a traceback."""
 
 import sys
 

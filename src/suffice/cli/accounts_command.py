@@ -40,8 +40,8 @@ accounts_app = typer.Typer(
     cls=_AccountsGroup,
     help="Show the accounts of a project, or add, change and remove them. With accounts, people sign in to the "
     "page.\n\nRoles: label (answer, skip, correct one's own labels, see the progress), review (also the review, and "
-    "the labels of others), manage (also settings, classes, checks, imports and exports). Whoever can write the files "
-    "of the project can do everything, also here.\n\nExample: suffice accounts mails.suffice",
+    "the labels of others), manage (also settings, classes, checks, imports and exports). People who can write the "
+    "files of the project can do everything, also here.\n\nExample: suffice accounts mails.suffice",
     epilog="Exit codes: 0 done, 1 could not be done, 2 called wrongly.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -159,7 +159,7 @@ def remove_account(place: Place, name: Name, person: Who = None, as_json: AsJson
         last = not project.accounts()
     _tell(f"The account {name.strip()} is removed. Its labels stay.", (name, None, ""), as_json=as_json)
     if last and not as_json:
-        _say("There are no accounts any more: whoever can open the page may do everything there, under any name.")
+        _say("There are no accounts any more: everybody who can open the page may do everything there, under any name.")
 
 
 def _asked_password() -> str:
@@ -197,7 +197,7 @@ def _tell(sentence: str, made: tuple[str, str | None, str], *, as_json: bool) ->
     if link is not None:
         _say(f"Personal link, shown this once: {link}")
         _say("It works like a password: send it to that person alone.")
-        _say("Where the page has another address, put ?token= and what follows behind that one.")
+        _say("If the page has another address, append ?token= and what follows to that one.")
 
 
 def _say(sentence: str) -> None:

@@ -33,19 +33,19 @@ COMMANDS: Final = {
     ),
     "label": CommandEntry(
         "suffice.cli.label_command:label_command",
-        "Label your own data in the terminal: start or resume a project, and be told when it is enough.",
+        "Label your own data in the terminal: create or continue a project, and see when you can stop.",
     ),
     "serve": CommandEntry(
         "suffice.cli.serve_command:serve_command",
-        "Label in the browser, alone or with others: starts a project, or goes on with it.",
+        "Label in the browser, alone or with others: create a project, or continue it.",
     ),
     "label-studio": CommandEntry(
         "suffice.cli.label_studio_command:label_studio_command",
-        "Connect a project of Label Studio: follow its annotations, order its tasks, and say there when it is enough.",
+        "Connect a project of Label Studio: follow its annotations, order its tasks, and show when people can stop.",
     ),
     "status": CommandEntry(
         "suffice.cli.project_commands:status_command",
-        "Say where a labelling project stands: whether it is enough, the estimated error, counts, people, agreement.",
+        "Show the state of a labelling project: the decision, the estimated error, counts, people, agreement.",
     ),
     "check": CommandEntry(
         "suffice.cli.check_command:check_command",
@@ -53,7 +53,7 @@ COMMANDS: Final = {
     ),
     "switch": CommandEntry(
         "suffice.cli.project_commands:switch_command",
-        "Let another model learn the labels of a project, from the first one on.",
+        "Switch a project to another model, which learns all its labels.",
     ),
     "classes": CommandEntry(
         "suffice.cli.project_commands:classes_command",
@@ -69,8 +69,7 @@ COMMANDS: Final = {
     ),
     "review": CommandEntry(
         "suffice.cli.project_commands:review_command",
-        "List the labels that are likely wrong: the model, which judges each without having learned it, says "
-        "otherwise.",
+        "List the labels that are likely wrong: the model judges each label without having learned it.",
     ),
     "import": CommandEntry(
         "suffice.cli.exchange_commands:import_command",
@@ -87,23 +86,23 @@ COMMANDS: Final = {
     ),
     "report": CommandEntry(
         "suffice.cli.project_commands:report_command",
-        "Write a page for the boss: whether it is enough, how large the error is, what was labelled.",
+        "Write a report as a page: whether you can stop, how large the error is, what was labelled.",
     ),
     "run": CommandEntry(
         "suffice.cli.run_command:run_command",
-        "Find out how many labels of a fully labelled table would have been enough, had they been bought one by one.",
+        "Find out how many labels of a labelled table would have been enough if they had been bought one by one.",
     ),
     "audit": CommandEntry(
         "suffice.cli.audit_command:audit_command",
-        "Find out when the labelling of a table could have stopped; its rows are in the order they were labelled in.",
+        "Find out when the labelling of a table could have stopped. Its rows must be in the order of labelling.",
     ),
     "recommend": CommandEntry(
         "suffice.cli.recommend_command:recommend_command",
-        "Find out which stopping rule to take for your data and costs, and what to expect of it.",
+        "Find out which stopping rule to use for your data and costs, and what to expect of it.",
     ),
     "reproduce": CommandEntry(
         "suffice.research.paper.reproduce_command:reproduce_command",
-        "Run the experiments of the paper, and write its tables and figures, and what holds of its claims.",
+        "Repeat the experiments of the paper, and write its tables and figures and which claims hold.",
     ),
     "compare": CommandEntry(
         "suffice.research.compare.compare_command:compare_command",

@@ -66,7 +66,7 @@ def audit_command(
     scale: Scale = None,
     initial: Initial = None,
     batch: Batch = None,
-    most: Annotated[int, typer.Option(help="Labels to look at, from the first row on; 0 for all.")] = 5000,
+    most: Annotated[int, typer.Option(help="Number of labels to use, from the first row on; 0 for all.")] = 5000,
     orders: Annotated[
         int | None,
         typer.Option(
@@ -83,7 +83,7 @@ def audit_command(
     save: Save = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find out when the labelling of a table could have stopped; its rows are in the order they were labelled in.
+    """Find out when the labelling of a table could have stopped. Its rows must be in the order of labelling.
 
     Example: suffice audit labelled.csv --target spam --task classification
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def check_command(
     place: Place,
     size: Annotated[
-        int | None, typer.Option(metavar="ITEMS", help="Start a check of so many items.", show_default=False)
+        int | None, typer.Option(metavar="ITEMS", help="Start a check of this many items.", show_default=False)
     ] = None,
     at_most: Annotated[
         str | None,
@@ -98,7 +98,7 @@ def check_command(
     abort: Annotated[
         bool,
         typer.Option(
-            "--abort", help="Give the open check up. It proves nothing, and its part of the error probability is spent."
+            "--abort", help="End the open check without a guarantee; its part of the error probability is used up."
         ),
     ] = False,
     person: Annotated[
@@ -109,10 +109,10 @@ def check_command(
     """Guarantee how many predictions are wrong, by a random check of the unlabelled items.
 
     The check draws items at random. Label them with suffice label or suffice serve, which ask for them first; then
-    suffice status states the guarantee. The model learns these labels when labelling goes on.
+    suffice status states the guarantee. The model learns these labels when labelling continues.
 
-    Without --size and --at-most nothing is started: the command says where the open check stands, or what checks would
-    cost and guarantee, also with --recall-of and --precision-of.
+    Without --size and --at-most nothing is started: the command shows the progress of the open check, or what checks
+    would cost and guarantee, also with --recall-of and --precision-of.
 
     Example: suffice check mails.suffice --size 100
 
@@ -138,9 +138,7 @@ def check_command(
         raise InvalidValueError("--at-most plans the size of the check, and --size states it; give one of them")
     others = [size, target, recall_of, precision_of, tolerance, share, confidence]
     if abort and (exclude_unlabelable or any(each is not None for each in others)):
-        raise InvalidValueError(
-            "--abort gives the open check up, and takes no other options of a check; leave them out"
-        )
+        raise InvalidValueError("--abort ends the open check, and takes no other options of a check; leave them out")
     if target is not None and (recall_of is not None or precision_of is not None):
         raise InvalidValueError(
             "--at-most plans a check of the error; for --recall-of and --precision-of give --size. Without --size they "
@@ -218,7 +216,7 @@ def _started(
 
 
 def _asked(project: "Project", place: str, asked: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Where the open check stands; or what checks would cost and guarantee."""
+    """Progress of the open check; or the costs and guarantees of possible checks."""
     told = _told(project, action=None)
     if told["check"] is not None and told["check"]["state"] == "open":
         return told, _standing(told, place)
@@ -229,13 +227,13 @@ def _asked(project: "Project", place: str, asked: dict[str, Any]) -> tuple[dict[
     told = _told(project, action=None, offers=offers)
     tolerance = "" if asked["tolerance"] is None else f" --tolerance {asked['tolerance']:g}"
     size = offers.planned or 100
-    how = f"To start one: suffice check {shown_place(place)} --size {min(size, offers.pool)}{tolerance}"
+    how = [f"To start one: suffice check {shown_place(place)} --size {min(size, offers.pool)}{tolerance}"]
     said = told["guarantee"]["sentences"] if told["guarantee"] is not None else []
-    return told, [*said, *told["offers"]["sentences"], how]
+    return told, [*said, *told["offers"]["sentences"], *(how if told["offers"]["rows"] else [])]
 
 
 def _asked_of_class(found: Reading, asked: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """What a check of the recall or precision of a class would cost."""
+    """Cost of a check of the recall or precision of a class."""
     from suffice.project.check_offers import class_offers
 
     if asked["recall_of"] is not None and asked["precision_of"] is not None:
@@ -253,7 +251,7 @@ def _asked_of_class(found: Reading, asked: dict[str, Any]) -> tuple[dict[str, An
 
 
 def _standing(told: dict[str, Any], place: str) -> list[str]:
-    """Where the newest check stands, and how to go on."""
+    """Progress of the newest check, and how to continue."""
     check, guarantee = told["check"], told["guarantee"]
     if check["state"] != "open":
         return [*([check["sentence"]] if check["sentence"] else []), *(guarantee["sentences"] if guarantee else [])]
@@ -261,7 +259,7 @@ def _standing(told: dict[str, Any], place: str) -> list[str]:
     return [
         check["sentence"],
         f"Label its items, which come first: suffice label {shown} or suffice serve {shown}",
-        f"Give it up: suffice check {shown} --abort",
+        f"Stop it: suffice check {shown} --abort",
     ]
 
 

@@ -314,7 +314,7 @@ def demo_command(
     rule, path = _rule(model, threshold, bound), figure or _DEFAULT_FIGURE
     _require_network(task, model)
     failure = problem(lambda: require_writable_figure(path), raised=figure is not None)
-    # Off a terminal nobody wants lines broken at a width that is not there.
+    # Without a terminal, lines are not wrapped.
     console = Console(quiet=as_json, highlight=False)
     console.soft_wrap = not console.is_terminal
     rng = np.random.default_rng(seed)

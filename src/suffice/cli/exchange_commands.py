@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ConflictsName(StrEnum):
-    """What happens to a label where the item has another one."""
+    """What to do with a label if the item has another one."""
 
     keep = "keep"
     # A text has a method of the plain name.
@@ -67,7 +67,7 @@ def import_command(
     conflicts: Annotated[
         ConflictsName,
         typer.Option(
-            help="Where an item has another label: keep it, replace it by a correction, or add the new one as an "
+            help="If an item has another label: keep it, replace it by a correction, or add the new one as an "
             "opinion of the person."
         ),
     ] = ConflictsName.keep,
@@ -162,7 +162,7 @@ def predict_command(
             "-o",
             "--out",
             metavar="FILE",
-            help="Where the predictions go: a name that ends in .csv, .jsonl or .parquet.",
+            help="File for the predictions: a name that ends in .csv, .jsonl or .parquet.",
             show_default="DATA-predictions.csv in the current folder",
         ),
     ] = None,
@@ -204,7 +204,7 @@ def predict_command(
 
 
 class FormatName(StrEnum):
-    """How tables are written."""
+    """Format of written tables."""
 
     csv = "csv"
     jsonl = "jsonl"
@@ -231,13 +231,13 @@ def export_command(
         Path | None,
         typer.Option(
             metavar="FILE.joblib",
-            help="Also save the fitted pipeline with joblib. Whoever loads such a file runs the code in it; suffice "
+            help="Also save the fitted pipeline with joblib. Loading such a file runs the code in it; suffice "
             "predict needs none.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where the files go; made if it is not there.", show_default="DIR/export"),
+        typer.Option(metavar="FOLDER", help="Folder for the files, created if missing.", show_default="DIR/export"),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace files of these names in the folder of --out.")
@@ -248,7 +248,7 @@ def export_command(
 
     The files are labels, predictions and report.html. If a check has guaranteed something, there is guarantee.json too;
     where it is about an earlier model, checked_predictions has the predictions of that model. Files of an earlier
-    export in DIR/export are replaced; in a folder of your own they are kept unless there is --force. In a CSV a text
+    export in DIR/export are replaced; in another folder they are kept unless --force is given. In a CSV a text
     that a spreadsheet could run as a formula has an apostrophe in front; JSON lines and Parquet hold texts as they are.
 
     Example: suffice export mails.suffice --format parquet --out results
@@ -283,7 +283,7 @@ def export_command(
     if told["guarantee"] is not None:
         console.print(f"Guarantee: {told['guarantee']['path']}")
     if told["model"] is not None:
-        console.print(f"Model: {told['model']['path']}. Load it with joblib, and only if you trust who made it.")
+        console.print(f"Model: {told['model']['path']}. Load it with joblib, and only if you trust its author.")
     if told["left_out"]:
         console.print(told["left_out"])
     console.print(f"Report: {told['report']['path']}")

@@ -25,10 +25,11 @@ _LAST_LOOK = 0.3
 def label_command(
     options: ProjectOptions,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Read labels as lines, print where the project stands at the end as JSON.")
+        bool,
+        typer.Option("--json", help="Read labels as lines, print the state of the project as JSON."),
     ] = False,
 ) -> None:
-    """Label your own data in the terminal: start or resume a project, and be told when it is enough.
+    """Label your own data in the terminal: create or continue a project, and see when you can stop.
 
     Example: suffice label mails.csv --text body --classes ham,spam
 
@@ -37,7 +38,7 @@ def label_command(
     Go on later, or on top of some labels: suffice label mails.suffice
     """
     console = Console(stderr=as_json, highlight=False)
-    # Off a terminal nobody wants lines broken at a width that is not there.
+    # Without a terminal, lines are not wrapped.
     console.soft_wrap = not console.is_terminal
     terminal = console.is_terminal and not console.is_dumb_terminal and sys.stdin.isatty() and sys.stderr.isatty()
     by_keys = terminal and not as_json

@@ -70,7 +70,7 @@ def label_studio_command(
     features: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.npy", help="Features of your own, one row for each task by its number.", show_default=False
+            metavar="FILE.npy", help="Your own features, one row for each task by its number.", show_default=False
         ),
     ] = None,
     embed: Annotated[
@@ -108,7 +108,7 @@ def label_studio_command(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Connect a project of Label Studio: follow its annotations, order its tasks, and say there when it is enough.
+    """Connect a project of Label Studio: follow its annotations, order its tasks, and show when people can stop.
 
     People label in Label Studio. The tasks come in the order in which suffice asks for them. The decision and the
     guarantee are written into the project's description and instructions. The labelling project is in a folder of its
@@ -154,7 +154,7 @@ def label_studio_command(
                 say(console, told["sentence"])
             return
         _serve(sync, server, project, found, (host, port, reached), console, as_json=as_json)
-    say(console, "Stopped. Everything is saved; to go on, start the same command again.")
+    say(console, "Stopped. Everything is saved; to continue, start the same command again.")
 
 
 def _token(file: Path | None) -> str:
@@ -274,7 +274,7 @@ def _serve(
         say(
             console,
             f"Connected to project {number} of {server.url}; its webhook calls {reached}. Label there; stop with "
-            f"Ctrl+C. Where it stands: suffice status {shown}. A random check: suffice check {shown} --size 100",
+            f"Ctrl+C. Status: suffice status {shown}. A random check: suffice check {shown} --size 100",
         )
 
     thread = threading.Thread(target=sync.run, name="suffice label-studio", daemon=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def status_command(place: Place, as_json: AsJson = False) -> None:
-    """Say where a labelling project stands: whether it is enough, the estimated error, counts, people, agreement.
+    """Show the state of a labelling project: the decision, the estimated error, counts, people, agreement.
 
     Nothing is written to the journal, so it may be asked while people label.
 
@@ -81,13 +81,13 @@ def report_command(
         Path | None,
         typer.Option(
             metavar="FILE.html",
-            help="Where to write it; what is there is replaced.",
+            help="File to write; an existing file is replaced.",
             show_default="DIR/export/report.html",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a page for the boss: whether it is enough, how large the error is, what was labelled.
+    """Write a report as a page: whether you can stop, how large the error is, what was labelled.
 
     The page holds everything that it shows, and can be sent on.
 
@@ -114,7 +114,7 @@ def review_command(
     most: Annotated[int, typer.Option("-n", "--most", min=1, help="How many labels to list at most.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """List the labels that are likely wrong: the model, which judges each without having learned it, says otherwise.
+    """List the labels that are likely wrong: the model judges each label without having learned it.
 
     Labels that somebody has confirmed are not listed, and neither are items of a check. Nothing is written. To confirm
     or correct them, open the page with suffice serve, under Review.
@@ -150,7 +150,7 @@ def switch_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let another model learn the labels of a project, from the first one on.
+    """Switch a project to another model, which learns all its labels.
 
     All labels stay. The page, the terminal, exports and the report use the new model from then on; a server that is
     running takes it over within a second. Switch back in the same way.
@@ -171,7 +171,7 @@ def switch_command(
         return
     console = plain_console()
     console.print(f"The model is now {described_model(model)}; it was {described_model(before)}. All labels stay.")
-    console.print(f"See what it makes of them: suffice status {shown_place(found)}")
+    console.print(f"See the result: suffice status {shown_place(found)}")
 
 
 def classes_command(

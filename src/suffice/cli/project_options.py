@@ -55,24 +55,24 @@ class ProjectModel(StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class ProjectOptions:
-    """What a command was told about its project; the fields are its options."""
+    """Options of a command about its project."""
 
     data: Annotated[
         str,
         typer.Argument(
             metavar="DATA",
-            help="What to label: a CSV or Parquet file, a folder of images; or a project to go on with: its folder "
+            help="What to label: a CSV or Parquet file, a folder of images; or a project to continue: its folder "
             "(NAME.suffice) or a postgresql:// URL.",
             show_default=False,
         ),
     ]
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="What the label is called; a column of that name may hold some already."),
+        typer.Option(metavar="COLUMN", help="Name of the label; a column of this name may hold existing labels."),
     ] = None
     classes: Annotated[
         str | None,
-        typer.Option(metavar="A,B,C", help="The classes, in the order of their keys; quotes around one with a comma."),
+        typer.Option(metavar="A,B,C", help="The classes, in the order of their keys; quote one with a comma."),
     ] = None
     regression: Annotated[bool, typer.Option("--regression", help="The label is a number.")] = False
     text: Annotated[
@@ -94,7 +94,7 @@ class ProjectOptions:
     ] = None
     features: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.npy", help="Features of your own, one row for each item.", show_default=False),
+        typer.Option(metavar="FILE.npy", help="Your own features, one row for each item.", show_default=False),
     ] = None
     embed: Annotated[
         str | None,
@@ -128,7 +128,7 @@ class ProjectOptions:
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Error ratio at which to stop, from 0 to 1; or the threshold of --rule, where it has one.",
+            help="Error ratio at which to stop, from 0 to 1; or the threshold of --rule, if it has one.",
             show_default="0.05 for gp, 0.02 for ridge, 0.1 for logistic; a rule's own",
         ),
     ] = None
@@ -158,7 +158,7 @@ class ProjectOptions:
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Share of the later items that are drawn at random too, from 0 to 1: their labels tell how good the "
+            help="Share of the later items that are drawn at random too, from 0 to 1: their labels show how good the "
             "model is.",
             show_default=f"{DEFAULT_RANDOM_SHARE}; 0 with --positive",
         ),
@@ -175,7 +175,7 @@ class ProjectOptions:
 
     @property
     def rule_options(self) -> RuleOptions:
-        """What was said of the stopping rule."""
+        """Options about the stopping rule."""
         return RuleOptions(
             self.rule,
             self.threshold,
@@ -207,7 +207,7 @@ class ProjectOptions:
         given += ["at_most"] if self.target_error is not None else []
         if given:
             raise InvalidValueError(
-                f"--{given[0].replace('_', '-')} does not go with --positive, which stops by the share of the class "
+                f"--{given[0].replace('_', '-')} is not used with --positive, which stops by the share of the class "
                 "that is found; leave one of them out"
             )
         return DEFAULT_RECALL if share is None else share
@@ -308,7 +308,7 @@ def opened_project(options: ProjectOptions, console: Console, *, labels: bool = 
 
 
 def place_of(options: ProjectOptions) -> tuple[str, bool]:
-    """Where the project of the options is or would be, and whether the data itself names a project.
+    """Place of the project of the options, and whether the data itself names a project.
 
     Examples:
         >>> place_of(ProjectOptions("mails.csv"))
@@ -531,7 +531,7 @@ def _require_same(project: "Project", place: str, options: ProjectOptions) -> No
         if repr(asked) not in (repr(kept), repr(project.first_settings.criterion())):
             raise InvalidValueError(
                 f"the project {place} stops by {kept}, and the options ask for {asked}; a rule cannot be "
-                "changed afterwards: leave out what is said of it, or make another project with --project (costs can "
+                "changed afterwards: leave out these options, or make another project with --project (costs can "
                 "be changed on the page, under Settings)"
             )
 
@@ -563,6 +563,6 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
     compare("--random-share", options.random_share, settings.random_share, "the share of random items")
     compare("--seed", options.seed, settings.seed, "the seed")
     compare("--positive", options.positive, settings.positive, "the positive class")
-    compare("--recall", share_of(options.recall, "--recall"), settings.recall, "the wanted recall")
-    compare("--at-most", target_error(options.target_error, settings.task), settings.at_most, "the wanted error")
+    compare("--recall", share_of(options.recall, "--recall"), settings.recall, "the target recall")
+    compare("--at-most", target_error(options.target_error, settings.task), settings.at_most, "the target error")
     return found

@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from suffice.recommendation.rule_choice import Expectation, Recommendation
 
 _HEADING: Final = (
-    "Dearer than the best stop: typically (geometric mean), in half or 9 of 10 runs at most, on average.\n"
+    "Cost above the best stop: typically (geometric mean), in half or 9 of 10 runs at most, on average.\n"
     "The rule to take, then the next best over all prices of an error; the numbers are those at this price."
 )
 
 
 @dataclass(frozen=True)
 class _Question:
-    """What was asked; the fields are the options, completed by what the table says.
+    """The question: the options, completed from the table.
 
     Attributes:
         about: What was read, in sentences; empty without a table.
@@ -102,7 +102,7 @@ def recommend_command(
     model: Annotated[
         ModelName | None,
         typer.Option(
-            help="The model; without a file, what holds on average over those of the task if left out.",
+            help="The model. Without a model and a file, the average over the models of the task.",
             show_default="that of `suffice run` with a file",
         ),
     ] = None,
@@ -120,14 +120,14 @@ def recommend_command(
         str | None,
         typer.Option(
             metavar="FIELD,FIELD",
-            help="For a loop of your own: the fields of a suffice.Step that it can tell. Rules that need others are "
+            help="For your own loop: the fields of a suffice.Step that it provides. Rules that need others are "
             "left out.",
         ),
     ] = None,
     ignore: Ignore = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")] = False,
 ) -> None:
-    """Find out which stopping rule to take for your data and costs, and what to expect of it.
+    """Find out which stopping rule to use for your data and costs, and what to expect of it.
 
     Example: suffice recommend mails.csv --target spam --mistake-cost 20
 
@@ -175,7 +175,7 @@ def recommend_command(
         typer.echo(json.dumps(_as_json(asked, advice)))
         return
     console = Console(highlight=False)
-    # Off a terminal nobody wants lines broken at a width that is not there.
+    # Without a terminal, lines are not wrapped.
     console.soft_wrap = not console.is_terminal
     _tell(console, asked, advice)
 
@@ -325,7 +325,7 @@ def _fields(given: str | None) -> tuple[str, ...] | None:
         return None
     names = tuple(name.strip() for name in given.split(",") if name.strip())
     if not names:
-        raise InvalidValueError("--given must name fields of a suffice.Step, with commas between them; it names none")
+        raise InvalidValueError("--given must name fields of a suffice.Step, separated by commas; it names none")
     return names
 
 
@@ -383,7 +383,7 @@ def _tell(console: Console, asked: _Question, advice: "Recommendation") -> None:
     console.print(_table([best, *advice.others]))
     console.print(advice.evidence, markup=False)
     if asked.task is TaskName.regression and asked.error_cost is not None and asked.target_variance is None:
-        console.print("The variance of the target is taken to be 1: give that of yours with --target-variance.")
+        console.print("The variance of the target is assumed to be 1: give yours with --target-variance.")
     console.print("\nIn Python (import suffice as sf):", style="bold")
     console.print(f"  rule = {python_line(advice.rule)}\n  {_use(asked, advice.rule)}", markup=False)
     command = _command(asked, advice.rule)
@@ -412,7 +412,7 @@ def _use(asked: _Question, rule: Criterion) -> str:
 
 
 def _table(expectations: "list[Expectation]") -> Table:
-    """What is expected of each rule, the one that is recommended first."""
+    """Expected cost of each rule, the recommended one first."""
     from suffice.recommendation.compared_rules import catalogue
 
     parameters = {entry.name: entry.parameter for entry in catalogue()}

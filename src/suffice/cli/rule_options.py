@@ -62,14 +62,14 @@ class BoundName(StrEnum):
 
 
 class ScaleName(StrEnum):
-    """What the error ratio is divided by."""
+    """Scale of the error ratio."""
 
     minimum = "minimum"
     median = "median"
 
 
 def _rule_names() -> list[str]:
-    """What the shell completes: the rules that a name alone makes, and those that take two costs."""
+    """Names for shell completion: rules without required arguments, and rules that take two costs."""
     return [*named_rules(), *(name for name, kind in _rules().items() if set(_arguments(kind)) == _COSTS)]
 
 
@@ -79,14 +79,14 @@ Rule = Annotated[
     typer.Option(
         metavar="NAME",
         autocompletion=_rule_names,
-        help="The stopping rule, by its name in Python; an unknown name is answered with all of them.",
+        help="The stopping rule, by its name in Python; for an unknown name, all rules are listed.",
         show_default="LabelWorth; ErrorStability with --threshold or another option of it",
     ),
 ]
 Threshold = Annotated[
     float | None,
     typer.Option(
-        help="Error ratio at which to stop, from 0 to 1; or the threshold of --rule, where it has one.",
+        help="Error ratio at which to stop, from 0 to 1; or the threshold of --rule, if it has one.",
         show_default="0.05 for gp, 0.02 for ridge, 0.1 for logistic, 0.2 for dropout; a rule's own",
     ),
 ]
@@ -123,13 +123,13 @@ Scale = Annotated[
 ]
 LabelCost = Annotated[
     float | None,
-    typer.Option(metavar="COST", help="What a label costs, in any unit: money, minutes.", show_default="1"),
+    typer.Option(metavar="COST", help="Cost of a label, in any unit: money, minutes.", show_default="1"),
 ]
 MistakeCost = Annotated[
     float | None,
     typer.Option(
         metavar="COST",
-        help="What one wrong prediction among the unlabelled items costs, in the same unit. With a label cost of 1: "
+        help="Cost of one wrong prediction among the unlabelled items, in the same unit. With a label cost of 1: "
         "how many labels it is worth to avoid one wrong prediction.",
         show_default="1",
     ),
@@ -171,7 +171,7 @@ _NOT_HERE: Final = {"validation_error", "validation_labels"} | _OF_SCREENING | R
 
 @dataclasses.dataclass(frozen=True)
 class RuleOptions:
-    """What a command was told about its rule; the fields are its options, None where nothing was said."""
+    """Options of a command about its rule; None if an option was not given."""
 
     name: str | None = None
     threshold: float | None = None
@@ -367,7 +367,7 @@ def screening_rule(name: str | None, recall: float) -> Criterion:
 
     Args:
         name: Name of the rule, however it is written; the default rule if None.
-        recall: The recall that is wanted; rules without one ignore it.
+        recall: The target recall; rules without one ignore it.
 
     Raises:
         InvalidValueError: There is no rule for screening of that name.
@@ -482,7 +482,7 @@ def _as_dataclass(kind: type[Criterion]) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class RuleValues:
-    """What a rule compared.
+    """The values that a rule compared.
 
     Attributes:
         rule: Name of the rule.
@@ -503,17 +503,17 @@ class RuleValues:
 
     @classmethod
     def of(cls, verdicts: Sequence[Verdict]) -> "RuleValues":
-        """What is in some verdicts of one rule, at least one."""
+        """The values in verdicts of one rule; at least one verdict."""
         return cls(verdicts[0].rule, [_number(v.value) for v in verdicts], [_number(v.threshold) for v in verdicts])
 
     @property
     def name(self) -> str:
-        """What the number is called."""
+        """Name of the number."""
         return quantity_name(self.rule)
 
     @property
     def threshold_name(self) -> str:
-        """What it is compared with."""
+        """Name of the limit."""
         return threshold_name(self.rule)
 
     @property
@@ -554,7 +554,7 @@ def _there(values: Sequence[float]) -> list[float]:
 
 
 def problem(action: Callable[[], None], *, raised: bool) -> str:
-    """Why an action failed, in words; or nothing. With ``raised`` the error goes on."""
+    """Message of the error of an action, or an empty string. With ``raised`` the error is raised."""
     try:
         action()
     except SufficeError as error:

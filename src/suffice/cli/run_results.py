@@ -131,7 +131,7 @@ class RunFinding:
 
     @cached_property
     def compared(self) -> RuleValues:
-        """What the rule compared after each step."""
+        """The values that the rule compared after each step."""
         return RuleValues.of(self.verdicts)
 
     @cached_property
@@ -171,7 +171,7 @@ class RunFinding:
 
     @property
     def counted(self) -> str:
-        """What is counted as the cost of labels and errors, in words."""
+        """Costs of labels and errors, in words."""
         rule = self.rule
         assert isinstance(rule, LabelWorth | ExpectedCost)
         mistake = None
@@ -211,7 +211,7 @@ class RunFinding:
 
     @property
     def error_name(self) -> str | None:
-        """What :attr:`error` is, or None without a test set."""
+        """Name of :attr:`error`, or None without a test set."""
         return _ERROR_NAME[self.table.kind] if self.error else None
 
 
@@ -231,7 +231,7 @@ class Best:
 
     @property
     def regret(self) -> float:
-        """How much dearer the stop of the run is, as a share of the least cost."""
+        """How much more the stop of the run costs, as a share of the least cost."""
         return (self.cost_at_stop - self.cost) / self.cost if self.cost > 0.0 else 0.0
 
 
@@ -256,7 +256,10 @@ def _summarise_run(console: Console, found: RunFinding) -> None:
     assert decision is not None
     stopped = found.stop is not None
     answer = decision.answer if stopped else "keep going"
-    console.print(f"\n{run_headline(answer, n, end, verdict.reason)}", style="bold", markup=False)
+    limited = decision.hardly_better or decision.alternative is not None
+    by_cost = decision.large_error if answer == "enough" else not limited
+    headline = run_headline(answer, n, end, verdict.reason, by_cost=by_cost)
+    console.print(f"\n{headline}", style="bold", markup=False)
     if decision.answer in ("keep going", "enough", "limit"):
         for sentence in decision_words(decision.as_dict()).sentences:
             console.print(sentence, markup=False)
@@ -322,7 +325,7 @@ def _is_unlike(value: float | None, others: Sequence[float]) -> bool:
 
 
 def _say_whether_more_helps(console: Console, found: RunFinding, at_stop: float | None, at_end: float | None) -> None:
-    """Where the wanted error is not reached, say so if more labels would have lowered it."""
+    """If the target error is not reached, say whether more labels would have lowered it."""
     decision = found.decision
     if decision is None or not decision.above_target or at_stop is None or at_end is None:
         return
@@ -444,14 +447,21 @@ def _plain(values: Iterable[float]) -> list[float | None]:
     return [value if math.isfinite(value) else None for value in values]
 
 
-def found_run(request: RunRequest, job: TableJob, trace: Trace) -> RunFinding:
-    """Replay the rule on a run, and find the decision at its stop."""
+def found_run(request: RunRequest, job: TableJob, trace: Trace, pool: Any = None) -> RunFinding:
+    """Replay the rule on a run, and find the decision at its stop.
+
+    Args:
+        request: What was asked for.
+        job: The table.
+        trace: The run.
+        pool: Features of the pool where they are not in memory.
+    """
     # Brings scikit-learn, which a wrong option need not wait for.
     from suffice.decision import trivial_error
     from suffice.learner.hindsight import run_decision
 
     verdicts = trace.replay(job.rule)
-    X, y = job.pool_features, job.pool_labels
+    X, y = job.pool_features if pool is None else pool, job.pool_labels
     step, decision, worse = run_decision(job.model, X, y, trace, job.rule, at_most=job.at_most, verdicts=verdicts)
     last = len(verdicts) - 1 if step is None else step
     share, baseline = job.table.kind == "classification", ""
@@ -495,7 +505,7 @@ def found_audit(
 
 
 def _about(request: RunRequest, job: TableJob, trace: Trace, verdicts: list[Verdict]) -> dict[str, Any]:
-    """What a finding says of the run itself."""
+    """Fields of a finding about the run itself."""
     return {
         "command": request.command,
         "title": f"{request.data.name}: {request.target}",

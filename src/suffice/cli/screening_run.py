@@ -32,11 +32,11 @@ _OTHERS: Final = ("threshold", "bound", "error_cost", "label_cost", "mistake_cos
 
 @dataclass(frozen=True)
 class ScreeningRequest:
-    """What a screening was asked for besides a run.
+    """Options of a screening, in addition to those of a run.
 
     Attributes:
         positive: Name of the class.
-        recall: The recall that is wanted, as it was written; None if nothing was said.
+        recall: The target recall as it was written; None if it was not given.
         acquisition: Which row next; None for the likeliest.
         growing: Whether the number of labels at each step grows with the number so far.
     """
@@ -53,10 +53,10 @@ class ScreenedTable:
 
     Attributes:
         positive: The class.
-        recall: The recall that was wanted.
+        recall: The target recall.
         rule: The rule.
         relevance: Whether each screened row is of the class, in order.
-        verdicts: What the rule said at each step.
+        verdicts: Verdicts of all steps.
         size: All rows.
         relevant: All rows of the class.
     """
@@ -85,7 +85,7 @@ class ScreenedTable:
         return any(verdict.stop for verdict in self.verdicts)
 
     def about(self) -> dict[str, Any]:
-        """What the sentences say."""
+        """The values in the sentences."""
         rest, alpha = self.size - self.screened, spent_alpha(1, 1.0 - _CONFIDENCE)
         least = plan_recall(self.recall, self.found, 0, rest, alpha=alpha).least if rest and self.found else None
         sizes = [size for size in _CHECKS if size < (rest if least is None else least)] if self.found else []
@@ -157,7 +157,7 @@ def _require_fitting(request: RunRequest) -> None:
     given += ["figure"] if request.figure is not None else []
     if given:
         raise InvalidValueError(
-            f"--{given[0].replace('_', '-')} does not go with --positive, which stops by the share of the class that "
+            f"--{given[0].replace('_', '-')} is not used with --positive, which stops by the share of the class that "
             "is found; leave one of them out"
         )
 

@@ -38,16 +38,14 @@ def serve_command(
         bool,
         typer.Option(
             "--token/--no-token",
-            help="Let in only who knows a token; the address with it is printed. "
+            help="Admit only people who know a token; the address with it is printed. "
             f"{TOKEN_VARIABLE} in the environment, of at least 16 characters, is used instead of one that is made. "
-            "Without, everybody on this machine can come in.",
+            "Without a token, everybody on this machine is admitted.",
         ),
     ] = True,
     tls_cert: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Encrypt connections: a certificate as PEM, with those that it follows from."
-        ),
+        typer.Option(metavar="FILE", help="Encrypt connections: a certificate with its chain, as PEM."),
     ] = None,
     tls_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Private key of the certificate, as PEM without a password.")
@@ -56,18 +54,16 @@ def serve_command(
         list[str] | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Address of a proxy whose X-Forwarded-For and X-Forwarded-Proto are believed. May be repeated.",
+            help="Address of a proxy whose X-Forwarded-For and X-Forwarded-Proto are trusted. May be repeated.",
         ),
     ] = None,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
     as_json: Annotated[
         bool,
-        typer.Option(
-            "--json", help='Print nothing but one line of JSON when the page is ready: {"url": ..., "token": ...}.'
-        ),
+        typer.Option("--json", help='Print only one line of JSON when the page is ready: {"url": ..., "token": ...}.'),
     ] = False,
 ) -> None:
-    """Label in the browser, alone or with others: starts a project, or goes on with it.
+    """Label in the browser, alone or with others: create a project, or continue it.
 
     Example: suffice serve mails.csv --text body --classes spam,ham
 
@@ -94,7 +90,7 @@ def serve_project(
         options: The project.
         where: Host and port.
         reached: How the server is reached.
-        token: Whether whoever comes in must know a token.
+        token: Whether people must know a token.
         open_page: Whether to open a browser.
         as_json: Whether to print nothing but the address and the token, as JSON.
 
@@ -119,7 +115,7 @@ def serve_project(
         console.print(_welcome(shown, own=own is not None, accounts=accounts), markup=False)
         if host in _EVERY_ADDRESS:
             there = elsewhere(shown, socket.gethostname())
-            console.print(f"From other machines, if they know this one by its name: {there}", markup=False)
+            console.print(f"From other machines, if they can resolve this name: {there}", markup=False)
         if accounts and made is not None:
             console.print(f"For you alone, without an account and with all rights: {address}", markup=False)
         if open_page:
@@ -136,7 +132,7 @@ def serve_project(
         served = _Served(project, access, host, listener)
         _serve(served, lambda url: ready(url, accounts, made), reached)
     place = shlex.quote(hidden(place_of(options)[0]))
-    console.print(f"Stopped. Everything is saved; to go on: suffice serve {place}", markup=False)
+    console.print(f"Stopped. Everything is saved; to continue: suffice serve {place}", markup=False)
 
 
 class _Served(NamedTuple):

@@ -26,7 +26,7 @@ Place = Annotated[
     typer.Argument(
         metavar="DIR",
         help="The project: its folder (NAME.suffice), its file or a postgresql:// URL; or the data that it was made "
-        "from, where the project lies beside it.",
+        "from, if the project is beside it.",
         show_default=False,
     ),
 ]
@@ -71,7 +71,7 @@ class Reading:
 
     @property
     def folder(self) -> Path:
-        """Where files go if nothing is said of that."""
+        """Default folder for files."""
         from suffice.project.create import is_url, project_file
 
         if is_url(self.place):
@@ -118,7 +118,7 @@ def stored_project(place: str) -> Iterator[tuple["Project", str]]:
 
 
 def learned_project(project: "Project", place: str) -> Reading:
-    """What the model makes of the labels of a project: what is kept beside it, or else the labels are learned now.
+    """What the model has learned of a project: from stored files, or learned now.
 
     Args:
         project: The project.
@@ -164,7 +164,7 @@ def shown_place(place: str) -> str:
 
 
 def plain_console() -> Console:
-    """Where results are told: as they stand, and not broken at a width that is not there."""
+    """Console for results; without a terminal, lines are not wrapped."""
     console = Console(highlight=False, markup=False, emoji=False)
     console.soft_wrap = not console.is_terminal
     return console

@@ -1,8 +1,9 @@
-"""What ``suffice run`` and ``suffice audit`` start from: options, the table, the model and the rule."""
+"""Input of ``suffice run`` and ``suffice audit``: options, table, model and rule."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, Protocol
 
@@ -31,7 +32,7 @@ from suffice.cli.rule_options import (
     target_error,
 )
 from suffice.criteria import Criterion
-from suffice.errors import InvalidValueError
+from suffice.errors import InvalidValueError, NotEnoughMemoryError
 from suffice.files import require_writable
 from suffice.models.factory import (
     MODEL_FAMILIES,
@@ -41,6 +42,7 @@ from suffice.models.factory import (
     model_description,
     model_names,
 )
+from suffice.presentation.messages import interrupted_sentence, memory_sentence
 from suffice.presentation.number_format import count
 from suffice.report.run_figure import require_writable_figure
 from suffice.tables import Table, read_table
@@ -48,6 +50,8 @@ from suffice.tables.table import Kind
 
 # Bytes of a file from which on reading it takes seconds.
 _LARGE_FILE: Final = 10_000_000
+# Copies of a table in memory while it becomes features: the file, its columns, those in use, and the features.
+_COPIES: Final = 5
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file whose first line names the columns.")]
 Target = Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.", show_default=False)]
@@ -76,16 +80,16 @@ Save = Annotated[Path | None, typer.Option(metavar="TRACE.npz", help="Where to s
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a command was asked for; the fields are its options.
+    """Options of a command.
 
     Attributes:
         command: Name of the command, for the default figure.
-        rule: What was said of the stopping rule.
+        rule: Options about the stopping rule.
         most: Labels to go to at most; 0 for all.
         test: Share of the rows held back to measure the error on; 0 for none.
         seed: Seed of that split, and of a network.
         random_share: Share of the labels that are drawn at random; None for the recommended one.
-        target_error: The error that is wanted, as it was written; None if nothing was said.
+        target_error: The target error as it was written; None if it was not given.
     """
 
     command: str
@@ -120,7 +124,7 @@ class TableJob:
         model: A model of :mod:`suffice.models`, or a pipeline that ends in one.
         rule: The stopping rule; what it requires is to be recorded.
         labels: Number of labels at which the run ends.
-        at_most: The error that is wanted, or None.
+        at_most: The target error, or None.
     """
 
     table: Table
@@ -149,7 +153,7 @@ class TableJob:
 
 
 class RunOutput(NamedTuple):
-    """Where the results of a run go.
+    """Destinations of the results of a run.
 
     Attributes:
         console: The console; quiet if JSON was asked for.
@@ -169,11 +173,19 @@ def counts(model: ModelName | None, initial: int | None, batch: int | None) -> t
 
 
 @contextmanager
-def interruptible(command: str) -> Iterator[None]:
-    """End the command with a message and exit code 1 if it is interrupted."""
+def interruptible(command: str, checkpoint: Path | None = None) -> Iterator[None]:
+    """End the command with a message and exit code 1 if it is interrupted.
+
+    Args:
+        command: Its name.
+        checkpoint: The file that the labels so far are saved in, if there is one.
+    """
     try:
         yield
     except KeyboardInterrupt:
+        if checkpoint is not None and checkpoint.exists():
+            typer.echo(interrupted_sentence(str(checkpoint)), err=True)
+            raise typer.Exit(1) from None
         again = f"Run suffice {command} to start again."
         typer.echo(f"suffice: interrupted; no file was left half-written. {again}", err=True)
         raise typer.Exit(1) from None
@@ -206,6 +218,7 @@ def read_job(request: RunRequest, console: Console) -> TableJob:
         InvalidValueError: The table cannot be used, or the options do not fit it.
     """
     task: Kind | None = None if request.task is None else request.task.value
+    _require_memory(request.data)
     size = request.data.stat().st_size if request.data.is_file() else 0
     if size > _LARGE_FILE:
         console.print(f"Reading {request.data.name}, {size / 1e6:,.0f} MB.", markup=False)
@@ -224,6 +237,28 @@ def read_job(request: RunRequest, console: Console) -> TableJob:
         first = f"{request.initial:,} at random, then {request.batch:,} at each step"
         console.print(f"It simulates up to {count(labels, 'label')}: {first}.", markup=False)
     return TableJob(table, pool, test, name, model, rule, labels=labels, at_most=at_most)
+
+
+def _require_memory(data: Path) -> None:
+    """Say before a Parquet file is read if it does not fit into memory.
+
+    Raises:
+        NotEnoughMemoryError: It does not fit; the message has the figures.
+    """
+    if data.suffix.lower() not in (".parquet", ".pq") or not data.is_file():
+        return
+    try:
+        metadata = import_module("pyarrow.parquet").ParquetFile(data).metadata
+    except (ImportError, OSError, ValueError):
+        # The reader reports what is wrong.
+        return
+    # Brings scikit-learn, which a wrong option need not wait for.
+    from suffice.engines.memory import figure, free_memory
+
+    rows, columns = metadata.num_rows, metadata.num_columns
+    needed, free = _COPIES * 8 * rows * columns, free_memory()
+    if needed > free:
+        raise NotEnoughMemoryError(memory_sentence(data.name, (rows, columns), figure(needed), figure(free)))
 
 
 def introduce(console: Console, data: Path, target: str, table: Table, about: str) -> None:
@@ -272,7 +307,7 @@ def chosen_model(
             f"{meaning}"
         )
     basis = basis_size(name, request.basis, argument="--basis")
-    # All classes are known from the start, as they would be to whoever labels.
+    # All classes are known from the start, as they would be to an annotator.
     classes = np.unique(y).tolist() if kind == "classification" else None
     model = make_model(name, classes=classes, basis=basis, seed=request.seed, components=components)
     return name, model_description(name, basis), model

@@ -418,14 +418,32 @@ def _own(rules: tuple[Criterion, ...], flatten: type[Criterion]) -> tuple[Criter
         raise InvalidValueError(f"{flatten.__name__} needs a tuple of at least one rule, not {rules!r}")
     own: list[Criterion] = []
     for rule in rules:
-        _require_rule(rule)
+        require_rule(rule, "each part of a composed rule")
         own.extend(part.copy() for part in (getattr(rule, "rules") if type(rule) is flatten else (rule,)))  # noqa: B009
     return tuple(own)
 
 
-def _require_rule(rule: object) -> None:
-    if not isinstance(rule, Criterion):
-        raise InvalidTypeError(f"a stopping rule is composed of stopping rules, not {type(rule).__name__}")
+def require_rule(rule: object, name: str) -> None:
+    """Raise an error unless an argument is a stopping rule.
+
+    Args:
+        rule: The argument.
+        name: Its name.
+
+    Raises:
+        InvalidTypeError: It is something else; the message says what to give instead.
+
+    Examples:
+        >>> require_rule("ErrorStability", "rule")
+        Traceback (most recent call last):
+            ...
+        suffice.errors.InvalidTypeError: rule must be a stopping rule such as sf.LabelWorth(), not str
+    """
+    if isinstance(rule, Criterion):
+        return
+    if isinstance(rule, type) and issubclass(rule, Criterion):
+        raise InvalidTypeError(f"{name} must be a stopping rule, not its class; give {rule.__name__}(...)")
+    raise InvalidTypeError(f"{name} must be a stopping rule such as sf.LabelWorth(), not {type(rule).__name__}")
 
 
 @dataclass
@@ -510,7 +528,7 @@ class Patience(Criterion):
     in_a_row: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        _require_rule(self.rule)
+        require_rule(self.rule, "rule")
         self.rule, self.k = self.rule.copy(), whole(self.k, "patience", least=1)
 
     def judge(self, step: Step) -> Verdict:
@@ -543,7 +561,7 @@ class After(Criterion):
     n: int
 
     def __post_init__(self) -> None:
-        _require_rule(self.rule)
+        require_rule(self.rule, "rule")
         self.rule, self.n = self.rule.copy(), whole(self.n, "after", least=0)
 
     def judge(self, step: Step) -> Verdict:

@@ -1,4 +1,4 @@
-"""The rule of the paper: stop when a label hardly changes the expected error."""
+"""The rule of the paper: stop when a label changes the expected error very little."""
 
 import math
 import sys

@@ -317,7 +317,7 @@ class LabelWorth(Criterion):
 
 @dataclass(frozen=True)
 class _WorthOutlook:
-    r"""When the worth of a label will be below its cost, if it falls like :math:`1/n^2`.
+    r"""Labels until the worth of a label is below its cost, if it falls like :math:`1/n^2`.
 
     Attributes:
         n_labelled: ``n``.

@@ -1,4 +1,4 @@
-r"""Rules for Bayesian optimisation: stop when another evaluation of the objective hardly improves the best one.
+r"""Rules for Bayesian optimisation: stop when another evaluation of the objective improves the best one very little.
 
 The objective :math:`f` is minimised; to maximise, change the signs. A Gaussian process gives its posterior mean
 :math:`\mu_t(x)` and deviation :math:`s_t(x)` after :math:`t` evaluations. The *incumbent* :math:`x^*_t` is the

@@ -1,4 +1,4 @@
-"""What suffice lists about each of its stopping rules, declared next to the rule's code.
+"""Metadata of each stopping rule, declared next to its code.
 
 A rule class declares ``info``, a :class:`RuleInfo`, and its module names the class in ``__all__``. The exports, the
 table in the documentation, the comparison of rules, the names that the command accepts and the tests derive from that.
@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from suffice.criteria.base import Criterion
+from suffice.errors import InvalidTypeError
 
 Family = Literal[
     "bounds and posteriors",
@@ -80,7 +81,7 @@ class ComparedRule:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RuleInfo:
-    """What is listed about a stopping rule; the class attribute ``info`` of every rule of suffice.
+    """Metadata of a stopping rule; the class attribute ``info`` of every rule of suffice.
 
     Attributes:
         family: Group of the rule in the documentation.
@@ -103,9 +104,14 @@ def rule_info(rule: type[Criterion]) -> RuleInfo:
     """Return what is listed about a rule of suffice.
 
     Raises:
-        KeyError: The class does not declare ``info`` itself.
+        InvalidTypeError: The class does not declare ``info`` itself.
     """
-    info: RuleInfo = vars(rule)["info"]
+    info: RuleInfo | None = vars(rule).get("info")
+    if info is None:
+        raise InvalidTypeError(
+            f"the rule {rule.__name__} is listed, but its class has no attribute info; declare info = RuleInfo(...) as "
+            "CONTRIBUTING.md says"
+        )
     return info
 
 

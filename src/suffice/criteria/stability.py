@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.arguments import real, whole
-from suffice.criteria.base import AVERAGE_ROUNDING, Comparison, Criterion, snapped, tightened
+from suffice.criteria.base import AVERAGE_ROUNDING, Comparison, Criterion, require_rule, snapped, tightened
 from suffice.criteria.confidence import RISK_GRID, MinExpectedError
 from suffice.criteria.prediction_statistics import cohen_kappa, f_change
 from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo, geometric_grid, grid_towards_one
@@ -119,8 +119,7 @@ class ThresholdUpdate(Criterion):
     )
 
     def __post_init__(self) -> None:
-        if not isinstance(self.base, Criterion):
-            raise InvalidTypeError(f"base must be a stopping rule, not {type(self.base).__name__}")
+        require_rule(self.base, "base")
         if not callable(getattr(self.base, "tighten", None)):
             raise InvalidTypeError(
                 f"base must be a rule whose threshold can be tightened, but {type(self.base).__name__} has no method "

@@ -113,7 +113,7 @@ def _combined_forecast(choose: Callable[[Iterable[int]], int], forecasts: list[F
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a rule guarantees, and under which assumption.
+    """Statement that a rule guarantees, and its assumption.
 
     Attributes:
         statement: The guarantee, in a sentence.

@@ -1,4 +1,4 @@
-"""Where a pool lives: its scores kept up to date while labels come, the best candidates handed out."""
+"""Pools: they update the scores of their items as labels come, and return the best candidates."""
 
 from suffice.engines.disk_rows import NpyPool, ParquetPool
 from suffice.engines.tracked_rows import FeatureRows, KernelRows

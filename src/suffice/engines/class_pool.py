@@ -14,6 +14,20 @@ from suffice.numerics.special_functions import Floats
 _SCORED_ROWS: Final = 4096
 
 
+class ClassPool(Protocol):
+    """A pool whose most useful points are found under a posterior of classes."""
+
+    @property
+    def source(self) -> Any:
+        """The features, if the pool can be kept for other classes and posteriors."""
+
+    def nearest(self, posterior: Any, n: int) -> Indices:
+        """The ``n`` most useful points, most useful first; ties to the lowest index."""
+
+    def take(self, indices: Indices) -> None:
+        """Leave points out from now on."""
+
+
 class ScoredPool:
     """A pool that is scored as a whole at every pick; one on disk is read once for it.
 
@@ -24,19 +38,23 @@ class ScoredPool:
 
     def __init__(self, features: Floats | DiskRows, score: Callable[[Any, Floats], Floats]) -> None:
         self._features, self._score = features, score
+        # It keeps nothing but the score, which may be one of other classes.
+        self.source = None
         self._free = np.ones(len(features), dtype=bool)
 
     def nearest(self, posterior: Any, n: int) -> Indices:
         """The ``n`` points of largest score, largest first; ties to the lowest index."""
         if isinstance(self._features, DiskRows):
             return self._nearest_on_disk(self._features, posterior, n)
+        rows, score = self.scores(posterior)
+        return rows[most_useful(score, n)]
+
+    def scores(self, posterior: Any) -> tuple[Indices, Floats]:
+        """The points of a pool in memory that are not left out, ascending, and their scores."""
         rows = np.flatnonzero(self._free)
         parts = [rows[k : k + _SCORED_ROWS] for k in range(0, len(rows), _SCORED_ROWS)]
-        score = np.concatenate([np.zeros(0), *(self._score(posterior, self._features[part]) for part in parts)])
-        # Scores equal up to rounding are ties.
-        best = float(score.max(initial=0.0)) or 1.0
-        order = np.argsort(-np.round(score / best, 11), kind="stable")
-        return rows[order[:n]]
+        found = [self._score(posterior, self._features[part]) for part in parts]
+        return rows, np.concatenate([np.zeros(0), *found])
 
     def _nearest_on_disk(self, source: DiskRows, posterior: Any, n: int) -> Indices:
         """The same from batches. One number is kept for each row, and few arrays of that size exist at a time."""
@@ -59,6 +77,27 @@ class ScoredPool:
         self._free[indices] = False
 
 
+def most_useful(scores: Floats, n: int, best: float | None = None) -> NDArray[np.intp]:
+    """Positions of the ``n`` largest scores, largest first; scores equal up to rounding by position.
+
+    Args:
+        scores: None below 0.
+        n: How many.
+        best: The largest score of all, if these are a part.
+
+    Examples:
+        >>> most_useful(np.array([0.3, 0.5 - 1e-14, 0.5]), 2)
+        array([1, 2])
+    """
+    return np.argsort(score_ranks(scores, best), kind="stable")[:n]
+
+
+def score_ranks(scores: Floats, best: float | None = None) -> Floats:
+    """Numbers that order scores, largest first, and are equal for scores that are equal up to rounding."""
+    largest = float(scores.max(initial=0.0)) if best is None else best
+    return -np.round(scores / (largest or 1.0), 11)
+
+
 # Scores closer than this are equal up to rounding: a tie, which goes to the lowest index.
 _TIE: Final = 1e-11
 _PROBIT: Final = np.pi / 8.0
@@ -69,7 +108,7 @@ _SMALLEST: Final = 64
 
 
 class WeightPosterior(Protocol):
-    """What the pool needs of the posterior of two classes."""
+    """Interface of a posterior of two classes, as a pool needs it."""
 
     @property
     def weights(self) -> Floats:
@@ -117,17 +156,17 @@ class _Layer:
         return max(_SMALLEST, size // (8 if size >= _MANY else 4)) if size > 2 * _SMALLEST else 0
 
     def nearest(self, posterior: WeightPosterior, n: int, free: NDArray[np.bool_]) -> tuple[Indices, Floats]:
-        """The ``n`` points of smallest ``u`` in this layer, smallest first, and their ``u``."""
+        """The points of :func:`leading` in this layer, and their ``u``."""
         least = self._others(posterior)
         if least is not None and self._inner is not None:
             found, u = self._inner.nearest(posterior, n, free)
-            if len(found) == n and u[-1] + _TIE < least:
+            if len(found) >= n and u.max() + _TIE < least:
                 return found, u
             self._drift = max(0.7 * self._drift, 1e-4)
         return self._look(posterior, n, free)
 
     def _others(self, posterior: WeightPosterior) -> float | None:
-        """What ``u`` of the points outside the inner layer is at least; None where that is not known any more."""
+        """Lower bound of ``u`` of the points outside the inner layer; None if it is not known."""
         anchor = self._anchor
         if anchor is None:
             return None
@@ -154,9 +193,9 @@ class _Layer:
         """Score all points of the layer, and choose the inner layer for the picks to come."""
         self.looks += 1
         inverse = np.asarray(dtrtri(posterior.factor, lower=1)[0])
-        u, q = _scores(self._columns, posterior, inverse, averaged=self._averaged)
+        u, q = uncertainty(self._columns, posterior, inverse, averaged=self._averaged)
         u[~free[self.indices]] = np.inf
-        best = smallest(u, n)
+        best = leading(u, n)
         width = max(self._width, 2 * n)
         if self._width and width < len(u):
             rank = u - self._drift * q
@@ -182,7 +221,9 @@ class _Layer:
         )
 
 
-def _scores(columns: Floats, posterior: WeightPosterior, inverse: Floats, *, averaged: bool) -> tuple[Floats, Floats]:
+def uncertainty(
+    columns: Floats, posterior: WeightPosterior, inverse: Floats, *, averaged: bool
+) -> tuple[Floats, Floats]:
     """``u`` and ``q`` of points, whose features are columns; nothing else of their number is in memory meanwhile."""
     m = columns.shape[1]
     single = columns.dtype == np.float32
@@ -283,13 +324,13 @@ class _StreamedLayer(_Layer):
             lowest = _LowestRanks(width, source.shape[1], source.batch_rows, self._dtype, cut)
         u = np.empty(self._size)
         for start, block in source.batches():
-            score, spread = _scores(block.T, posterior, inverse, averaged=self._averaged)
+            score, spread = uncertainty(block.T, posterior, inverse, averaged=self._averaged)
             part = slice(start, start + len(block))
             score[~free[part]] = np.inf
             u[part] = score
             if lowest is not None:
                 lowest.add(score - self._drift * spread, start, block.T)
-        best = smallest(u, n) if n else np.zeros(0, dtype=np.intp)
+        best = leading(u, n)
         if lowest is not None:
             self._inner = lowest.layer(averaged=self._averaged)
             self._set_anchor(posterior, inverse, lowest.rest)
@@ -305,7 +346,7 @@ class _StreamedLayer(_Layer):
             most = min(_SAMPLED, self._source.memory_limit // (64 * self._source.shape[1]))
             step = max(1, self._size // max(1, most))
             self._sample = np.hstack([block[-start % step :: step].T.copy() for start, block in self._source.batches()])
-        u, q = _scores(self._sample, posterior, inverse, averaged=self._averaged)
+        u, q = uncertainty(self._sample, posterior, inverse, averaged=self._averaged)
         ratio = u / np.maximum(q, np.finfo(np.float64).tiny)
         fit = width / self._size
         # Three standard errors of a share in the sample.
@@ -338,12 +379,19 @@ class UncertainPool:
 
     @property
     def looks(self) -> int:
-        """How often the whole pool was looked at."""
+        """Number of passes over the whole pool."""
         return self._whole.looks
 
     def nearest(self, posterior: WeightPosterior, n: int) -> Indices:
         """The ``n`` most uncertain points under the posterior, most uncertain first; ties to the lowest index."""
-        return self._whole.nearest(posterior, min(n, int(np.count_nonzero(self._free))), self._free)[0]
+        return self.leading(posterior, n)[0][:n]
+
+    def leading(self, posterior: WeightPosterior, n: int) -> tuple[Indices, Floats]:
+        """What the ``n`` most uncertain points are found from if this pool is a part; see :func:`leading`."""
+        n = min(n, int(np.count_nonzero(self._free)))
+        if not n:
+            return np.zeros(0, dtype=np.intp), np.zeros(0)
+        return self._whole.nearest(posterior, n, self._free)
 
     def take(self, indices: Indices) -> None:
         """Leave points out from now on."""
@@ -358,9 +406,28 @@ def smallest(values: Floats, n: int) -> NDArray[np.intp]:
         array([1, 2, 0])
     """
     if n == 1:
-        low = float(values.min(initial=np.inf))
-        return np.array([np.argmax(values <= low + _TIE)]) if np.isfinite(low) else np.zeros(0, dtype=np.intp)
+        return leading(values, 1)[:1]
     cut = np.partition(values, n - 1)[n - 1] if n < len(values) else np.inf
     found = np.flatnonzero((values <= cut + _TIE) & np.isfinite(values))
     order = np.argsort(np.round(values[found] / _TIE), kind="stable")
     return found[order][:n]
+
+
+def leading(values: Floats, n: int) -> NDArray[np.intp]:
+    """Positions from which :func:`smallest` of several parts is found, whatever the other parts are.
+
+    For one position, these are the lowest one of all values that are equal up to rounding, and then those of smaller
+    values: they tie with a smallest value elsewhere that is a little smaller. For more, they are the ``n`` smallest.
+
+    Examples:
+        >>> leading(np.array([0.3, 0.1 + 1e-12, 0.1, 0.1]), 1)
+        array([1, 2])
+    """
+    if n != 1:
+        return smallest(values, n) if n else np.zeros(0, dtype=np.intp)
+    low = float(values.min(initial=np.inf))
+    if not np.isfinite(low):
+        return np.zeros(0, dtype=np.intp)
+    near = np.flatnonzero(values <= low + _TIE)
+    before = np.minimum.accumulate(np.concatenate([[np.inf], values[near[:-1]]]))
+    return near[values[near] < before]

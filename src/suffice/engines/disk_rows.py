@@ -6,12 +6,14 @@ from importlib import import_module
 from mmap import mmap
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
 from suffice.arguments import whole
 from suffice.engines.memory import require_memory
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
+from suffice.models.inputs import require_finite
 from suffice.numerics.special_functions import Floats
 
 Indices = np.typing.NDArray[np.intp]
@@ -42,7 +44,7 @@ class DiskRows(ABC):
         shape: Number of rows and of columns.
         columns: Names of the columns, or None.
         memory_limit: Bytes that rows take in memory at most. What is kept for each row, a few numbers, is not included.
-        passes: How often all rows were read.
+        passes: Number of passes over all rows.
         finite: Whether all numbers are known to be finite.
         single: Whether float32 holds every number exactly.
     """
@@ -90,6 +92,33 @@ class DiskRows(ABC):
             found[start : start + len(block)] = block
         return found
 
+    def fingerprint(self) -> str:
+        """What tells these rows from others without reading all: their number, and a checksum of some of them."""
+        some = self.rows(np.unique(np.linspace(0, len(self) - 1, 64).astype(np.intp)))
+        return f"{self.shape[0]}x{self.shape[1]} with checksum {crc32(np.ascontiguousarray(some)):08x} of some rows"
+
+    @property
+    def files(self) -> list[Path]:
+        """Files that the rows are in; none if they are elsewhere."""
+        return []
+
+    def mapped(self, function: Callable[[Floats], Any], *, selects: bool = False) -> "DiskRows":
+        """The rows after a function of rows; see :class:`MappedRows`."""
+        return MappedRows(self, function, selects=selects)
+
+    def require_finite(self, name: str) -> None:
+        """Refuse numbers that are not finite, by row and column.
+
+        Args:
+            name: What to call the table.
+
+        Raises:
+            InvalidValueError: There is one.
+        """
+        for start, block in self.batches():
+            require_finite(block, self.columns, name, start)
+        self.finite = True
+
 
 class MappedRows(DiskRows):
     """Rows of a pool on disk after a function of rows, such as the features of a model.
@@ -112,7 +141,7 @@ class MappedRows(DiskRows):
 
     @property
     def passes(self) -> int:  # type: ignore[override]
-        """How often all rows were read."""
+        """Number of passes over all rows."""
         return self._source.passes
 
     def batches(self) -> Iterator[tuple[int, Floats]]:
@@ -129,13 +158,15 @@ class MappedRows(DiskRows):
         return np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float64)
 
 
-class _FileRows(DiskRows):
-    """Rows of files, which must stay as they are. The rows that were asked for last are kept."""
+class StoredRows(DiskRows):
+    """Rows that are read from where they are stored. Those that were asked for last are kept.
 
-    def __init__(self, files: Sequence[Path], memory_limit: Any) -> None:
+    Args:
+        memory_limit: Bytes that rows take in memory at most.
+    """
+
+    def __init__(self, memory_limit: Any) -> None:
         self.memory_limit = whole(memory_limit, "memory_limit", least=1)
-        self._files = list(files)
-        self._known = [_size_and_time(path) for path in self._files]
         self._kept: dict[int, Floats] = {}
 
     def batches(self) -> Iterator[tuple[int, Floats]]:
@@ -146,7 +177,7 @@ class _FileRows(DiskRows):
             yield start, block
             start += len(block)
         if start != len(self):
-            raise self._changed(self._files[-1], f"it has {start} rows in all files, not {len(self)}")
+            raise self._changed(f"it has {start} rows in all, not {len(self)}")
 
     def rows(self, indices: Any) -> Floats:
         """Some rows."""
@@ -179,6 +210,30 @@ class _FileRows(DiskRows):
     def _read(self, indices: Indices) -> Floats:
         """Some rows; the indices are different and rising. Each row is an array that may be kept."""
 
+    def _changed(self, how: str) -> SufficeError:
+        return SufficeError(
+            f"the pool has changed since it was opened: {how}. Picks and labels belong to the old rows: restore it, or "
+            "start again with the new one"
+        )
+
+
+class _FileRows(StoredRows):
+    """Rows of files, which must stay as they are."""
+
+    def __init__(self, files: Sequence[Path], memory_limit: Any) -> None:
+        super().__init__(memory_limit)
+        self._files = list(files)
+        self._known = [_size_and_time(path) for path in self._files]
+
+    @property
+    def files(self) -> list[Path]:
+        """The files."""
+        return self._files
+
+    def __getstate__(self) -> dict[str, Any]:
+        # For workers, which may have another working directory; they read for themselves.
+        return {**self.__dict__, "_kept": {}, "_files": [path.absolute() for path in self._files]}
+
     def _require_unchanged(self, number: int) -> Path:
         """The path of a file, which is as it was.
 
@@ -188,18 +243,12 @@ class _FileRows(DiskRows):
         path, (size, time) = self._files[number], self._known[number]
         found = _size_and_time(path)
         if found[0] < 0:
-            raise self._changed(path, "it is not there any more")
+            raise self._changed(f"{path}: it is not there any more")
         if found[0] != size:
-            raise self._changed(path, f"it had {size:,} bytes and has {found[0]:,}")
+            raise self._changed(f"{path}: it had {size:,} bytes and has {found[0]:,}")
         if found[1] != time:
-            raise self._changed(path, "it was written again")
+            raise self._changed(f"{path}: it was written again")
         return path
-
-    def _changed(self, path: Path, how: str) -> SufficeError:
-        return SufficeError(
-            f"the pool has changed since it was opened: {path}: {how}. Picks and labels belong to the old rows: "
-            "restore the file, or start again with the new one"
-        )
 
 
 def _size_and_time(path: Path) -> tuple[int, int]:
@@ -300,7 +349,7 @@ class NpyPool(_FileRows):
         file.seek(self._offset + at)
         data = file.read(count * self._dtype.itemsize)
         if len(data) != count * self._dtype.itemsize:
-            raise self._changed(self._files[0], "it ends early")
+            raise self._changed(f"{self._files[0]}: it ends early")
         return np.frombuffer(data, dtype=self._dtype)
 
 
@@ -392,6 +441,9 @@ class ParquetPool(_FileRows):
         self.single = all(_exact_in_single(schema.field(name).type) for schema in schemas for name in names)
         self._starts = np.array([group.start for group in self._groups], dtype=np.intp)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_last": None, "_metadata": []}
+
     def _open(self, number: int) -> Any:
         path = self._require_unchanged(number)
         known = self._metadata[number] if number < len(self._metadata) else None
@@ -410,7 +462,7 @@ class ParquetPool(_FileRows):
         options = {"batch_size": self.batch_rows, "columns": self.columns, "use_threads": False}
         try:
             for batch in self._open(number).iter_batches(row_groups=groups, **options):
-                # Whoever takes long between batches may find another file.
+                # The file may have changed since the last batch.
                 self._require_unchanged(number)
                 block = np.empty((self.shape[1], batch.num_rows))
                 for k, name in enumerate(self.columns):
@@ -510,8 +562,8 @@ def _number_columns(schema: Any, wanted: list[str] | None, file: Path) -> list[s
     return list(names)
 
 
-# Bytes of what learner and engine keep for each item: scores, an order, flags.
-_PER_ITEM: Final = 64
+#: Bytes of what learner and engine keep for each item: scores, an order, flags.
+PER_ITEM: Final = 64
 
 
 def require_disk_memory(source: DiskRows) -> None:
@@ -523,7 +575,7 @@ def require_disk_memory(source: DiskRows) -> None:
     m = len(source)
     rows = min(source.memory_limit, 8 * m * source.shape[1])
     require_memory(
-        _PER_ITEM * m + rows, f"a pool of {m:,} items on disk, {_PER_ITEM} bytes for each and {rows:,} for rows,"
+        PER_ITEM * m + rows, f"a pool of {m:,} items on disk, {PER_ITEM} bytes for each and {rows:,} for rows,"
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether there is enough memory for a run, checked before it starts."""
+"""Check that there is enough memory for a run, before it starts."""
 
 import psutil
 
@@ -32,9 +32,15 @@ def require_memory(needed: int, what: str, *, halved: bool = False) -> None:
         return
     remedy = "dtype='float32', which takes about half, fewer steps" if halved else "fewer steps"
     raise NotEnoughMemoryError(
-        f"{what} needs {_figure(needed)} of memory, and {_figure(free)} are free: {remedy} or a smaller pool would help"
+        f"{what} needs {figure(needed)} of memory, and {figure(free)} are free: {remedy} or a smaller pool would help"
     )
 
 
-def _figure(size: int) -> str:
+def figure(size: float) -> str:
+    """Bytes in words.
+
+    Examples:
+        >>> figure(2_500_000_000)
+        '2.5 GB'
+    """
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"

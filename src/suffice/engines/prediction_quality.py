@@ -1,5 +1,6 @@
 """Losses, accuracy and calibration of predictions on a test set."""
 
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
@@ -10,10 +11,15 @@ from scipy.special import log_softmax, logsumexp, ndtr
 from suffice.models.predictive import as_numbers, exponentials, hermite, moderated_logits, weight_draws
 from suffice.numerics.special_functions import Floats
 
-# Up to each variance, so many nodes of Gauss-Hermite are right to 5e-8 (0: the series is); above, Gauss-Laguerre is.
-_HERMITE: Final = ((0.15, 0), (0.5, 8), (1.0, 12), (2.0, 24))
+# Up to the first variance the series is right to 5e-8, up to each of the others so many nodes of Gauss-Hermite are;
+# above, Gauss-Laguerre is.
+_SERIES: Final = 0.15
+_HERMITE: Final = ((0.5, 8), (1.0, 12), (2.0, 24))
+_LIMITS: Final = np.array([_SERIES, *(limit for limit, _ in _HERMITE)])
 _LAGUERRE: Final = 40
 _DRAWS: Final = 32
+# Bytes of the logits of all draws that are held at a time.
+_HELD: Final = 1 << 20
 
 
 def expected_softplus(mean: Floats, variance: Floats) -> Floats:
@@ -35,16 +41,14 @@ def expected_softplus(mean: Floats, variance: Floats) -> Floats:
         >>> expected_softplus(np.zeros(2), np.array([0.0, 1.0])).round(5)
         array([0.69315, 0.80606])
     """
-    # Where one rule serves all, nothing is taken apart: most points of a test set are alike.
-    for limit, nodes in _HERMITE:
-        if variance.max(initial=0.0) <= limit:
-            return _by_hermite(mean, variance, nodes) if nodes else _by_series(mean, variance)
-    # Few points need more nodes: they are done again.
-    (_, _), (_, _), (limit, few), (last, many) = _HERMITE
-    result = _by_hermite(mean, variance, few)
-    wide = np.flatnonzero(variance > limit)
-    large = variance[wide] > last
-    for part, compute in ((wide[~large], partial(_by_hermite, n=many)), (wide[large], _by_laguerre)):
+    if variance.max(initial=0.0) <= _SERIES:
+        return _by_series(mean, variance)
+    # Most points of a test set have small variances: each is computed by the cheapest rule that serves it.
+    result = np.empty_like(mean)
+    rules: list[Callable[[Floats, Floats], Floats]] = [_by_series, *(partial(_by_hermite, n=n) for _, n in _HERMITE)]
+    kind = np.searchsorted(_LIMITS, variance)
+    for number, compute in enumerate([*rules, _by_laguerre]):
+        part = np.flatnonzero(kind == number)
         if len(part):
             result[part] = compute(mean[part], variance[part])
     return result
@@ -83,9 +87,22 @@ def _derivatives() -> tuple[tuple[float, ...], ...]:
 
 
 def _by_hermite(mean: Floats, variance: Floats, n: int) -> Floats:
-    nodes, weights = (part.astype(mean.dtype) for part in hermite(n))
-    f = mean + np.sqrt(variance) * nodes[:, None]
-    return np.asarray(weights @ (np.maximum(f, 0.0) + np.log(1.0 + np.exp(-np.abs(f)))))
+    r"""Gauss-Hermite with an even number of nodes, two at a time.
+
+    Nodes come in pairs :math:`\pm z`, and with :math:`t = e^{-|\mu|}`
+
+    .. math:: \log(1 + e^{\mu + \sigma z}) + \log(1 + e^{\mu - \sigma z}) = 2 \max(\mu, 0) + \log\{1 + t^2 + t (g + 1/g)\},
+        \quad g = e^{\sigma z},
+
+    which is one exponential and one logarithm for both.
+    """
+    nodes, weights = (part[n // 2 :].astype(mean.dtype) for part in hermite(n))
+    tail = np.exp(-np.abs(mean))
+    pairs = np.exp(np.sqrt(variance) * nodes[:, None])
+    pairs += 1.0 / pairs
+    pairs *= tail
+    pairs += 1.0 + tail * tail
+    return np.asarray(np.maximum(mean, 0.0) + weights @ np.log(pairs, out=pairs))
 
 
 def _by_laguerre(mean: Floats, variance: Floats) -> Floats:
@@ -116,15 +133,17 @@ class BinaryCrossEntropy:
     """
 
     def __init__(self, features: Floats, codes: Any) -> None:
-        # Single precision leaves a mean over the test set right to 1e-6, and takes half the time.
-        self._columns = np.ascontiguousarray(features.T, dtype=np.float32)
+        self._features = np.ascontiguousarray(features)
         self._ones = np.asarray(codes) == 1
 
     def error(self, posterior: Any) -> float:
         """The expected error under a posterior of the weights."""
-        mean = posterior.weights.astype(np.float32) @ self._columns
-        white = posterior.snapshot().inverse_factor.astype(np.float32) @ self._columns
-        variance = np.einsum("ij,ij->j", white, white)
+        return self.error_of(*posterior.latent(self._features))
+
+    def error_of(self, mean: Floats, variance: Floats) -> float:
+        """The expected error, from mean and variance of each logit, ``m`` numbers each."""
+        # Single precision leaves a mean over the test set right to 1e-6, and takes half the time.
+        mean, variance = mean.astype(np.float32), variance.astype(np.float32)
         total = expected_softplus(mean, variance).sum(dtype=np.float64) - mean[self._ones].sum(dtype=np.float64)
         return float(total / len(mean))
 
@@ -143,14 +162,18 @@ class SoftmaxCrossEntropy:
 
     def error(self, posterior: Any) -> float:
         """The expected error under a posterior of the weights."""
-        return float(np.mean([self._loss(weights) for weights in weight_draws(posterior, _DRAWS)]))
-
-    def _loss(self, weights: Floats) -> float:
-        logits = weights.astype(np.float32) @ self._columns
-        chosen = logits[self._codes, np.arange(logits.shape[1])]
-        largest = logits.max(axis=0)
-        np.exp(np.subtract(logits, largest, out=logits), out=logits)
-        return float(np.mean(largest + np.log(logits.sum(axis=0)) - chosen, dtype=np.float64))
+        draws = weight_draws(posterior, _DRAWS).astype(np.float32)
+        (S, K, J), m = draws.shape, self._columns.shape[1]
+        total, at_once = 0.0, max(1, _HELD // (4 * S * K))
+        for first in range(0, m, at_once):
+            part = slice(first, min(first + at_once, m))
+            logits = (draws.reshape(S * K, J) @ self._columns[:, part]).reshape(S, K, -1)
+            chosen = logits[:, self._codes[part], np.arange(logits.shape[2])]
+            largest = logits.max(axis=1)
+            logits -= largest[:, None]
+            np.exp(logits, out=logits)
+            total += float(np.sum(largest + np.log(logits.sum(axis=1)) - chosen, dtype=np.float64))
+        return total / (S * m)
 
 
 class ClassLosses(NamedTuple):
@@ -186,9 +209,15 @@ class AveragedPredictions:
 
     def losses(self, posterior: Any) -> ClassLosses:
         """The losses under a posterior of the weights."""
-        logits, m = moderated_logits(posterior, self._features), len(self._codes)
+        return self.losses_of(moderated_logits(posterior, self._features))
+
+    def losses_of(self, logits: Floats) -> ClassLosses:
+        """The losses of logits of averaged probabilities, ``m``, or ``m x K`` for many classes."""
+        m = len(self._codes)
         if logits.ndim == 1:
-            loss = np.logaddexp(0.0, -self._signs * logits)
+            against = -self._signs * logits
+            # The same as logaddexp(0, against), several times faster.
+            loss = np.maximum(against, 0.0) + np.log1p(np.exp(-np.abs(against)))
             wrong = np.count_nonzero((logits > 0.0) != (self._codes == 1)) if self._classes > 1 else 0
         else:
             loss = -log_softmax(logits, axis=1)[np.arange(m), self._codes]
@@ -200,7 +229,7 @@ _BINS: Final = 15
 
 
 class Quality(NamedTuple):
-    """How good predictions are on a test set.
+    """Quality of predictions on a test set.
 
     Attributes:
         error: Posterior mean of the cross entropy, in nats.

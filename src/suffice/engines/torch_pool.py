@@ -266,7 +266,7 @@ class TorchPool:
         """Nothing: points that are taken stay, which costs less than to move the others."""
 
     def mark(self) -> tuple[int, Any, Any]:
-        """Where it stands."""
+        """Present state."""
         return self._rows.n, self._variance.clone(), self._free.clone()
 
     def rewind(self, mark: tuple[int, Any, Any]) -> None:
@@ -372,7 +372,7 @@ class TorchSums:
         self._free[self._rows.indices(indices)] = False
 
     def mark(self) -> Any:
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
         return self._rows.n, self._sample.mark(), self._begun, self._free.clone(), self._sums.clone()
 
     def rewind(self, mark: Any) -> None:

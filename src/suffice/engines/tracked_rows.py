@@ -140,7 +140,7 @@ class KernelRows(FollowedRows):
         return found
 
     def mark(self) -> int:
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
         return self.n
 
     def rewind(self, mark: int) -> None:
@@ -233,7 +233,7 @@ class FeatureRows(FollowedRows):
         self._columns = np.ascontiguousarray(self._columns[:, rows])
 
     def mark(self) -> tuple[int, Floats]:
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
         return self.n, self._before
 
     def rewind(self, mark: tuple[int, Floats]) -> None:
@@ -264,13 +264,16 @@ class FollowedError:
     Args:
         rows: The test points, following the posterior.
         y: Their labels, standardised, ``m``.
+        size: Number of test points, if the rows stand for another number of them; see :func:`linear_error`.
+        constant: Sum of squared errors that no label changes.
 
     Reference: [IshibashiHino2021] section 5.1, the expectation of the squared error over the posterior.
     """
 
-    def __init__(self, rows: FollowedRows, y: Floats) -> None:
+    def __init__(self, rows: FollowedRows, y: Floats, *, size: int | None = None, constant: float = 0.0) -> None:
         self._rows = rows
         self._y = y
+        self._size, self._constant = len(y) if size is None else size, constant
         self._residual = np.array(y, dtype=np.float64)
         self._variance = self._prior = float(rows.prior_variance().sum())
         self._squared = float(self._residual @ self._residual)
@@ -310,8 +313,8 @@ class FollowedError:
             # The weights know better than a long sum.
             self._residual = self._y - self._rows.mean()
         self._squared = float(self._residual @ self._residual)
-        m = len(self._residual)
-        return SquaredErrors(np.asarray((squared + variance) / m), np.maximum(squared, 0.0) / m)
+        squared = np.maximum(squared, 0.0) + self._constant
+        return SquaredErrors(np.asarray((squared + variance) / self._size), squared / self._size)
 
     def _left(self, fall: float) -> float:
         """Sum of the variances after they fell; computed anew where little is left of what was subtracted from."""
@@ -319,6 +322,36 @@ class FollowedError:
         if self._rows.recomputable and left < self._rows.resolution * self._prior:
             return float(self._rows.variance().sum())
         return left
+
+
+def linear_error(state: WeightState, features: Floats, y: Floats) -> FollowedError:
+    r"""Squared errors of a linear model on a test set, at a cost that does not depend on its size.
+
+    With the factorisation :math:`X = Q T` of the test features, :math:`Q` orthonormal and :math:`T` of ``J`` rows,
+
+    .. math:: |y - X w|^2 = |Q'y - T w|^2 + |y - Q Q'y|^2, \qquad \sum_j x_j' \Sigma x_j = \sum_i t_i' \Sigma t_i,
+
+    so the ``J`` rows of ``T`` stand for all ``m`` rows of ``X``. A label costs ``2 J^2`` operations instead of
+    ``2 J m``, and an orthogonal transformation loses no digits.
+
+    Args:
+        state: The posterior to follow.
+        features: Test features, ``m x J``.
+        y: Their labels, standardised, ``m``.
+
+    Examples:
+        >>> state = WeightState(alpha=1.0, noise=1.0, n_features=1)
+        >>> error = linear_error(state, np.array([[1.0], [1.0]]), np.array([0.0, 2.0]))
+        >>> state.learn(np.array([[1.0]]), np.array([2.0]))  # the weight is 1 +- 1/2
+        >>> error.follow(np.array([2.0]) / np.sqrt(2.0)).expected
+        array([1.5])
+    """
+    if len(features) <= features.shape[1]:
+        return FollowedError(FeatureRows(state, features, np.float64), y)
+    Q, T = np.linalg.qr(features)
+    inside = Q.T @ y
+    outside = y - Q @ inside
+    return FollowedError(FeatureRows(state, T, np.float64), inside, size=len(y), constant=float(outside @ outside))
 
 
 class Variances(NamedTuple):

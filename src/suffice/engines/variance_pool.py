@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -67,7 +68,7 @@ class VariancePool(Protocol):
         """A good moment to drop what is taken."""
 
     def mark(self) -> Any:
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
 
     def rewind(self, mark: Any) -> None:
         """Go back to a mark."""
@@ -122,7 +123,7 @@ class MemoryPool:
             self._variance = self._rows.variance()
 
     def _rounding(self, score: Floats) -> tuple[float, float]:
-        """How close two variances count as equal, and how far one can be off."""
+        """Difference below which two variances count as equal, and error bound of one."""
         best = float(score.max(initial=0.0))
         if self._rows.recomputable:
             return TIE * best, SINGLE * best if self._single else 0.0
@@ -161,7 +162,7 @@ class MemoryPool:
         self._place[self._index] = np.arange(len(self._index))
 
     def mark(self) -> tuple[Any, Floats, NDArray[np.bool_]]:
-        """Where it stands."""
+        """Present state."""
         return self._rows.mark(), self._variance.copy(), self._free.copy()
 
     def rewind(self, mark: tuple[Any, Floats, NDArray[np.bool_]]) -> None:
@@ -220,7 +221,7 @@ class DiskPool:
         """Nothing to do."""
 
     def mark(self) -> tuple[Floats, int, NDArray[np.bool_]]:
-        """Where it stands."""
+        """Present state."""
         return self._variance, self._n, self._free.copy()
 
     def rewind(self, mark: tuple[Floats, int, NDArray[np.bool_]]) -> None:
@@ -258,7 +259,7 @@ def largest(score: Floats, n: int, margin: float = 0.0) -> tuple[Indices, float,
 
 
 class Covariances(Protocol):
-    """What planning needs of a posterior."""
+    """Interface of a posterior, as planning needs it."""
 
     noise: float
 
@@ -299,12 +300,12 @@ def plan(state: Covariances, candidates: PoolCandidates, most: int) -> tuple[Ind
     latent: list[float] = []
     while len(chosen) < most:
         best = float(variance.max())
-        j = int(np.argmax(variance >= best - tie))
+        j = int((variance >= best - tie).argmax())
         if chosen and not _stands(best, int(indices[j]), candidates):
             break
         k = len(chosen)
         s = max(float(variance[j]), 0.0)
-        row = (covariance[j] - rows[:k, j] @ rows[:k]) / np.sqrt(s + noise)
+        row = (covariance[j] - rows[:k, j] @ rows[:k]) / sqrt(s + noise)
         rows[k] = row
         variance -= row * row
         variance[j] = -np.inf

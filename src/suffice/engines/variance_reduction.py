@@ -1,4 +1,4 @@
-r"""A pool scored by what a label would do for all of it: by how much it reduces the mean variance.
+r"""A pool scored by how much a label reduces the mean variance of all its points.
 
 The label of ``x`` takes :math:`c(x, z)^2 / (s(x) + \text{noise})` off the latent variance of ``z``, where ``c`` is the
 latent covariance and ``s`` the latent variance. Summed over points ``z_1 .. z_q`` that stand for the pool:
@@ -67,7 +67,7 @@ def sample_memory(size: int, labels: int, itemsize: int = np.dtype(_STORED).item
 
 
 class _Update(NamedTuple):
-    """What some new labels do to the points of a tile, and the rounding errors of it.
+    """Effect of new labels on the points of a tile, with rounding errors.
 
     Attributes:
         rows: ``R``, whitened rows of the points, ``k x t``.
@@ -104,7 +104,7 @@ class ReductionPool(Protocol):
         """Leave points out from now on. They stay in the mean."""
 
     def mark(self) -> Any:
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
 
     def rewind(self, mark: Any) -> None:
         """Go back to a mark."""
@@ -181,7 +181,7 @@ class CovarianceSums(ABC):
             self._put(part, *self._exact(self._rows.points[part], self._rows.whitened(part)))
 
     def mark(self) -> Any:
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
         kept = (self._variance, self._variance_error, self._squares, self._squares_error)
         return self._rows.mark(), self._begun, self._free.copy(), tuple(each.copy() for each in kept)
 
@@ -239,7 +239,7 @@ class KernelSums(CovarianceSums):
     Args:
         state: The posterior.
         rows: The pool, following it.
-        sample: Points of the pool that stand for all of it.
+        sample: Points that stand for all of the pool: their indices, or their features, ``q x D``.
         capacity: Labels to make room for.
         dtype: Number type of the rows.
     """
@@ -248,16 +248,16 @@ class KernelSums(CovarianceSums):
         self,
         state: KernelState,
         rows: KernelRows,
-        sample: Indices,
+        sample: Indices | Floats,
         capacity: int,
         dtype: "np.typing.DTypeLike" = np.float64,
     ) -> None:
         super().__init__(state, rows, len(sample))
         self._kernel_state, self._pool = state, rows
-        self._sample = KernelRows(state, rows.points[sample], capacity, np.float64)
-        scaled = state.kernel.scaled(rows.points)
-        self._middle = scaled.mean(axis=0)
-        self._centred = scaled[sample] - self._middle
+        chosen = sample if sample.ndim == 2 else rows.points[sample]
+        self._sample = KernelRows(state, chosen, capacity, np.float64)
+        self._middle = state.kernel.scaled(rows.points).mean(axis=0)
+        self._centred = state.kernel.scaled(chosen) - self._middle
         self._half = half_squares(self._centred)
         self._row_eps = _rounding(dtype)
         self._prior: list[Floats] = []
@@ -321,7 +321,7 @@ class KernelSums(CovarianceSums):
         self._squares[where], self._squares_error[where] = squares, error * (2.0 * np.sqrt(squares) + error)
 
     def mark(self) -> Any:
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
         return self._sample.mark(), super().mark()
 
     def rewind(self, mark: Any) -> None:
@@ -387,7 +387,7 @@ class FeatureSums(CovarianceSums):
         self._squares[where], self._squares_error[where] = squares, 4.0 * TIE * squares
 
     def mark(self) -> Any:
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
         return self._factor, super().mark()
 
     def rewind(self, mark: Any) -> None:

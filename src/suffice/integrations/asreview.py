@@ -50,7 +50,7 @@ class RuleStopper:
         control: For :class:`suffice.QuantileRecall`: the record ids of the control sample.
 
     Attributes:
-        verdict: What the rule said at the last call; None before the first label.
+        verdict: Verdict of the last call; None before the first label.
         verdicts: What the rule said after each label.
 
     Raises:
@@ -99,7 +99,7 @@ class RuleStopper:
 
     @property
     def verdict(self) -> Verdict | None:
-        """What the rule said at the last call; None before the first label."""
+        """Verdict of the last call; None before the first label."""
         return self.verdicts[-1] if self.verdicts else None
 
     def stop(self, results: Any, data: Any) -> bool:

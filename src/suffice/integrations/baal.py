@@ -121,12 +121,12 @@ class BaalCriterion:
 
     @property
     def verdict(self) -> Verdict:
-        """What the rule said at the last call, with its reason."""
+        """Verdict of the last call, with its reason."""
         return self.monitor.verdict
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """What the rule said at each step."""
+        """Verdicts of all steps."""
         return self.monitor.verdicts
 
     def should_stop(self, metrics: Any = None, uncertainty: Any = None) -> bool:  # noqa: ARG002 - arguments of baal

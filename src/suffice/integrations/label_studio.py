@@ -289,7 +289,7 @@ class LabelStudio:
         return content
 
     def _refusal(self, error: HTTPError) -> LabelStudioError:
-        """What went wrong, as an error with the status ``code``."""
+        """Error for a response with the status ``code``."""
         place = f"{error.code} for {urlsplit(error.url or '').path}"
         if error.code < 400:
             found: LabelStudioError = LabelStudioError(
@@ -320,7 +320,7 @@ Shown = Literal["Text", "Image", "Table"]
 
 
 class LabelConfig(NamedTuple):
-    """What is labelled in a project of Label Studio, and how.
+    """Labelling configuration of a project of Label Studio.
 
     Attributes:
         shown: The tag of what is labelled.
@@ -418,7 +418,7 @@ def _user(annotation: Mapping[str, Any]) -> int:
 
 
 class TaskAnnotation(NamedTuple):
-    """What one person says of a task.
+    """Annotation of a task by one person.
 
     Attributes:
         person: Who.
@@ -507,7 +507,7 @@ def section_of(text: str | None) -> str:
 
 
 def task_values(config: LabelConfig, tasks: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """What is labelled, as columns: the text, the address of the image, or the cells of the table.
+    """Values of a task, as columns: the text, the address of the image, or the cells of the table.
 
     Args:
         config: The labelling configuration.
@@ -543,7 +543,7 @@ def task_values(config: LabelConfig, tasks: Sequence[Mapping[str, Any]]) -> dict
 
 
 class Section(NamedTuple):
-    """What suffice says, for annotators as HTML and for managers as plain text."""
+    """Texts of suffice, for annotators as HTML and for managers as plain text."""
 
     instruction: str
     description: str
@@ -575,7 +575,7 @@ def status_section(told: Mapping[str, Any], name: str) -> Section:
 
 @dataclass
 class _Published:
-    """What Label Studio holds of ours, as far as it is known.
+    """What suffice has published in Label Studio, as far as it is known.
 
     Attributes:
         predictions: Number of the prediction, its model version and whether it holds a label, by task.
@@ -1071,7 +1071,7 @@ def _is_ours(version: Any) -> bool:
 
 
 def _people_of_label_studio(state: "ProjectState", item: int) -> set[str]:
-    """Who said something of an item in Label Studio, by the journal."""
+    """People who labelled an item in Label Studio, from the journal."""
     return {act.person for act in state.acts(item) if (act.request or "").startswith(_REQUEST_PREFIX)}
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from suffice.criteria import Criterion, Verdict
-from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError
+from suffice.criteria.base import require_rule
+from suffice.errors import InvalidValueError, MissingExtraError, MissingInputError
 from suffice.learner import StopMonitor
 
 __all__ = ["SmallTextCriterion"]
@@ -59,8 +60,8 @@ class SmallTextCriterion:
             raise MissingExtraError("small-text", "", "SmallTextCriterion") from None
         # A class that subclasses it could not be imported without small-text.
         StoppingCriterion.register(SmallTextCriterion)
-        if rule is not None and not isinstance(rule, Criterion):
-            raise InvalidTypeError(f"rule must be a stopping rule, not {type(rule).__name__}")
+        if rule is not None:
+            require_rule(rule, "rule")
         self._rule, self._options = rule, options
         self._random = frozenset(np.atleast_1d(np.asarray(random, dtype=np.intp)).tolist())
         self.monitor: StopMonitor | None = None
@@ -70,12 +71,12 @@ class SmallTextCriterion:
 
     @property
     def verdict(self) -> Verdict | None:
-        """What the rule said at the last call, with its reason; None before the first call."""
+        """Verdict of the last call, with its reason; None before the first call."""
         return None if self.monitor is None else self.monitor.verdict
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """What the rule said at each step."""
+        """Verdicts of all steps."""
         return [] if self.monitor is None else self.monitor.verdicts
 
     def stop(

@@ -1,4 +1,4 @@
-"""Ask for the label that is wanted most, tell it, hear whether it is enough. No input or output of its own."""
+"""The active learning loop: ask for the most useful label, tell it, and get a verdict. It does no input or output."""
 
 import math
 import time
@@ -15,10 +15,11 @@ from suffice.checks import CheckPlan, Guarantee, GuaranteePlan, plan, plan_recal
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict, criterion_from_dict
+from suffice.criteria.base import require_rule
 from suffice.decision import Alternative, Decision, ErrorNow, decide_from_labels, first_stop
 from suffice.engines.disk_rows import DiskRows
 from suffice.engines.memory import require_memory
-from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
+from suffice.errors import InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.backend import RunSettings, StepResults, relearned
 from suffice.learner.error_estimate import (
     REST_ITEMS,
@@ -111,7 +112,7 @@ _FIXED_ATTRIBUTES: Final = frozenset(
 
 
 class ActiveLearner:
-    """A pool, a model and a stopping rule, driven by whoever has the labels.
+    """An active learning loop: a pool, a model and a stopping rule. The caller provides the labels.
 
     The first ``initial`` items are asked for at random; from then on the model chooses, and each answer is judged by
     the rule. Labels told together are one step. Everything follows from pool, seed and the sequence of calls, so the
@@ -124,7 +125,7 @@ class ActiveLearner:
         X_pool: Inputs, ``m x D``. A memory map, or the path of a NumPy file (``.npy``), a Parquet file or a folder of
             Parquet files, stays on disk if it is large: :class:`suffice.engines.ParquetPool` names the columns to use
             and limits the memory. Logistic and ridge regression read it in batches; for other models it is read into
-            memory if it fits.
+            memory if it fits. A Dask array or a Dask DataFrame stays on the workers of its cluster.
         criterion: The stopping rule, which is copied. Left out, it is :class:`suffice.LabelWorth` with its defaults: a
             wrong prediction among the unlabelled items costs as much as a label.
         acquisition: Which item next: see :data:`suffice.acquisition.NAMES`. Left out, it is the recommended one for
@@ -134,8 +135,11 @@ class ActiveLearner:
         seed: Seed of all randomness.
         initial: Items asked for before the model chooses: how many at random, or which.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory. Networks compute in it anyway.
-        device: Device of torch on which a Gaussian process scores the pool, such as ``"cuda"``. A tensor on a graphics
-            card is scored there if this is left out.
+        device: Device of torch on which a Gaussian process or a logistic regression scores the pool, such as
+            ``"cuda"``. A tensor on a graphics card is scored there if this is left out.
+        client: A ``distributed.Client``, on whose workers a Gaussian process or a logistic regression keeps and scores
+            the pool: an array, a path that the workers can read, or a Dask collection. For a Dask collection it is the
+            default client if left out. A worker that is lost is replaced, and the picks stay the same.
         stop_set: The stop set, or its size, for rules that watch predictions; 2000 items of the pool (or all), drawn
             with the seed, if left out. It is drawn, and followed, only for a rule that asks for it.
         validation: Inputs and labels of a validation set, for rules that want one.
@@ -178,6 +182,7 @@ class ActiveLearner:
         initial: Any = 10,
         dtype: Any = np.float64,
         device: Any = None,
+        client: Any = None,
         stop_set: StopSet | int | None = None,
         validation: tuple[Any, Any] | None = None,
         costs: Any = None,
@@ -185,13 +190,13 @@ class ActiveLearner:
         positive: Any = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if criterion is not None and not isinstance(criterion, Criterion):
-            raise InvalidTypeError(f"criterion must be a stopping rule, not {type(criterion).__name__}")
+        if criterion is not None:
+            require_rule(criterion, "criterion")
         self._single_use = SingleUse()
         rng = generator(seed)
         self._rule = LabelWorth() if criterion is None else criterion.copy()
         self._rule.reset()
-        X_pool = pool_rows(model, X_pool)
+        X_pool = pool_rows(model, X_pool, client)
         self._prepared = prepare(model, X_pool)
         self._positive = positive_class(positive)
         if self._positive is not None and not self._of_classes:
@@ -401,7 +406,7 @@ class ActiveLearner:
 
     @one_at_a_time
     def decision(self, *, at_most: float | None = None, compare: bool = True) -> Decision:
-        """Whether to go on labelling: keep going, enough, or this model has reached its limit.
+        """The decision: keep labelling, enough, or this model has reached its limit.
 
         Args:
             at_most: The error that you want to reach: for classes the share of wrong predictions, for numbers the root
@@ -474,7 +479,7 @@ class ActiveLearner:
         return self._planned(at_most, found if error is None else found._replace(value=error.value), None)
 
     def _present_guarantee(self) -> Guarantee | None:
-        """What is guaranteed about the present model, by a check or by the running check."""
+        """Guarantee for the present model, from a check or from the running check."""
         if self._running is not None:
             last = self._running.evaluations[-1] if self._running.evaluations else None
             return last.guarantee if last is not None and last.frozen.version == self._version else None
@@ -941,7 +946,7 @@ class ActiveLearner:
     def guarantee_plan(
         self, at_most: float, *, tolerance: float | None = None, probability: float = 0.8
     ) -> GuaranteePlan:
-        """When to check, if labelling goes on until at most a given share of the predictions is wrong.
+        """Plan of labels and check that guarantee at most a given share of wrong predictions at the least cost.
 
         The plan follows from :meth:`error_estimate` and from its reducible part: what the model would gain if it knew
         its parameters, by its own account, calibrated like the error. See :func:`suffice.checks.plan_total`. The plan
@@ -993,7 +998,7 @@ class ActiveLearner:
     def recall_plan(
         self, class_name: Any, at_least: float, *, predicted_as_found: bool = True, probability: float = 0.8
     ) -> CheckPlan:
-        """What a check of the recall of a class costs, before it is drawn: ``check(m, recall_of=class_name)``.
+        """Cost of a check of the recall of a class, ``check(m, recall_of=class_name)``, before it is drawn.
 
         The plan assumes that the model's own estimate of the number of items of the class is right, calibrated by the
         random labels, and uses the error probability of the next check; see :func:`suffice.checks.plan_recall`. If
@@ -1110,7 +1115,7 @@ class ActiveLearner:
         )
 
     def _judged(self, found: Guarantee | None) -> Verdict | None:
-        """What the rule says of a guarantee of the present model; None if it does not use guarantees.
+        """Verdict of the rule on a guarantee of the present model; None if it does not use guarantees.
 
         A copy of the rule judges, because no labels were learned: the last step is the same, apart from the guarantee.
         """
@@ -1177,7 +1182,7 @@ class ActiveLearner:
 
     @one_at_a_time
     def progress(self) -> dict[str, Any]:
-        """What was learned so far, for :meth:`resume`: plain values, arrays, and objects of this package.
+        """State for :meth:`resume`: plain values, arrays, and objects of this package.
 
         The values are not copied; save them before the next label.
 
@@ -1343,7 +1348,7 @@ class ActiveLearner:
         self.verdict = self._exhausted(self.verdicts[-1])
 
     def _counted(self) -> dict[str, Any]:
-        """What is counted rather than asked of the model, where the rule wants it."""
+        """Fields that are counted, without the model, if the rule requires them."""
         found = {
             "cost": float(self._costs[self.labelled].sum()),
             "seconds": self._clock() - self._since,

@@ -187,12 +187,16 @@ class Backend(ABC):
         any_input_shape: Whether a row of inputs may have any shape. If not, inputs are a table.
         sparse_inputs: Whether inputs may be a sparse matrix.
         device_acquisitions: Acquisitions that can be computed on a device of torch.
+        worker_acquisitions: Acquisitions for which the pool may be on the workers of a Dask cluster: ``settings.X`` is
+            then a :class:`~suffice.engines.worker_rows.WorkerRows`.
         disk_pools: Whether the pool may stay on disk: ``settings.X`` is then a
             :class:`~suffice.engines.disk_rows.DiskRows`. If not, it is read into memory.
         refits: Whether the model is fitted again to all labels at every step, so that it may need labels to transform
             inputs, and may accept missing inputs.
         fixed_attributes: Names of the attributes that follow from model, settings and the other attributes.
         supports_checkpoints: Whether :meth:`state` and :meth:`restore` are implemented.
+        replays: Whether the same labels, learned again in the same steps, lead to the same picks. A checkpoint then
+            holds the labels.
     """
 
     task: ClassVar[Literal["regression", "classification"]]
@@ -206,8 +210,10 @@ class Backend(ABC):
     refits: ClassVar[bool] = False
     fixed_attributes: ClassVar[frozenset[str]] = frozenset({"_model", "_settings"})
     device_acquisitions: ClassVar[frozenset[str]] = frozenset()
+    worker_acquisitions: ClassVar[frozenset[str]] = frozenset()
     disk_pools: ClassVar[bool] = False
     supports_checkpoints: ClassVar[bool] = False
+    replays: ClassVar[bool] = False
 
     @abstractmethod
     def __init__(self, model: Any, settings: RunSettings) -> None: ...

@@ -3,17 +3,25 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from suffice.acquisition import Indices, RandomOrder, class_scores, label_free_chooser, require_known
 from suffice.criteria import relevance_facts
 from suffice.divergence import KLPair
-from suffice.engines.class_pool import ScoredPool, UncertainPool
-from suffice.engines.disk_rows import DiskRows, MappedRows, blocks_of, in_memory_for, require_disk_memory
+from suffice.engines.class_pool import ClassPool, ScoredPool, UncertainPool
+from suffice.engines.class_shards import ClassPrior, ClassShard, ShardedClasses
+from suffice.engines.disk_rows import DiskRows, blocks_of, in_memory_for, require_disk_memory
 from suffice.engines.memory import require_memory
-from suffice.engines.prediction_quality import AveragedPredictions, BinaryCrossEntropy, SoftmaxCrossEntropy
+from suffice.engines.prediction_quality import (
+    AveragedPredictions,
+    BinaryCrossEntropy,
+    ClassLosses,
+    SoftmaxCrossEntropy,
+)
+from suffice.engines.sharded_pool import DaskShards
+from suffice.engines.worker_rows import WorkerRows
 from suffice.errors import InvalidValueError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
 from suffice.learner.step_inputs import (
@@ -26,9 +34,11 @@ from suffice.learner.step_inputs import (
 from suffice.models.inputs import as_labels
 from suffice.models.laplace import divergence_from_prior, divergences, laplace, learn_alpha
 from suffice.models.logistic import BayesianLogistic, class_labels
-from suffice.models.predictive import moderated_logits, probabilities
+from suffice.models.predictive import moderated, moderated_logits, probabilities
 from suffice.numerics.special_functions import Floats
 
+# Bytes of scores, flags and numbers that a worker keeps for each point.
+_ON_WORKERS = 64
 # Acquisitions that rank two classes alike: by how far the predictive is from even.
 _BY_EVENNESS = {"entropy": True, "margin": True, "map-entropy": False}
 
@@ -52,6 +62,9 @@ class ClassBackend(Backend):
     default_acquisition = "margin"
     default_random_share = 0.2
     disk_pools = True
+    device_acquisitions = frozenset({"entropy", "margin", "map-entropy", "bald"})
+    worker_acquisitions = device_acquisitions | {"random", "order"}
+    replays = True
     fixed_attributes = Backend.fixed_attributes | {
         "_name",
         "_all_features",
@@ -69,7 +82,7 @@ class ClassBackend(Backend):
             raise InvalidValueError("acquisition 'relevance' asks for one class first: give positive=, the class")
         # All features, and those in use: the first components only, where the model chooses their number.
         self._all_features: Any = (
-            MappedRows(settings.X, model.features, selects=True)
+            settings.X.mapped(model.features, selects=True)
             if isinstance(settings.X, DiskRows)
             else np.asarray(model.features(settings.X), dtype=np.float64)
         )
@@ -77,7 +90,10 @@ class ClassBackend(Backend):
         model.check(settings.X.shape[1])
         self._capacity = model.capacity(settings.X.shape[1])
         self._n_components: int | None = None
-        if isinstance(self._features, DiskRows):
+        if isinstance(self._features, WorkerRows):
+            # A copy of the points in columns, and a few numbers for each.
+            self._features.require_room(8 * self._features.shape[1] + _ON_WORKERS, "scoring the pool")
+        elif isinstance(self._features, DiskRows):
             require_disk_memory(self._features)
         else:
             require_memory(2 * self._features.nbytes, f"following {len(self._features)} pool items")
@@ -332,19 +348,26 @@ class ClassBackend(Backend):
         divergence = KLPair(np.atleast_1d(pair.new_old), np.atleast_1d(pair.old_new))
         if self._test is None:
             return StepResults(divergence, np.zeros(0))
-        expected, averaged = self._test
-        losses = averaged.losses(self._state)
+        error, losses = self._test.losses(self._state)
         return StepResults(
             divergence,
-            np.array([expected.error(self._state)]),
+            np.array([error]),
             predictive_error=np.array([losses.log_loss]),
             wrong_share=np.array([losses.wrong_share]),
         )
 
-    def _new_pool(self) -> UncertainPool | ScoredPool:
-        pool: UncertainPool | ScoredPool
+    def _new_pool(self) -> ClassPool:
+        pool: ClassPool
         kept = getattr(self, "_pool", None)
-        if self._name == "relevance":
+        elsewhere = isinstance(self._features, WorkerRows) or self._settings.device is not None
+        if elsewhere and kept is not None and kept.source is self._features:
+            # The points are there already.
+            return cast(ClassPool, kept)
+        if isinstance(self._features, WorkerRows):
+            pool = self._worker_pool(self._features)
+        elif self._settings.device is not None:
+            pool = self._device_pool(self._settings.device)
+        elif self._name == "relevance":
             pool = ScoredPool(self._features, self._relevance)
         elif len(self._classes) <= 2 and self._name in _BY_EVENNESS:
             if isinstance(kept, UncertainPool) and kept.source is self._features:
@@ -356,13 +379,27 @@ class ClassBackend(Backend):
         pool.take(np.array(self._taken, dtype=np.intp))
         return pool
 
+    def _worker_pool(self, rows: WorkerRows) -> ClassPool:
+        prior = ClassPrior(partial(class_scores, name=self._name), _BY_EVENNESS.get(self._name))
+
+        def shards() -> DaskShards:
+            return DaskShards(rows.client, rows.parts, rows.sizes, prior, make=ClassShard)
+
+        return ShardedClasses(shards, prior, rows)
+
+    def _device_pool(self, device: str) -> ClassPool:
+        from suffice.engines.torch_classes import TorchClasses
+
+        score = partial(class_scores, name=self._name)
+        return TorchClasses(self._features, self._name, score, device, single=self._settings.dtype == np.float32)
+
     def _used(self, features: Any) -> Any:
         """The columns in use, of all features; a view where these are the first ones."""
         if self._capacity is None or self._n_components is None:
             return features
         chosen = self._capacity.columns(self._n_components)
         if isinstance(features, DiskRows):
-            return MappedRows(features, lambda block: block[:, chosen], selects=True)
+            return features.mapped(lambda block: block[:, chosen], selects=True)
         return features[:, chosen]
 
     def _new_test(self) -> "_ClassTest | None":
@@ -370,7 +407,7 @@ class ClassBackend(Backend):
         if rows is None:
             return None
         kind = BinaryCrossEntropy if len(self._classes) <= 2 else SoftmaxCrossEntropy
-        return _ClassTest(kind(rows.features, rows.codes), self._averaged(rows))
+        return _ClassTest(rows.features, kind(rows.features, rows.codes), self._averaged(rows))
 
     def _averaged(self, rows: "_KnownRows") -> AveragedPredictions:
         return AveragedPredictions(rows.features, rows.codes, classes=len(self._classes), unknown=rows.unknown)
@@ -388,7 +425,7 @@ class ClassBackend(Backend):
             )
         # The loss of a class that the model has never met is infinite, so it is measured on the others.
         codes = np.searchsorted(self._classes, np.asarray(y)[known])
-        return _KnownRows(features[known], codes, int(np.count_nonzero(~known)))
+        return _KnownRows(np.ascontiguousarray(features[known]), codes, int(np.count_nonzero(~known)))
 
 
 class _KnownRows(NamedTuple):
@@ -400,10 +437,19 @@ class _KnownRows(NamedTuple):
 
 
 class _ClassTest(NamedTuple):
-    """What measures the losses on the test set: of the posterior, and of the averaged prediction."""
+    """Losses on the test set: of the posterior, and of the averaged prediction."""
 
+    features: Floats
     expected: BinaryCrossEntropy | SoftmaxCrossEntropy
     averaged: AveragedPredictions
+
+    def losses(self, posterior: Any) -> tuple[float, ClassLosses]:
+        """The expected error, and the losses of the averaged prediction."""
+        if isinstance(self.expected, SoftmaxCrossEntropy):
+            return self.expected.error(posterior), self.averaged.losses(posterior)
+        # Of two classes both follow from the same variances, which take most of the time.
+        mean, variance = posterior.latent(self.features)
+        return self.expected.error_of(mean, variance), self.averaged.losses_of(moderated(mean, variance))
 
 
 def _with_one_more(columns: list[int]) -> list[int]:

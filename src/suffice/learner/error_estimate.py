@@ -254,7 +254,7 @@ def plan_from_estimate(  # noqa: PLR0913 - all but two by keyword
 
 
 class Worsening(NamedTuple):
-    """That the model has become worse while labels came, as labels drawn at random show.
+    """Evidence that the model has become worse, from random labels.
 
     Attributes:
         before: Mean loss of the newer random labels under the model before it learned each of them: the squared error
@@ -357,7 +357,7 @@ def _sharpened(
 
 
 class _Prediction(NamedTuple):
-    """What the model said of an item: a class or a number, the loss that it expected, and the log of each class."""
+    """Prediction for an item: a class or a number, the expected loss, and the log probability of each class."""
 
     label: Any
     expected: float
@@ -396,7 +396,7 @@ class RandomLabelLosses:
         self._losses: dict[int, float] = {}
 
     def count(self, model: Any, items: Sequence[int]) -> int:
-        """How many labels calibrate the estimate of a model, of items that were drawn at random."""
+        """Number of random labels that calibrate the estimate of a model."""
         return len(items) if _leaves_out(model) else len(self._losses)
 
     def predict(self, model: Any, X: Floats, items: Indices) -> None:
@@ -472,11 +472,11 @@ class RandomLabelLosses:
         return np.array(list(self._losses.values())), np.array(expected)
 
     def ratio(self, model: Any, labels: Mapping[int, Any], items: Sequence[int]) -> float:
-        """How much larger the losses of :meth:`pairs` are than expected, see :func:`calibration_ratio`."""
+        """Ratio of the losses of :meth:`pairs` to the expected ones; see :func:`calibration_ratio`."""
         return calibration_ratio(*self.pairs(model, labels, items), task=self._task)
 
     def class_ratio(self, model: Any, labels: Mapping[int, Any], items: Sequence[int], class_name: Any) -> float:
-        r"""How many times more random labels are of a class than the model expects, shrunk towards 1.
+        r"""Ratio of random labels of a class to the number that the model expects, shrunk towards 1.
 
         .. math:: (4 + \sum_i 1[y_i = c]) / (4 + \sum_i p_i)
 

@@ -127,7 +127,7 @@ class EstimatorBackend(Backend):
         return np.asarray(rows[np.argsort(-np.round(score, _DIGITS), kind="stable")[:size]])
 
     def _scores(self, rows: Indices) -> Floats:
-        """How useful the label of each item would be."""
+        """Usefulness of the label of each item."""
         raise NotImplementedError
 
     def skip(self, indices: Indices) -> None:

@@ -1,6 +1,7 @@
 """The backend of models with Gaussian noise: Gaussian processes and ridge regression, exact and incremental."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -8,9 +9,27 @@ import numpy as np
 
 from suffice.acquisition import Chooser, Indices, label_free_chooser, require_known
 from suffice.divergence.observations import in_units_of_noise
-from suffice.engines.disk_rows import DiskRows, MappedRows, in_memory_for, require_disk_memory
+from suffice.engines.disk_rows import PER_ITEM, DiskRows, in_memory_for, require_disk_memory
 from suffice.engines.memory import require_memory
-from suffice.engines.tracked_rows import FeatureRows, FollowedError, FollowedRows, FollowedVariance, KernelRows
+from suffice.engines.sharded_pool import (
+    DaskShards,
+    Shard,
+    ShardedPool,
+    ShardedSums,
+    ShardPrior,
+    Shards,
+    SumsPrior,
+    SumsShard,
+    shard_memory,
+)
+from suffice.engines.tracked_rows import (
+    FeatureRows,
+    FollowedError,
+    FollowedRows,
+    FollowedVariance,
+    KernelRows,
+    linear_error,
+)
 from suffice.engines.variance_pool import DiskPool, LargestVariance, MemoryPool, VariancePool
 from suffice.engines.variance_reduction import (
     FeatureSums,
@@ -20,6 +39,7 @@ from suffice.engines.variance_reduction import (
     sample_memory,
     sample_of,
 )
+from suffice.engines.worker_rows import WorkerRows
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, SingleLabelTerms, StepResults, register_backend
 from suffice.learner.step_inputs import LOSS_FIELDS, REST_FIELDS, RecentGain
 from suffice.models.gaussian_process import GaussianProcess
@@ -46,6 +66,7 @@ class GaussianBackend(Backend):
 
     task = "regression"
     step_fields = LOSS_FIELDS | REST_FIELDS | {"pool_variance", "pool_gain", "expected_error"}
+    replays = True
     fixed_attributes = Backend.fixed_attributes | {"_name", "_features", "_sample"}
 
     def __init__(self, model: GaussianRegressor, settings: RunSettings) -> None:
@@ -53,7 +74,7 @@ class GaussianBackend(Backend):
         self._name = require_known(settings.acquisition, "regression")
         self._state: Any = None
         self._features: Any = (
-            MappedRows(settings.X, model.features)
+            settings.X.mapped(model.features)
             if isinstance(settings.X, DiskRows)
             else np.asarray(model.features(settings.X), dtype=np.float64)
         )
@@ -363,13 +384,23 @@ class GaussianBackend(Backend):
         tests += m if inputs.about({"pool_variance", "pool_gain"}) else 0
         # A pool on a device takes the memory of that device; of one on disk, little is kept.
         follows = self._fixed is None and self._settings.device is None
-        if isinstance(self._features, DiskRows):
+        if isinstance(self._features, WorkerRows):
+            # The workers follow the pool; what is kept here is a few numbers for each item.
+            follows = False
+            require_memory(PER_ITEM * m, f"a pool of {m:,} items on workers, {PER_ITEM} bytes for each here,")
+            self._require_workers(self._features, size)
+        elif isinstance(self._features, DiskRows):
             require_disk_memory(self._features)
             follows = follows and self._name == "variance-reduction"
         needed, extent = self._memory(m * size * follows, tests)
         require_memory(
             needed, f"following {m} pool items and {tests} other items {extent}", halved=follows and not single
         )
+
+
+    def _require_workers(self, rows: WorkerRows, itemsize: int) -> None:
+        """Say before the first label if the workers of a cluster cannot follow their parts of the pool."""
+        raise NotImplementedError
 
 
 @register_backend(GaussianProcess)
@@ -379,6 +410,7 @@ class ProcessBackend(GaussianBackend):
     default_acquisition = "variance-reduction"
     default_random_share = 0.2
     device_acquisitions = frozenset({"variance", "variance-reduction"})
+    worker_acquisitions = frozenset({"variance", "variance-reduction", "random", "order"})
 
     def __init__(self, model: GaussianRegressor, settings: RunSettings) -> None:
         super().__init__(model, settings)
@@ -391,6 +423,9 @@ class ProcessBackend(GaussianBackend):
 
     def _pool(self, capacity: int) -> VariancePool:
         device, single = self._settings.device, self._settings.dtype == np.float32
+        if isinstance(self._features, WorkerRows):
+            prior = self._shard_prior(capacity)
+            return ShardedPool(self._state, self._shards(Shard, prior), single=single)
         if device is None:
             return super()._pool(capacity)
         from suffice.engines.torch_pool import TorchPool
@@ -399,12 +434,32 @@ class ProcessBackend(GaussianBackend):
 
     def _sums(self, capacity: int, dtype: Any) -> ReductionPool:
         assert self._sample is not None
+        if isinstance(self._features, WorkerRows):
+            prior = SumsPrior(self._shard_prior(capacity), self._features[self._sample])
+            return ShardedSums(self._state, self._shards(SumsShard, prior))
         if self._settings.device is not None:
             from suffice.engines.torch_pool import TorchSums
 
             device, single = self._settings.device, dtype == np.float32
             return TorchSums(self._state, self._features, self._sample, capacity, device, single=single)
         return KernelSums(self._state, self._rows(self._features, capacity, dtype), self._sample, capacity, dtype)
+
+    def _shard_prior(self, capacity: int) -> ShardPrior:
+        state = self._state
+        return ShardPrior(tuple(state.kernel.length_scale), state.noise, capacity, np.dtype(self._settings.dtype).name)
+
+    def _shards(self, make: type[Shard], prior: Any) -> Callable[[], Shards]:
+        """What makes the shards on the workers; called when the first pick is asked for."""
+        rows = self._features
+        return lambda: DaskShards(rows.client, rows.parts, rows.sizes, prior, make=make)
+
+    def _require_workers(self, rows: WorkerRows, itemsize: int) -> None:
+        labels = self._settings.expected
+        if self._fixed is not None:
+            rows.require_room(0, "the pool")
+            return
+        per_row = shard_memory(rows.shape[1], labels, itemsize, sums=self._name == "variance-reduction")
+        rows.require_room(per_row, f"following the pool over {labels} labels")
 
     def _memory(self, pool_bytes: int, others: int) -> tuple[int, str]:
         labels = self._settings.expected
@@ -425,6 +480,13 @@ class RidgeBackend(GaussianBackend):
     def _pool(self, capacity: int) -> VariancePool:
         features = self._features
         return DiskPool(self._state, features) if isinstance(features, DiskRows) else super()._pool(capacity)
+
+    def _new_test(self, given: Any, capacity: int) -> FollowedError | None:
+        del capacity
+        if given is None or self._prior is None:
+            return None
+        X, y = given
+        return linear_error(self._state, self._model.features(X), self._prior.scaling.apply(targets(y)))
 
     def _learn_initial(self, indices: Indices) -> None:
         assert self._prior is not None

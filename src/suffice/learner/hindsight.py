@@ -36,7 +36,7 @@ _WITHDRAWN: Final = 1.5
 
 
 class RunDecision(NamedTuple):
-    """What a person would have been told at the stop of a recorded run, or at its end if there was none.
+    """Decision at the stop of a recorded run, or at its end if there was no stop.
 
     Attributes:
         step: Index of the step at which the decision was to stop; None if that never was.
@@ -66,7 +66,7 @@ def run_decision(  # noqa: PLR0913 - the run and its settings, all but five by k
 
     Args:
         model: The model of the run.
-        X: Inputs of its pool, ``m x D``.
+        X: Inputs of its pool, ``m x D``, of any kind that :class:`suffice.ActiveLearner` takes.
         y: All labels, ``m``.
         trace: The run, of :func:`suffice.simulate`.
         rule: The stopping rule; the run has recorded what it requires.
@@ -156,7 +156,7 @@ def _decision(
 
 @dataclass(frozen=True)
 class AuditedStop:
-    """Where a rule stops on rows that are all labelled, and the error there.
+    """Stop of a rule on labelled rows, and the error there.
 
     Attributes:
         n_labelled: Labels at the stop; None if the rule never says stop.
@@ -322,7 +322,7 @@ def _mean_error(losses: Floats, *, share: bool) -> float:
 
 @dataclass(frozen=True)
 class GuaranteedRun:
-    """What a simulated run with random checks has guaranteed, and what it cost.
+    """Guarantees of a simulated run with random checks, and their cost.
 
     Attributes:
         guarantee: The newest guarantee; None if no check proved anything.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CheckedQuantity:
-    """What a check is to guarantee; validated.
+    """Quantity that a check guarantees; validated.
 
     Attributes:
         quantity: As of :class:`suffice.checks.Guarantee`.
@@ -329,7 +329,7 @@ class ModelCheck:
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """What the check proves; None while it is open, after it was aborted, and if it proves nothing.
+        """Guarantee of the check; None while it is open, after it was aborted, and if it proves nothing.
 
         It proves nothing for ``share`` if too many items could not be labelled. A corrected label of the check, or of
         an item that was labelled before (for recall), changes it; the error probability stays the same.

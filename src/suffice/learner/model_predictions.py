@@ -193,7 +193,7 @@ class FittedModel:
 
     @property
     def why_no_posterior(self) -> str:
-        """Why the model has no posterior, with the remedy."""
+        """Reason why the model has no posterior, with the remedy."""
         if isinstance(self._prior, str):
             return self._prior
         return f"suffice knows none of {self.name}; use a rule that reads predictions"
@@ -429,11 +429,11 @@ class FittedModel:
         return "predict" if self._predict is not None else f"{self.name}.predict"
 
     def answers(self, items: Indices) -> Any:
-        """What the function of the caller returns for items, as one array."""
+        """Result of the caller's function for items, as one array."""
         return np.asarray(self._answer(items))
 
     def _answer(self, items: Indices) -> Any:
-        """What the function of the caller returns."""
+        """Result of the caller's function."""
         assert self._predict is not None
         answer = self._predict(self._model, self._pool.rows(items))
         if isinstance(answer, tuple):

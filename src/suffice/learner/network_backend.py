@@ -312,7 +312,7 @@ def _with_new_names(result: StepResults) -> StepResults:
 
 
 def _scores(draws: Any, name: str) -> Floats:
-    """How useful the label of each row would be, from its draws."""
+    """Usefulness of the label of each row, from its draws."""
     if name == "bald":
         return bald(draws)
     averaged = as_numbers(draws.mean(1))

@@ -16,6 +16,7 @@ from suffice.criteria import (
     criterion_from_dict,
     regret_facts,
 )
+from suffice.criteria.base import require_rule
 from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
 from suffice.models.regressor import GaussianRegressor
@@ -96,8 +97,7 @@ class OptimisationMonitor:
         seed: int = 0,
     ) -> None:
         rule = RegretChange(share=0.1) if rule is None else rule
-        if not isinstance(rule, Criterion):
-            raise InvalidTypeError(f"rule must be a stopping rule, not {type(rule).__name__}")
+        require_rule(rule, "rule")
         missing = sorted(rule.needs() - _PROVIDED)
         if missing:
             raise MissingInputError(

@@ -14,8 +14,9 @@ from sklearn.utils import get_tags
 from suffice.acquisition import Indices
 from suffice.arguments import whole
 from suffice.criteria.optimisation import REGRET_FIELDS
-from suffice.engines.disk_rows import DiskRows, MappedRows, rows_on_disk
+from suffice.engines.disk_rows import DiskRows, rows_on_disk
 from suffice.engines.memory import require_memory
+from suffice.engines.worker_rows import WorkerRows, rows_on_workers
 from suffice.errors import InvalidValueError, MissingExtraError, MissingInputError
 from suffice.learner.backend import Backend, backend_type
 from suffice.learner.step_inputs import RELEVANCE_FIELDS, SCREENING_FIELDS, VALIDATION_FIELDS
@@ -45,9 +46,9 @@ class PreparedModel(NamedTuple):
     def inputs(self, X: Any, name: str) -> Floats:
         """Inputs as the Bayesian model takes them, checked."""
         if isinstance(X, DiskRows):
-            rows = X if self.transform is None else MappedRows(X, self.transform.transform)
-            for start, block in rows.batches() if rows is not X else ():
-                require_finite(block, None, name, start)
+            rows = X if self.transform is None else X.mapped(self.transform.transform)
+            if rows is not X:
+                rows.require_finite(name)
             # It has length and shape, and rows[indices] is an array.
             return cast(Floats, rows)
         X, names = _on_host(X), column_names(X)
@@ -113,18 +114,33 @@ def prepare(model: Any, X_pool: Any) -> PreparedModel:
     return PreparedModel(transform, clone(last), backend, name, allows_missing=missing)
 
 
-def pool_rows(model: Any, X_pool: Any) -> Any:
-    """A pool on disk as rows that stay there, where it is large and the model can use it so; else in memory.
+def pool_rows(model: Any, X_pool: Any, client: Any = None) -> Any:
+    """A pool on disk or on workers as rows that stay there, if the model can use it so; else in memory.
 
     Args:
         model: A model, or a pipeline that ends in one.
         X_pool: Inputs of any kind. A path, a memory map and :class:`~suffice.engines.disk_rows.DiskRows` are pools on
-            disk; everything else is returned as it is.
+            disk, which stay there if they are large. A Dask collection stays on its workers. Everything else is
+            returned as it is.
+        client: A ``distributed.Client``, on whose workers the pool is kept; None for the default one if the pool is a
+            Dask collection.
 
     Raises:
-        InvalidValueError: The file cannot be used, or has a value that is not a finite number.
+        InvalidValueError: The pool cannot be used, or has a value that is not a finite number.
         NotEnoughMemoryError: The model needs the pool in memory, and it does not fit.
     """
+    there = rows_on_workers(client, X_pool)
+    if there is not None:
+        last = final_estimator(model)
+        if not backend_type(last).worker_acquisitions:
+            raise InvalidValueError(
+                f"{type(last).__name__} cannot use a pool on the workers of a cluster; use GaussianProcess or "
+                "BayesianLogistic, or leave client out and give the pool in memory or, for ridge regression, as a .npy "
+                "or Parquet file"
+            )
+        if last is model and not there.finite:
+            there.require_finite("X_pool")
+        return there
     rows = rows_on_disk(X_pool)
     if rows is None:
         return X_pool
@@ -136,9 +152,7 @@ def pool_rows(model: Any, X_pool: Any) -> Any:
             require_finite(found, rows.columns, "X_pool")
         return found
     if last is model and not rows.finite:
-        for start, block in rows.batches():
-            require_finite(block, rows.columns, "X_pool", start)
-        rows.finite = True
+        rows.require_finite("X_pool")
     return rows
 
 
@@ -150,13 +164,13 @@ def _fitted_in_batches(steps: Any, rows: DiskRows) -> Pipeline:
             continue
         if not hasattr(step, "partial_fit"):
             raise InvalidValueError(
-                f"the transformer {name!r} ({type(step).__name__}) cannot be fitted on a pool on disk, a batch at a "
-                "time: it has no partial_fit. Use one that has, such as StandardScaler; transform the file beforehand; "
+                f"the transformer {name!r} ({type(step).__name__}) cannot be fitted on a pool on disk or on workers, a "
+                "batch at a time: it has no partial_fit. Use one that has, such as StandardScaler; transform the file beforehand; "
                 "or give the pool in memory"
             )
         before = Pipeline(list(fitted)) if fitted else None
         new = clone(step)
-        for _, block in (rows if before is None else MappedRows(rows, before.transform)).batches():
+        for _, block in (rows if before is None else rows.mapped(before.transform)).batches():
             new.partial_fit(block)
         fitted.append((name, new))
     return Pipeline(fitted or [("passthrough", "passthrough")])
@@ -250,7 +264,7 @@ def known_labels(y: Any, rows: int, name: str, beside: str) -> Any:
 
 
 def label_costs(costs: Any, size: int) -> Floats:
-    """What the label of each item costs: 1 each if nothing is said."""
+    """Cost of the label of each item; 1 by default."""
     if costs is None:
         # One number for all items takes no memory for each.
         return np.broadcast_to(1.0, (size,))
@@ -271,7 +285,7 @@ def generator(seed: Any) -> np.random.Generator:
 
 
 def seed_name(seed: Any) -> int | str:
-    """How a record names the seed."""
+    """Name of the seed in a record."""
     if not isinstance(seed, np.random.Generator):
         return int(seed)
     return f"{seed} at state {crc32(repr(seed.bit_generator.state).encode()):08x}"
@@ -328,6 +342,16 @@ def pool_device(device: Any, X_pool: Any, backend: type[Backend], acquisition: s
         MissingExtraError: torch is not installed.
     """
     able = acquisition in backend.device_acquisitions
+    if isinstance(X_pool, WorkerRows):
+        if device is not None:
+            raise InvalidValueError("device and client cannot be combined: the pool is on one of them; leave one out")
+        if acquisition not in backend.worker_acquisitions:
+            known = ", ".join(map(repr, sorted(backend.worker_acquisitions)))
+            raise InvalidValueError(
+                f"the acquisition {acquisition!r} of this model cannot use a pool on the workers of a cluster; give one "
+                f"of {known}, or leave client out"
+            )
+        return None
     if device is None:
         return str(X_pool.device) if able and _is_tensor(X_pool) and X_pool.is_cuda else None
     try:

@@ -47,7 +47,7 @@ class RunningEvaluation:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the evaluation proves about the predictions of the model at that moment."""
+        """Guarantee of the evaluation, for the predictions of the model at that moment."""
         place = np.searchsorted(self.frozen.unlabelled, self.items)
         predicted = dict(zip(self.items, self.frozen.predictions[place].tolist(), strict=True))
         pool = len(self.frozen.unlabelled)
@@ -188,7 +188,7 @@ class RunningSample:
         return RunningSample(rng.permutation(size), part, grid, confidence, tolerance)
 
     def turns(self, size: int, paid: int) -> int:
-        """How many of the next labels belong to the sample.
+        """Number of the next labels that belong to the sample.
 
         Args:
             size: Number of the next labels.

@@ -1,5 +1,6 @@
 """Runs with every label known: simulation, audit, recording, and checkpoints that resume an interrupted run."""
 
+import json
 import math
 import os
 import re
@@ -15,8 +16,11 @@ import numpy as np
 from suffice.arguments import whole
 from suffice.checks import Guarantee
 from suffice.criteria import Budget, Criterion, LabelWorth
+from suffice.criteria.base import require_rule
 from suffice.divergence import KLPair
-from suffice.errors import InvalidTypeError, InvalidValueError, TrainingDivergedError
+from suffice.engines.disk_rows import DiskRows
+from suffice.engines.worker_rows import WorkerRows
+from suffice.errors import CheckpointError, InvalidValueError, TrainingDivergedError
 from suffice.files import require_writable, write_whole
 from suffice.learner.active import ActiveLearner
 from suffice.learner.backend import TEST_LOSSES, Backend, RunSettings, SingleLabelTerms, StepResults, relearned
@@ -57,13 +61,16 @@ from suffice.trace import DIVERGENCES, RecordedCheck, Relearned, Trace
 # no check.
 _LOOK_AHEAD: Final = 0.25
 _REPLANNED: Final = 0.1
+# Seconds between two checkpoints of labels.
+_SAVED_EVERY: Final = 1.0
 
 
 class CheckpointFile(NamedTuple):
-    """Path of a checkpoint, and the fingerprint of the run that it belongs to."""
+    """Path of a checkpoint, the fingerprint of the run that it belongs to, and whether it holds labels to replay."""
 
     path: Path
     run: dict[str, Any]
+    replays: bool = False
 
 
 class RunPlan(NamedTuple):
@@ -128,7 +135,7 @@ class ModelWatcher(NamedTuple):
     prepared: Any
 
     def at(self, backend: Backend) -> dict[str, Any]:
-        """What the function returns for the current model."""
+        """Result of the function for the current model."""
         model = backend.watched_model()
         return {name: np.asarray(value).tolist() for name, value in self.look(self.prepared.joined(model)).items()}
 
@@ -142,10 +149,12 @@ def checkpoint_file(checkpoint: Path | str | None, backend: Backend, parts: dict
     """
     if checkpoint is None:
         return None
-    if not backend.supports_checkpoints:
-        raise InvalidValueError("checkpoint is for networks; the other models run a pool in seconds, so leave it out")
+    if not backend.supports_checkpoints and not backend.replays:
+        raise InvalidValueError(
+            "checkpoint is for networks, Gaussian processes, ridge and logistic regression; leave it out for this model"
+        )
     require_writable(Path(checkpoint), "the run")
-    return CheckpointFile(Path(checkpoint), fingerprint(**parts))
+    return CheckpointFile(Path(checkpoint), fingerprint(**parts), backend.replays)
 
 
 class RunRecorder:
@@ -159,23 +168,56 @@ class RunRecorder:
         self.calibration: list[tuple[float, int]] = []
         self.results: list[StepResults | SingleLabelTerms] = []
         self.picks: list[Any] = []
+        # Labels by item, and how many of the picks they contain.
+        self._known: dict[int, Any] = {}
+        self._noted = 0
         self.relearned: list[Relearned] = []
         self.watched: list[Mapping[str, Any]] = []
         self.done = 0
         self.seconds: list[float] = []
         self._since = time.monotonic()
+        # Whether the initial labels, or those of a saved run, are learned; and when the labels were saved last.
+        self.begun, self._saved_at = False, self._since
 
     def begin(self) -> None:
         """Learn the initial labels, or continue a saved run."""
         saved = self.plan.checkpoint
-        state = None if saved is None else load_checkpoint(saved.path, saved.run)
+        if saved is not None and saved.replays:
+            steps = load_steps(saved.path, saved.run)
+            self._learn_first()
+            if steps is not None:
+                self._replay(steps)
+        else:
+            state = None if saved is None else load_checkpoint(saved.path, saved.run)
+            if state is None:
+                self._learn_first()
+                self.save()
+            else:
+                self.selection.begin(self.first)
+                self._restore(state)
+        self.begun = True
+
+    def _learn_first(self) -> None:
         self.selection.begin(self.first)
-        if state is None:
-            if self.plan.first_random and self.selection.draws_at_random:
-                self.backend.mark_random(self.first)
-            self.backend.begin(self.first, self.labels[self.first])
-            self.save()
-            return
+        if self.plan.first_random and self.selection.draws_at_random:
+            self.backend.mark_random(self.first)
+        self.backend.begin(self.first, self.labels[self.first])
+
+    def _replay(self, steps: "SavedSteps") -> None:
+        """Learn the labels of a saved run again, in the same steps."""
+        random = np.array(steps.random, dtype=np.intp)
+        for group in steps.groups:
+            left = self.plan.steps - self.done
+            if left <= 0:
+                break
+            chosen = np.array(group, dtype=np.intp)[: left if self.plan.size == 1 else None]
+            self._learn(chosen, np.isin(chosen, random))
+        self.seconds = steps.seconds[: self.done]
+        self._since = time.monotonic() - (self.seconds[-1] if self.seconds else 0.0)
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Continue a saved run of a network."""
+        saved = self.plan.checkpoint
         # Checkpoints of earlier versions have no random items.
         self.random = [np.array(state.get("random", ()), dtype=np.intp)]
         self.backend.mark_random(self.random[0])
@@ -201,7 +243,12 @@ class RunRecorder:
         one_by_one = watched or (plan.calibrated and self.selection.all_random)
         due, left = backend.until_relearning(), 1 if one_by_one else plan.steps - self.done
         most = left if due is None else max(1, min(left, due))
-        chosen, random = self.selection.propose(most) if plan.size == 1 else self.selection.batch(plan.size)
+        self._learn(*(self.selection.propose(most) if plan.size == 1 else self.selection.batch(plan.size)))
+        self.save()
+
+    def _learn(self, chosen: Any, random: Any) -> None:
+        """Learn the labels of some items, and record what they did."""
+        plan, backend = self.plan, self.backend
         drawn = chosen[random]
         backend.mark_random(drawn)
         self.random.append(drawn)
@@ -225,7 +272,6 @@ class RunRecorder:
         self.seconds += [time.monotonic() - self._since] * (self.done - len(self.seconds))
         if plan.calibrated:
             self._record_calibration(new=len(drawn) > 0)
-        self.save()
 
     def _record_calibration(self, *, new: bool) -> None:
         """Record how much larger the losses of random labels are than expected, and how many there are.
@@ -235,21 +281,37 @@ class RunRecorder:
         Args:
             new: Whether the last step has brought random labels.
         """
+        if self.calibration and not new:
+            self.calibration += self.calibration[-1:] * (self.done - len(self.calibration))
+            return
         model, items = self.backend.judged_model(), np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
-        ratio = self.calibration[-1][0] if self.calibration else 1.0
-        if new:
-            order = np.concatenate([self.first, *(picks.ravel() for picks in self.picks)]).tolist()
-            ratio = self.random_losses.ratio(model, {item: self.labels[item] for item in order}, items)
+        ratio = self.random_losses.ratio(model, self._labels_so_far(), items) if new else 1.0
         self.calibration += [(ratio, self.random_losses.count(model, items))] * (self.done - len(self.calibration))
+
+    def _labels_so_far(self) -> dict[int, Any]:
+        """All labels by item, in the order learned."""
+        if not self._known:
+            self._known = {item: self.labels[item] for item in self.first.tolist()}
+        for picks in self.picks[self._noted :]:
+            self._known.update((item, self.labels[item]) for item in picks.ravel().tolist())
+        self._noted = len(self.picks)
+        return self._known
 
     def _require_other_names(self, watched: Mapping[str, Any], result: StepResults | SingleLabelTerms) -> None:
         taken = (set(result.measures) | (self.plan.counting.names if self.plan.counting else set())) & set(watched)
         if taken:
             raise InvalidValueError(f"watch gives {min(taken)}, which is recorded already; give it another name")
 
-    def save(self) -> None:
-        """Save the run if it has a checkpoint."""
-        if self.plan.checkpoint is not None:
+    def save(self, *, now: bool = False) -> None:
+        """Save the run if it has a checkpoint; labels to replay not more often than every second, unless ``now``."""
+        saved = self.plan.checkpoint
+        if saved is not None and saved.replays:
+            if self.begun and (now or time.monotonic() - self._saved_at >= _SAVED_EVERY):
+                random = np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
+                groups = [picks.tolist() for picks in self.picks]
+                save_steps(saved, SavedSteps(groups, random, self.seconds))
+                self._saved_at = time.monotonic()
+        elif self.plan.checkpoint is not None:
             # The key of the backend's state is that of earlier versions, so that their checkpoints can be resumed.
             random = np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
             state = {
@@ -275,6 +337,12 @@ def record_run(selection: ItemSelection, labels: Any, first: Any, plan: RunPlan)
         if plan.checkpoint is None or not plan.checkpoint.path.exists():
             raise
         raise TrainingDivergedError(f"{error}. The run up to there is saved in {plan.checkpoint.path}") from None
+    except BaseException:
+        if plan.checkpoint is not None and plan.checkpoint.replays:
+            recorder.save(now=True)
+        raise
+    if plan.checkpoint is not None and plan.checkpoint.replays:
+        recorder.save(now=True)
     found = StepResults.joined(recorder.results)
     indices, size = np.concatenate([np.zeros(0, dtype=np.intp), *recorder.picks]), plan.size
     names = recorder.watched[0] if recorder.watched else ()
@@ -317,10 +385,11 @@ def _ending(result: StepResults, history: StepResults) -> StepResults:
 
 
 _FORMAT: Final = "suffice-checkpoint-1"
+_STEPS_FORMAT: Final = "suffice-checkpoint-2"
 
 
 def fingerprint(**parts: Any) -> dict[str, Any]:
-    """What tells one run from another: settings as they are, arrays by shape and checksum."""
+    """Identity of a run: settings, and arrays by shape and checksum."""
     return {name: _print(part) for name, part in parts.items()}
 
 
@@ -342,10 +411,76 @@ def _full(value: Any) -> str:
 
 
 def _print(part: Any) -> Any:
+    if isinstance(part, WorkerRows) and part.plain is not None:
+        # The same rows in memory are the same run.
+        part = part.plain
+    if isinstance(part, DiskRows):
+        return part.fingerprint()
     if not isinstance(part, np.ndarray):
         return part
     text = part if part.dtype.kind not in "OU" else np.char.encode(part.astype(str), "utf-8")
     return f"{'x'.join(map(str, part.shape))} with checksum {crc32(np.ascontiguousarray(text).tobytes()):08x}"
+
+
+class SavedSteps(NamedTuple):
+    """The labels of a run so far, in the steps in which they were learned.
+
+    Attributes:
+        groups: Items that were learned together.
+        random: Those of them that were drawn at random.
+        seconds: Time after each step.
+    """
+
+    groups: list[list[int]]
+    random: list[int]
+    seconds: list[float]
+
+
+def save_steps(checkpoint: CheckpointFile, steps: SavedSteps) -> None:
+    """Write the labels of a run in place of those before.
+
+    Raises:
+        SufficeError: They cannot be written there.
+    """
+    path = checkpoint.path
+    text = json.dumps({"format": _STEPS_FORMAT, "run": checkpoint.run, **steps._asdict()})
+
+    def write(part: Path) -> None:
+        with part.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+
+    write_whole(path, write, part=path.with_name(f"{path.name}.part"))
+
+
+def load_steps(path: Path, run: dict[str, Any]) -> SavedSteps | None:
+    """The labels that were saved for this run; None if there are none yet.
+
+    Raises:
+        CheckpointError: The file is no checkpoint, or that of another run.
+    """
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        known = found["run"]
+        steps = SavedSteps(*(found[name] for name in SavedSteps._fields))
+        if found["format"] != _STEPS_FORMAT:
+            raise KeyError(found["format"])
+    except (ValueError, KeyError, TypeError):
+        raise CheckpointError(f"checkpoint {path} is not a run that suffice saved; give another path") from None
+    _require_same_run(path, known, json.loads(json.dumps(run)))
+    return steps
+
+
+def _require_same_run(path: Path, known: dict[str, Any], run: dict[str, Any]) -> None:
+    for name, value in run.items():
+        if known.get(name) != value:
+            raise CheckpointError(
+                f"checkpoint {path} is of another run: its {name} is {known.get(name)}, here it is {value}. Remove the "
+                "file to start over, or give another path"
+            )
 
 
 def save_checkpoint(path: Path, run: dict[str, Any], state: dict[str, Any]) -> None:
@@ -373,7 +508,7 @@ def load_checkpoint(path: Path, run: dict[str, Any]) -> dict[str, Any] | None:
     """The state that was saved for this run; None if there is none yet.
 
     Raises:
-        InvalidValueError: The file is no checkpoint, or that of another run.
+        CheckpointError: The file is no checkpoint, or that of another run.
     """
     if not path.exists():
         return None
@@ -385,13 +520,8 @@ def load_checkpoint(path: Path, run: dict[str, Any]) -> dict[str, Any] | None:
         if found["format"] != _FORMAT:
             raise KeyError(found["format"])
     except Exception:
-        raise InvalidValueError(f"checkpoint {path} is not a run that suffice saved; give another path") from None
-    for name, value in run.items():
-        if known.get(name) != value:
-            raise InvalidValueError(
-                f"checkpoint {path} is of another run: its {name} is {known.get(name)}, here it is {value}. Remove the "
-                "file to start over, or give another path"
-            )
+        raise CheckpointError(f"checkpoint {path} is not a run that suffice saved; give another path") from None
+    _require_same_run(path, known, run)
     assert isinstance(state, dict)
     return state
 
@@ -411,6 +541,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     seed: int = 0,
     dtype: Any = np.float64,
     device: Any = None,
+    client: Any = None,
     checkpoint: Path | str | None = None,
     watch: Callable[[Any], Mapping[str, Any]] | None = None,
     record: Any = None,
@@ -444,8 +575,11 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         seed: Seed of all randomness.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory.
         device: Device of torch that scores the pool, see :class:`suffice.ActiveLearner`.
-        checkpoint: File that a network's run is saved in after every step. Called again with the same arguments, it
-            goes on from there; on a CPU exactly as if it had never been interrupted.
+        client: Client of a Dask cluster whose workers keep and score the pool, likewise.
+        checkpoint: File that the run is saved in: of a network after every step, of the other models of
+            :mod:`suffice.models` about every second and when it is interrupted. Called again with the same arguments,
+            the run goes on from there with the same picks as if it had never been interrupted; of a network, on a CPU.
+            The others learn the labels of the file again first.
         watch: Called with the fitted model after every step; the numbers that it returns by name are recorded in
             ``trace.measures``.
         record: What else to record, so that rules can be replayed: a stopping rule or several (what they require),
@@ -483,7 +617,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         >>> next(verdict.n_labelled for verdict in trace.replay(LabelWorth()) if verdict.stop) < 60
         True
     """
-    X_pool = pool_rows(model, X_pool)
+    X_pool = pool_rows(model, X_pool, client)
     if rule is not None or check is not None or check_share is not None:
         refused = {"X_test": X_test, "y_test": y_test, "checkpoint": checkpoint, "watch": watch, "record": record}
         if given := [name for name, value in refused.items() if value is not None]:
@@ -604,8 +738,8 @@ class CheckedRun:
         check: int | Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        if rule is not None and not isinstance(rule, Criterion):
-            raise InvalidTypeError(f"rule must be a stopping rule, not {type(rule).__name__}")
+        if rule is not None:
+            require_rule(rule, "rule")
         self._batch = whole(batch, "batch", least=1)
         self._check = {"m": check} if check is not None and not isinstance(check, Mapping) else check
         self._rule = rule
@@ -760,7 +894,7 @@ def _endless(model: Any, X: Any) -> Criterion:
 
 
 def default_record(available: frozenset[str]) -> Any:
-    """What a run records if nothing is said: what the default rule requires, if the model can tell it.
+    """Fields that a run records by default: those of the default rule, if the model provides them.
 
     Args:
         available: Fields of a :class:`suffice.Step` that the run can provide.

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from scipy.special import expit
 
 from suffice.acquisition import Indices, bald, class_scores
 from suffice.arguments import whole
@@ -65,7 +65,7 @@ _ROWS: Final = 4096
 # Nodes of the quadrature over a logit, and draws of the weights, for expected errors; numbers held at a time.
 _NODES: Final = 32
 _ERROR_DRAWS: Final = 48
-_HELD: Final = 2_000_000
+_HELD: Final = 100_000
 
 
 @dataclass(frozen=True)
@@ -501,10 +501,7 @@ class LaplacePredictor(NamedTuple):
             return self._by_column(ExpectedErrors(0.5 - averaged, np.maximum(known - averaged, 0.0), both))
         drawn = weight_draws(self.posterior, _ERROR_DRAWS)
         size = max(1, _HELD // (drawn.shape[0] * drawn.shape[1]))
-        parts = [
-            _drawn_errors(softmax(features[k : k + size] @ drawn.transpose(0, 2, 1), axis=2).transpose(1, 0, 2))
-            for k in range(0, len(features), size)
-        ]
+        parts = [_weighed_errors(features[k : k + size], drawn) for k in range(0, len(features), size)]
         return self._by_column(ExpectedErrors(*map(np.concatenate, zip(*parts, strict=True))))
 
     def _by_column(self, errors: ExpectedErrors) -> ExpectedErrors:
@@ -544,6 +541,19 @@ def _drawn_errors(p: Floats) -> ExpectedErrors:
     """Expected errors from class probabilities under each of several draws, ``n x draws x K``."""
     mean = p.mean(axis=1)
     known, averaged = p.max(axis=2).mean(axis=1), mean.max(axis=1)
+    return ExpectedErrors(1.0 - averaged, np.maximum(known - averaged, 0.0), mean)
+
+
+def _weighed_errors(features: Floats, drawn: Floats) -> ExpectedErrors:
+    """The same for draws of the weights of many classes, ``draws x K x J``, and features, ``n x J``."""
+    odds = features @ drawn.transpose(0, 2, 1)
+    odds -= odds.max(axis=2, keepdims=True)
+    np.exp(odds, out=odds)
+    # The largest is 1, so this is the largest probability.
+    largest = 1.0 / odds.sum(axis=2)
+    odds *= largest[:, :, None]
+    mean = odds.mean(axis=0)
+    known, averaged = largest.mean(axis=0), mean.max(axis=1)
     return ExpectedErrors(1.0 - averaged, np.maximum(known - averaged, 0.0), mean)
 
 

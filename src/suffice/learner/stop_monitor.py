@@ -1,4 +1,4 @@
-"""A stopping rule beside anybody's model and loop: one call per round with the model and all labels so far."""
+"""A stopping rule for any model and loop: one call per round with the model and all labels so far."""
 
 import base64
 import math
@@ -26,6 +26,7 @@ from suffice.criteria import (
     pool_facts,
     relevance_facts,
 )
+from suffice.criteria.base import require_rule
 from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.criteria.prediction_statistics import entropies, selected_losses
 from suffice.criteria.step import FIELD_KINDS
@@ -108,7 +109,7 @@ _FUNCTION: Final = "a function predict(model, X) that returns"
 
 
 class _Earlier(NamedTuple):
-    """What the model of the update before predicted for an item that has a label since.
+    """Prediction of the previous model for an item that was labelled since.
 
     Attributes:
         probabilities: Of the classes known then; None for numbers.
@@ -253,8 +254,7 @@ class StopMonitor:
         self._mistake_cost = real(mistake_cost, "mistake_cost", "above 0", lambda x: x > 0.0)
         if rule is None:
             rule = LabelWorth(label_cost=self._label_cost, mistake_cost=self._mistake_cost)
-        if not isinstance(rule, Criterion):
-            raise InvalidTypeError(f"rule must be a stopping rule, not {type(rule).__name__}")
+        require_rule(rule, "rule")
         if predict is not None and not callable(predict):
             raise InvalidTypeError(f"predict must be {_FUNCTION} predictions, not {type(predict).__name__}")
         self._seed = whole(seed, "seed", least=0)
@@ -338,6 +338,16 @@ class StopMonitor:
             return None
         return sum(bool(label == self._positive) for label in self.labels.values())
 
+    def _new_items(self, given: Mapping[int, Any]) -> list[int]:
+        """The items of an update that had no label before."""
+        new = [item for item in given if item not in self._labels]
+        if self._labels and given and len(new) == len(given):
+            raise InvalidValueError(
+                f"update takes all labels so far, and none of the {len(self._labels):,} earlier ones is among these "
+                f"{len(given):,}; give the earlier labels too, or use a new StopMonitor to start again"
+            )
+        return new
+
     @one_at_a_time
     def update(self, model: Any, indices: Any, labels: Any, random: Any = ()) -> Verdict:
         """Return what the rule says of a model and all labels so far.
@@ -367,7 +377,7 @@ class StopMonitor:
             )
         given = self._plain_labels(labels, items, fitted.task)
         drawn = self._drawn(random, items)
-        new = [item for item in given if item not in self._labels]
+        new = self._new_items(given)
         self._checks.require_not_in_open(new, "tell")
         # Items of a check are a random sample.
         drawn |= {item for check in self._checks.checks for item in check.random_prefix}.intersection(given)
@@ -497,7 +507,7 @@ class StopMonitor:
         return classes, [classes.index(name) for name in known]
 
     def _predicted_before(self, new: list[int], drawn: set[int], wanted: frozenset[str]) -> dict[int, _Earlier]:
-        """What the model of the last update says of items that are labelled since."""
+        """Predictions of the previous model for items that were labelled since."""
         items = new if wanted & SELECTED_FIELDS else [item for item in new if item in drawn]
         if not items or self._kept is None:
             return {}
@@ -774,7 +784,7 @@ class StopMonitor:
 
     @one_at_a_time
     def decision(self, at_most: float | None = None) -> Decision:
-        """Whether to go on labelling: keep going, enough, or this model has reached its limit.
+        """The decision: keep labelling, enough, or this model has reached its limit.
 
         As :meth:`suffice.ActiveLearner.decision`, without a comparison with other models.
 
@@ -802,7 +812,7 @@ class StopMonitor:
         return decide_from_labels(self.verdict, about, self._rule, self._labels, self._random)
 
     def _plan(self, at_most: float | None, found: CalibratedError) -> GuaranteePlan | None:
-        """When to check and how large, for an error that the user asks for; None if there is nothing to plan."""
+        """Time and size of the next check for the target error; None if there is nothing to plan."""
         if at_most is None or at_most >= 1.0 or not (self._of_classes and self.left):
             return None
         return plan_from_estimate(
@@ -1210,7 +1220,7 @@ def _posteriors(now: _Round, last: _Mark | None) -> tuple[ComparedPosteriors, di
 
 
 def _why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: PLR0911, PLR0912 - one sentence for each case
-    """Why a model does not provide some fields, and the remedy."""
+    """Reason why a model does not provide some fields, and the remedy."""
     name = fitted.name
     lacks = frozenset(missing)
     if "control_found" in lacks and not lacks & SCREENING_FIELDS:

@@ -1,4 +1,4 @@
-"""The stop set: items on which rules watch the model's predictions, drawn once and for all."""
+"""The stop set: items on which rules observe the model's predictions, drawn once."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -120,7 +120,7 @@ def _clustered(inputs: Any, clusters: int, rng: np.random.Generator) -> Any:
 
 
 def _shares(groups: Any, wanted: int) -> dict[int, int]:
-    """How many of each group, in proportion to its size; what rounding leaves goes to the largest remainders."""
+    """Number of items of each group, in proportion to its size, by the largest remainders."""
     numbers, sizes = np.unique(groups, return_counts=True)
     exact = wanted * sizes / sizes.sum()
     counts = np.floor(exact).astype(int)

@@ -1,4 +1,4 @@
-"""How many ordered components a classifier uses: chosen from the labels at hand, more as there are more of them."""
+"""Choice of the number of ordered components that a classifier uses, from its labels."""
 
 from collections.abc import Sequence
 from operator import index

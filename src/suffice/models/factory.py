@@ -69,7 +69,7 @@ def basis_size(name: str, basis: int | None = None, *, argument: str = "basis") 
 
 
 def model_description(name: str, basis: int | None = None) -> str:
-    """What to call a model in a sentence.
+    """Description of a model for a sentence.
 
     Examples:
         >>> model_description("ridge")

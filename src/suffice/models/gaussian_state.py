@@ -22,7 +22,7 @@ _BLOCK: Final = 256
 
 
 class Scaling(NamedTuple):
-    """What a target is standardised by: ``(y - centre) / scale``."""
+    """Standardisation of a target: ``(y - centre) / scale``."""
 
     centre: float = 0.0
     scale: float = 1.0
@@ -51,7 +51,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Extension:
-    """What the labels of a block did.
+    """Effect of the labels of a block.
 
     Attributes:
         block: The points.
@@ -86,7 +86,7 @@ class Extension:
 
 
 class GaussianState(Protocol):
-    """What loops need of a posterior under Gaussian noise."""
+    """Interface of a posterior under Gaussian noise, as loops need it."""
 
     noise: float
     n: int
@@ -107,7 +107,7 @@ class GaussianState(Protocol):
         """Learn many labels (standardised) at once, in place, with no account of what each did."""
 
     def mark(self) -> Any:
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
 
     def rewind(self, mark: Any) -> None:
         """Forget the points that came after a mark."""
@@ -166,7 +166,7 @@ class KernelState:
     """
 
     def __init__(self, kernel: GaussianKernel, noise: float, n_features: int, capacity: int = 64) -> None:
-        # Less noise than this cannot be told from the rounding of a kernel of variance 1.
+        # Less noise than this is below the rounding of a kernel of variance 1.
         self.kernel, self.noise, self.n = kernel, max(noise, LEAST_NOISE), 0
         self._features = np.zeros((capacity, n_features))
         self._lower = np.zeros((capacity, capacity))
@@ -241,7 +241,7 @@ class KernelState:
         self.extend(block_of(self, features), y)
 
     def mark(self) -> int:
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
         return self.n
 
     def rewind(self, mark: int) -> None:
@@ -280,6 +280,8 @@ class WeightState:
         self.alpha, self.noise, self.n = alpha, noise, 0
         self._features = np.zeros((capacity, n_features))
         self._gain: tuple[int, int, Floats] | None = None
+        # The last block, and the number of labels before it.
+        self._latest: tuple[int, Block] | None = None
         self._set(alpha * np.eye(n_features), np.zeros(n_features))
 
     @property
@@ -306,7 +308,9 @@ class WeightState:
     def extend(self, block: Block, y: Floats) -> Extension:
         """Add the block to precision and moment, and factor once."""
         white = solve_lower(block.lower, y - block.features @ self.weights)
+        before = self.n
         self.learn(block.features, y)
+        self._latest = before, block
         return Extension(block, white, self.noise)
 
     def learn(self, features: Floats, y: Floats) -> None:
@@ -328,14 +332,20 @@ class WeightState:
             factor: ``R`` at that time.
         """
         if self._gain is None or self._gain[:2] != (n, self.n):
-            whitened = solve_lower(factor, self._features[n : self.n].T)
-            lower = noisy_cholesky(whitened.T @ whitened, self.noise)
+            whitened, lower = self._seen_from(n, factor)
             # Pool and test set ask for the same one after the other.
             self._gain = n, self.n, solve_lower(lower, solve_upper(factor, whitened).T)
         return self._gain[2]
 
+    def _seen_from(self, n: int, factor: Floats) -> tuple[Floats, Floats]:
+        """``W`` and ``M`` of the labels after the first ``n``, by the factor at that time."""
+        if self._latest is not None and self._latest[0] == n:
+            return self._latest[1].whitened, self._latest[1].lower
+        whitened = solve_lower(factor, self._features[n : self.n].T)
+        return whitened, noisy_cholesky(whitened.T @ whitened, self.noise)
+
     def mark(self) -> "tuple[int, Floats, Floats]":
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
         return self.n, self._precision, self._moment
 
     def rewind(self, mark: "tuple[int, Floats, Floats]") -> None:
@@ -349,7 +359,7 @@ class WeightState:
 
     def _set(self, precision: Floats, moment: Floats) -> None:
         self._precision, self._moment = precision, moment
-        self._gain = None
+        self._gain = self._latest = None
         factor, failed = dpotrf(precision, lower=1, clean=1)
         if failed:
             raise NotPositiveDefiniteError(

@@ -1,4 +1,4 @@
-"""What a caller gave a model, as arrays that can be computed with; or an error that names the row and the column."""
+"""Input validation of models: arrays, or an error that names the row and the column."""
 
 import datetime
 from contextlib import suppress
@@ -67,6 +67,9 @@ def targets(y: Any) -> Floats:
         >>> targets([1, 2.5])
         array([1. , 2.5])
     """
+    if type(y) is np.ndarray and y.dtype == np.float64 and y.ndim == 1 and np.abs(y).max(initial=0.0) <= LARGEST:
+        # The labels of a loop are of this kind, and are checked at every step.
+        return y
     from sklearn.utils.validation import check_array
 
     values = np.asarray(as_labels(y))
@@ -186,7 +189,7 @@ def require_numbers(X: Any, what: str = "X") -> None:
 
 
 def _no_numbers(values: Any) -> str:
-    """What an array holds that is no number, as a word; empty if there is nothing of that kind."""
+    """Kind of the first value of an array that is not a number, as a word; empty if all are numbers."""
     kind = values.dtype.kind
     if kind == "O":
         kinds = {type(value) for value in values.ravel()}

@@ -1,11 +1,14 @@
 """Laplace posteriors of logistic regression that grow label by label, for two classes or many."""
 
 from abc import ABC, abstractmethod
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
 from math import sqrt
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from scipy.linalg.blas import dsymv, dtrmm
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
@@ -35,6 +38,25 @@ _MANY_CLASSES: Final = 8
 _LARGEST_PRODUCT: Final = 1 << 25
 # Norm of the gradient after the last step, tenfold below what is promised.
 _GRADIENT: Final = 1e-9
+# With so many weights, products and factors of P x P matrices are what a label costs. A divergence of traces needs none,
+# and conjugate gradients need fewer.
+_MANY_WEIGHTS: Final = 400
+# Largest share of the squared distance that conjugate gradients leave of a step, and most products for one step.
+_INEXACT: Final = 0.01
+_MOST_PRODUCTS: Final = 60
+# Most steps with one factor.
+_MOST_STEPS: Final = 30
+# Rows that variances are computed of at a time, so that what is computed for them stays in the processor's cache.
+_ROWS: Final = 1024
+# The same in bytes, for many classes.
+_LARGEST_TILE: Final = 1 << 20
+# From this pivot on a variance is right to about 1e-11 if it is computed from the covariance, which is faster than from
+# its factor.
+_SAFE_PIVOT: Final = 1e-4
+
+
+# Multiplies a vector by the inverse of a Hessian.
+_Solver: TypeAlias = Callable[[Floats], Floats]
 
 
 class Snapshot:
@@ -60,6 +82,10 @@ class Snapshot:
         """The lower triangle of ``H^-1``; above the diagonal are zeros."""
         return np.asarray(dpotri(self.factor, lower=1)[0])
 
+    def solve(self, vector: Floats) -> Floats:
+        """``H^-1 v`` by the covariance: one pass over half of it."""
+        return np.asarray(dsymv(1.0, self.covariance, vector, lower=1))
+
     def trace_with(self, change: Floats) -> float:
         """``tr(H^-1 change)`` for a symmetric matrix."""
         diagonal = float(self.covariance.diagonal() @ change.diagonal())
@@ -73,6 +99,86 @@ class Snapshot:
         return value
 
 
+def logit_factors(inverse: Floats, outputs: int) -> Floats:
+    """``R_k`` with variance ``|R_k x|^2`` of logit ``k`` at features ``x``, ``C x J x J``.
+
+    Args:
+        inverse: Inverse of the lower factor of the precision, ``P x P``.
+        outputs: ``C``.
+    """
+    width = len(inverse) // outputs
+    found = np.empty((outputs, width, width))
+    for k, first in enumerate(range(0, len(inverse), width)):
+        # Rows above the block are 0 in a lower triangle.
+        block = inverse[first:, first : first + width]
+        found[k] = block if len(block) == width else np.linalg.qr(block, mode="r")
+    return found
+
+
+def latent(state: "Snapshot | LaplaceWeights", outputs: int, features: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of the logits of ``m`` rows, each ``m`` numbers, or ``m x K`` for many classes.
+
+    Args:
+        state: The posterior.
+        outputs: Number of logits of a row, ``C``.
+        features: ``m x J``.
+    """
+    mean = features @ state.weights.reshape(outputs, -1).T
+    if outputs == 1:
+        return mean[:, 0], _squared_norms(state.inverse_factor, features)
+    if state.pivot >= _SAFE_PIVOT:
+        return mean, _block_forms(state.covariance, features)
+    variance = np.empty_like(mean)
+    for k, factor in enumerate(logit_factors(state.inverse_factor, outputs)):
+        # Squares of a factor lose no digits.
+        spread = features @ factor.T
+        variance[:, k] = np.einsum("ij,ij->i", spread, spread)
+    return mean, variance
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceWeights:
+    """A posterior of the weights as it stood after some label, without the labels: what a pool is scored by.
+
+    Attributes:
+        weights: Mean, ``J`` numbers, or ``K x J`` for many classes.
+        factor: Lower factor of the precision, ``P x P``.
+        alpha: Prior precision.
+        n_classes: ``K``.
+        pivot: As for :class:`Snapshot`.
+    """
+
+    weights: Floats
+    factor: Floats
+    alpha: float
+    n_classes: int
+    pivot: float
+
+    @cached_property
+    def information(self) -> Floats:
+        """The precision, ``P x P``."""
+        return np.asarray(self.factor @ self.factor.T)
+
+    @cached_property
+    def inverse_factor(self) -> Floats:
+        """The inverse of the factor."""
+        return np.asarray(dtrtri(self.factor, lower=1)[0])
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """The lower triangle of the covariance; above the diagonal are zeros."""
+        return np.asarray(dpotri(self.factor, lower=1)[0])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of weights and factor."""
+        return self.weights.nbytes + self.factor.nbytes
+
+    def latent(self, features: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of the logits of ``m`` rows, each ``m`` numbers, or ``m x K`` for many classes."""
+        return latent(self, len(np.atleast_2d(self.weights)), features)
+
+
 class _Point(NamedTuple):
     """Weights (``P``), the logits of all labelled rows there, and the gradient (``P``)."""
 
@@ -82,7 +188,7 @@ class _Point(NamedTuple):
 
 
 class GrowingPosterior(ABC):
-    """What the binary and the many-class posterior share: the rows, the way to the minimum, and what is known there.
+    """Common part of the binary and the multi-class posterior: rows, search of the minimum, and results.
 
     Args:
         n_features: ``J``.
@@ -126,20 +232,16 @@ class GrowingPosterior(ABC):
         return self._state.factor
 
     def snapshot(self) -> Snapshot:
-        """What :func:`divergences` compares; it stays as it is when labels are added."""
+        """State that :func:`divergences` compares; it does not change when labels are added."""
         return self._state
 
     def latent(self, features: Floats) -> tuple[Floats, Floats]:
         """Mean and variance of the logits of ``m`` rows, each ``m`` numbers, or ``m x K`` for many classes."""
-        inverse, width = self._state.inverse_factor, self.n_features
-        mean = features @ self._state.weights.reshape(self._outputs, width).T
-        variance = np.empty_like(mean)
-        for k, first in enumerate(range(0, len(inverse), width)):
-            # Rows above the block are 0 in a lower triangle.
-            block = inverse[first:, first : first + width]
-            spread = features @ (block if len(block) == width else np.asarray(np.linalg.qr(block, mode="r"))).T
-            variance[:, k] = np.einsum("ij,ij->i", spread, spread)
-        return (mean[:, 0], variance[:, 0]) if self._outputs == 1 else (mean, variance)
+        return latent(self._state, self._outputs, features)
+
+    def frozen(self) -> "LaplaceWeights":
+        """The posterior as it stands, without the labels."""
+        return LaplaceWeights(self.weights, self.factor, self.alpha, self.n_classes, self._state.pivot)
 
     def posterior(self) -> Gaussian:
         """The posterior over all ``P`` weights, by its precision."""
@@ -177,7 +279,12 @@ class GrowingPosterior(ABC):
         logits = self._logits(here.weights, start)
         gradient = here.gradient + self._pull(logits, start)
         whole = np.concatenate([here.logits, logits], axis=1)
-        self._settle(_Point(here.weights, whole, gradient), self._state.information + self._curvature(logits, start))
+        there = _Point(here.weights, whole, gradient)
+        if len(here.weights) >= _MANY_WEIGHTS:
+            # The new rows change few directions, which conjugate gradients find without a new factor.
+            self._settle(there, self._state.solve if start else lambda vector: vector / self.alpha)
+        else:
+            self._settle(there, _solver(self._state.information + self._curvature(logits, start)))
         return self
 
     def reweigh(self, alpha: float) -> Self:
@@ -186,7 +293,7 @@ class GrowingPosterior(ABC):
         self.alpha = float(alpha)
         moved = self._state.information.copy(order="F")
         np.fill_diagonal(moved, moved.diagonal() + change)
-        self._settle(here._replace(gradient=here.gradient + change * here.weights), moved)
+        self._settle(here._replace(gradient=here.gradient + change * here.weights), _solver(moved))
         return self
 
     def objective(self, here: _Point | None = None) -> float:
@@ -210,11 +317,10 @@ class GrowingPosterior(ABC):
         self.n, self._unreached = end, None
         return start
 
-    def _settle(self, here: _Point, information: Floats) -> None:
-        """Go from ``here`` to the minimum, with a Hessian not far off, and take the Hessian there."""
-        if self._state.pivot >= LEAST_PIVOT:
-            factor, failed = dpotrf(information, lower=1)
-            here = here if failed else self._approach(here, factor, _NEAR)
+    def _settle(self, here: _Point, solve: _Solver | None) -> None:
+        """Go from ``here`` to the minimum, with the inverse of a Hessian not far off, and take the Hessian there."""
+        if self._state.pivot >= LEAST_PIVOT and solve is not None:
+            here = self._approach(here, solve, _NEAR)
         lowest, nearest, stalled = np.inf, np.inf, 0
         for _ in range(_MOST_HESSIANS):
             state, step, distance = self._newton(here)
@@ -230,15 +336,17 @@ class GrowingPosterior(ABC):
             lowest, nearest = value if lower else lowest, distance if nearer else nearest
             if stalled == _STALLS:
                 break
-            there = here if state.pivot < LEAST_PIVOT else self._approach(here, state.factor, 0.0)
+            there = here if state.pivot < LEAST_PIVOT else self._approach(here, partial(_solve, state.factor), 0.0)
             here = self._search(here, step) if there is here else there
         self._point, self._state = here, state
 
-    def _approach(self, here: _Point, factor: Floats, near: float) -> _Point:
-        """Take steps with one factor while they converge fast, or until the distance is ``near``."""
+    def _approach(self, here: _Point, solve: _Solver, near: float) -> _Point:
+        """Take steps with one Hessian while they converge fast, or until the distance is ``near``."""
+        if len(here.weights) >= _MANY_WEIGHTS:
+            return self._descend(here, solve)
         before, last = here, np.inf
         while True:
-            step = _solve(factor, here.gradient)
+            step = solve(here.gradient)
             left = float(here.gradient @ step)
             if not left <= 0.25 * last:
                 return before
@@ -246,6 +354,59 @@ class GrowingPosterior(ABC):
                 return here
             before, last = here, left
             here = self._at(here.weights - step)
+
+    def _descend(self, here: _Point, solve: _Solver) -> _Point:
+        """Newton's steps without new factors, until the distance is tiny or the rest is rounding.
+
+        A step that does not halve the distance is cut to the minimum along it. Each step solves the equations of the Hessian at its point by conjugate gradients, preconditioned with the
+        inverse of a Hessian not far off: a product with the Hessian takes ``4 n P`` operations and one with the inverse
+        ``2 P^2``, a new factor ``P^3 / 3``.
+        """
+        first = solve(here.gradient)
+        left = float(here.gradient @ first)
+        for _ in range(_MOST_STEPS):
+            step = self._conjugate_step(here, solve, first, left) if left > _NEAR**2 else None
+            if step is None:
+                break
+            there = self._at(here.weights - step)
+            first = solve(there.gradient)
+            if not (following := float(there.gradient @ first)) <= 0.25 * left:
+                there = self._search(here, step)
+                if not self.objective(there) < self.objective(here) * (1.0 - 4.0 * _EPS):
+                    break
+                first = solve(there.gradient)
+                following = float(there.gradient @ first)
+            here, left = there, following
+        return here
+
+    def _conjugate_step(self, here: _Point, solve: _Solver, first: Floats, left: float) -> Floats | None:
+        """Newton's step, as exact as the distance is small; None where that takes too many products.
+
+        Args:
+            here: The point.
+            solve: The preconditioner.
+            first: The gradient times it.
+            left: Product of the two, the squared distance.
+        """
+        times = self._hessian_product(here.logits)
+        rest, along, size = here.gradient.copy(), first, left
+        step, wanted = np.zeros_like(rest), left * min(_INEXACT, left)
+        for _ in range(_MOST_PRODUCTS):
+            image = times(along)
+            length = size / float(along @ image)
+            step += length * along
+            rest -= length * image
+            scaled = solve(rest)
+            size, before = float(rest @ scaled), size
+            if not size > wanted:
+                return step
+            along = scaled + (size / before) * along
+        return None
+
+    def _hessian_product(self, logits: Floats) -> Callable[[Floats], Floats]:
+        """The function that multiplies ``P`` numbers by the Hessian at the given logits of all rows."""
+        H = self._curvature(logits, 0)
+        return lambda vector: np.asarray(H @ vector + self.alpha * vector)
 
     def _search(self, here: _Point, step: Floats) -> _Point:
         """The minimum along Newton's step, or its end if the objective still falls there."""
@@ -403,6 +564,16 @@ class SoftmaxLaplace(GrowingPosterior):
                 blocks[other, :, other] += product
         return blocks.reshape(self.n_classes * J, self.n_classes * J)
 
+    def _hessian_product(self, logits: Floats) -> Callable[[Floats], Floats]:
+        p, rows = softmax(logits, axis=0), self._columns[:, : self.n]
+
+        def times(vector: Floats) -> Floats:
+            change = p * (vector.reshape(self.n_classes, -1) @ rows)
+            change -= p * change.sum(axis=0)
+            return np.asarray((change @ rows.T).ravel() + self.alpha * vector)
+
+        return times
+
     def _roots(self, logits: Floats) -> Floats:
         # diag(p) - p p' = B B' with B = diag(u)(I - u u') and u = sqrt(p), for I - u u' is a projection.
         u = np.sqrt(softmax(logits, axis=0))
@@ -437,6 +608,47 @@ def _curvature_of_many(p: Floats, rows: Floats) -> Floats:
     return H
 
 
+def _squared_norms(lower: Floats, rows: Floats) -> Floats:
+    """``|lower x|^2`` of each row ``x``: a triangular product has half the operations of a general one."""
+    found = np.empty(len(rows))
+    for first in range(0, len(rows), _ROWS):
+        part = slice(first, first + _ROWS)
+        white = dtrmm(1.0, lower, rows[part].T, lower=1)
+        np.einsum("ij,ij->j", white, white, out=found[part])
+    return found
+
+
+def _block_forms(covariance: Floats, rows: Floats) -> Floats:
+    """``x' S_k x`` of each row ``x`` for all blocks ``S_k`` on the diagonal: one product for all of them.
+
+    Args:
+        covariance: Lower triangle of a ``K J x K J`` matrix.
+        rows: ``m x J``.
+
+    Returns:
+        ``m x K``.
+    """
+    J = rows.shape[1]
+    K = len(covariance) // J
+    own = np.arange(K)
+    # x'Sx = x'Tx with T twice the lower triangle, and the diagonal once.
+    triangles = 2.0 * covariance.reshape(K, J, K, J)[own, :, own]
+    triangles[:, np.arange(J), np.arange(J)] *= 0.5
+    side = np.ascontiguousarray(triangles.transpose(1, 0, 2).reshape(J, K * J))
+    found = np.empty((len(rows), K))
+    for first in range(0, len(rows), at_once := max(1, _LARGEST_TILE // (8 * K * J))):
+        part = rows[first : first + at_once]
+        products = (part @ side).reshape(len(part), K, J)
+        np.matmul(products, part[:, :, None], out=found[first : first + at_once, :, None])
+    return found
+
+
+def _solver(information: Floats) -> _Solver | None:
+    """The function that multiplies by the inverse of a matrix; None if that is not positive definite."""
+    factor, failed = dpotrf(information, lower=1)
+    return None if failed else partial(_solve, np.asarray(factor))
+
+
 def _solve(factor: Floats, right: Floats) -> Floats:
     return np.asarray(dpotrs(factor, right, lower=1)[0])
 
@@ -457,8 +669,6 @@ __all__ = [
 
 # Up to this Frobenius norm the series to the 8th power is right to 1e-10; beyond it, subtraction is.
 _SERIES_NORM: Final = 0.03
-# With so many weights, products of P x P matrices are what a label costs; a divergence of traces needs none.
-_MANY_WEIGHTS: Final = 400
 # Subtraction loses digits below this: the traces are right to about 1e-11.
 _LEAST_GAP: Final = 1e-6
 # A general matrix product is faster than a symmetric one below this number of features.

@@ -1,4 +1,4 @@
-"""What a Laplace posterior says of each of its labels without that label: no model is fitted anew."""
+"""Leave-one-out predictions of a Laplace posterior, without fitting a model again."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -46,7 +46,7 @@ class _Without(NamedTuple):
 
 
 def guesses(posterior: Any, places: Any = None) -> Guesses:
-    r"""What a posterior says of each of its labels when that one is taken out.
+    r"""Leave-one-out predictions of a posterior for its labels.
 
     No model is fitted anew. With :math:`S` the covariance of the logits ``f`` of an item (``K x K``), ``p`` its
     probabilities, and :math:`R = \mathrm{diag}(p) - p p'` what its label adds to the precision, they are without it, up
@@ -120,7 +120,7 @@ _SPREAD: Final = 0.7
 
 
 def sharpness(guessed: Guesses, weights: Any = 1.0) -> Floats:
-    r"""How probable each of :data:`FACTORS` is, given the labels and what the model says of each without it.
+    r"""Probability of each of :data:`FACTORS`, given the labels and their leave-one-out predictions.
 
     .. math:: \log p(t) = \sum_i w_i \log \mathrm{softmax}(t z_i)_{y_i} - \frac{(\log t)^2}{2 \cdot 0.7^2}
               + \text{const}.

@@ -1,4 +1,4 @@
-"""What a Laplace posterior says of labels: averaged probabilities, draws, and nodes to average by."""
+"""Predictive distribution of a Laplace posterior: averaged probabilities, draws, and quadrature nodes."""
 
 from functools import cache
 from typing import Any
@@ -28,6 +28,16 @@ def moderated_logits(posterior: Any, features: Floats) -> Floats:
     if mean.ndim == 2:
         shared = np.einsum("ij,ij->i", features, features) / (posterior.n_classes * posterior.alpha)
         variance = np.maximum(variance - shared[:, None], 0.0)
+    return moderated(mean, variance)
+
+
+def moderated(mean: Floats, variance: Floats) -> Floats:
+    r"""Logit of the probability averaged over :math:`N(\mu, s)`, by MacKay's formula: :math:`\mu / \sqrt{1 + \pi s / 8}`.
+
+    Examples:
+        >>> moderated(np.array([2.0]), np.array([8.0 / np.pi])).round(4)
+        array([1.4142])
+    """
     return np.asarray(mean / np.sqrt(1.0 + np.pi / 8.0 * variance))
 
 

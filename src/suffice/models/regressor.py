@@ -19,7 +19,7 @@ class RegressionPrior(Protocol):
 
     @property
     def scaling(self) -> Scaling:
-        """What targets are standardised by."""
+        """Standardisation of the targets."""
 
     def left_out(self, features: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Mean and variance of each label given all others, in the units of ``y``, ``n`` each."""
@@ -50,7 +50,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def features(self, X: Floats) -> Floats:
-        """What the posterior is linear in, or the kernel is evaluated on."""
+        """Features in which the posterior is linear, or on which the kernel is evaluated."""
         return X
 
     def prior(self, features: Floats, y: Floats, previous: Any = None, random: Any = None) -> Any:

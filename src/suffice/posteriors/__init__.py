@@ -1,4 +1,4 @@
-"""Posteriors as values: what is believed about a model's parameters at one moment of labelling.
+"""Posteriors as values: distributions of a model's parameters at one moment of labelling.
 
 Old and new posterior are two objects that never change; :func:`suffice.kl` compares them.
 """

@@ -472,7 +472,7 @@ def as_posterior(thing: object) -> object:
 
 
 def caveat(thing: object) -> str:
-    """What the posterior of a converted model leaves out, so that a divergence of it guarantees nothing; or nothing.
+    """What the posterior of a converted model omits, so that its divergence guarantees nothing; may be empty.
 
     scikit-learn's ``BayesianRidge`` fits an intercept outside its posterior. It moves with every label and no
     divergence of the coefficients sees it. :func:`~suffice.posteriors.fitted_posterior`, which is given the labels,

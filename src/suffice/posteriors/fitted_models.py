@@ -141,7 +141,7 @@ def posterior_pair(model: Any, old: tuple[Any, Any], new: tuple[Any, Any]) -> Po
 
 
 class ModelPrior(ABC):
-    """What a fitted model takes for granted about labels: hyper-parameters and transformers.
+    """Prior of a fitted model: hyper-parameters and transformers.
 
     Two priors are equal if the hyper-parameters are; transformers are compared by what they return.
 
@@ -169,7 +169,7 @@ class ModelPrior(ABC):
         return table
 
     def absent(self, labels: Sequence[Any]) -> str:  # noqa: ARG002 - for numbers nothing is
-        """Why there is no posterior after labels of these classes; empty if there is one."""
+        """Reason why there is no posterior for labels of these classes; empty if there is one."""
         return ""
 
     def reduced(self, width: int) -> bool:  # noqa: ARG002 - most have no weights

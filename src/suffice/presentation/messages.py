@@ -33,21 +33,22 @@ CATCHING_UP: Final = "BackgroundLearner"
 _MOST_NAMES: Final = 20
 
 ERROR_RATIO_EXPLAINED: Final = (
-    "The rule bounds how much each label changed the error of the model, and compares that with the bound at first: "
-    "the error ratio. It is 1 at the start and falls as the model learns. Once it is at the threshold, the last label "
-    "changed very little, and the rule says stop; that the next ones change no more is likely, and not certain."
+    "The rule bounds how much each label changed the error of the model, and divides this by the bound at the start: "
+    "this is the error ratio. It is 1 at the start and falls as the model learns. When it reaches the threshold, the "
+    "last label changed very little, and the rule says stop. The next labels are likely to change no more, but this is "
+    "not certain."
 )
 NOT_GUARANTEED: Final = (
     "The error. It is an estimate, and what more labels would bring is extrapolated from how the error fell so far.",
-    "That any single prediction is right. The error says how many are wrong, or by how much, but not which.",
-    "That the labels are right. The model also learns mistakes that people make again and again.",
-    "That it does as well on other items. All of this is about items like those of these data.",
+    "That any single prediction is correct. The error says how many are wrong, or by how much, but not which.",
+    "That the labels are correct. The model also learns mistakes that people repeat.",
+    "That the model is as good on other items. All statements are about the items of this data.",
     "That no other model is better. Only a few are compared.",
 )
 
 
 def not_guaranteed(guarantee: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """What nobody should take for guaranteed.
+    """Statements that are not guaranteed.
 
     Args:
         guarantee: As for :func:`guarantee_sentences`; None if there is none.
@@ -129,7 +130,7 @@ _HEADLINES: Final = {
     "too early": ("Too early to say", "quiet"),
     "keep going": ("Keep labelling", "on"),
     "enough": ("You can stop now", "good"),
-    "limit": ("More labels will hardly help this model", "limit"),
+    "limit": ("More labels will not help this model much", "limit"),
     # Nothing is left to predict, so there is no error to show.
     "complete": ("Nothing is left to label", "quiet"),
 }
@@ -138,8 +139,8 @@ _HEADLINES: Final = {
 # A large error is no reason for green.
 _NOT_WORTH: Final = "More labels are not worth their cost"
 _EXTRAPOLATED: Final = (
-    "This is extrapolated: it assumes that the error goes on falling as it did. After these labels, going on would not "
-    "pay."
+    "This is extrapolated: it assumes that the error continues to fall as before. After these labels, more would not "
+    "be worth their cost."
 )
 
 
@@ -224,7 +225,7 @@ def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:
             sentences.append(f"The rule first said so at {count(decision['since'], 'label')}.")
     figure = f"{found:,} of ≈ {about:,}"
     note = f"of {shortened(str(screening['positive']), 20)} found (estimate), {screened:,} of {size:,} screened"
-    next_ones = "The likeliest items come first, so that the next ones are less often relevant than those so far."
+    next_ones = "The likeliest items come first, so the next ones are less often relevant than those so far."
     judged = f"The rule {decision['rule']}: {as_sentence(decision['reason'])}" if decision.get("reason") else ""
     summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
     return DecisionWords(
@@ -239,13 +240,13 @@ def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:
 
 
 def _guarantee_sentences(decision: Mapping[str, Any]) -> list[str]:
-    """What a check proves about the predictions of the present model; empty where there is no guarantee."""
+    """Guarantee for the predictions of the present model; empty if there is none."""
     guarantee = decision.get("guarantee")
     return [] if guarantee is None else guarantee_sentences(guarantee)
 
 
 def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
-    """What a check proves, and of which model.
+    """Guarantee of a check, and the model that it is about.
 
     Args:
         guarantee: What :meth:`suffice.checks.Guarantee.to_dict` returns. If the guarantee is not about the present
@@ -287,7 +288,7 @@ lower the share of wrong predictions
 
 
 def setting_change_sentence(kind: str, data: Mapping[str, Any]) -> str:
-    """What somebody changed in a project.
+    """A change of the settings of a project.
 
     Args:
         kind: The kind of the event: ``"classes changed"``, ``"settings changed"`` or ``"model changed"``.
@@ -328,7 +329,7 @@ def _setting_in_words(name: str, before: Any, after: Any) -> list[str]:
             for key, words in costs.items()
             if old[key] != new[key]
         ]
-    words = {"at_most": "the wanted error", "overlap": "the overlap", "name": "the name"}
+    words = {"at_most": "the target error", "overlap": "the overlap", "name": "the name"}
     if name in words:
         shown = [
             "none" if value is None else f"“{shortened(value, 40)}”" if isinstance(value, str) else number(value)
@@ -339,7 +340,7 @@ def _setting_in_words(name: str, before: Any, after: Any) -> list[str]:
 
 
 def guarantee_figure(guarantee: Mapping[str, Any]) -> tuple[str, str]:
-    r"""What a check proves, as a figure and a note; rounded so that it stays true.
+    r"""Guarantee of a check as a figure and a note; rounded so that it stays true.
 
     Args:
         guarantee: What :meth:`suffice.checks.Guarantee.to_dict` returns.
@@ -363,7 +364,7 @@ def guarantee_figure(guarantee: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def check_sentence(check: Mapping[str, Any]) -> str:
-    """Where a check stands; empty where it is complete and proves something, or an answer of an older one was undone.
+    """Progress of a check; empty if it is complete with a guarantee, or if an answer of an older check was undone.
 
     Args:
         check: ``state``, ``size`` and ``answered``; ``proves``, whether a check that is complete proves something.
@@ -383,7 +384,7 @@ def check_sentence(check: Mapping[str, Any]) -> str:
 
 
 def check_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
-    r"""What checks of several sizes are likely to guarantee, and what they cost.
+    r"""Likely guarantees of checks of several sizes, and their costs.
 
     Args:
         offers: ``pool``, ``expected``, ``confidence``, ``probability``, ``tolerance``, ``offers`` (each with ``size``
@@ -406,20 +407,26 @@ def check_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
     pool = count(offers["pool"], "unlabelled item")
     share = percent(offers["expected"]) if offers["expected"] else "0 %"
     sure = percent_at_least(offers["confidence"])
-    said = [
+    draws = (
         f"A check draws unlabelled items at random. When they are labelled, it guarantees how many predictions are "
-        f"{wrong}.",
+        f"{wrong}."
+    )
+    rows = check_offer_rows(offers)
+    if not rows:
+        return [draws, f"A check is of no use for {pool}: label all of them instead."]
+    said = [
+        draws,
         f"Estimate: about {share} of the predictions for the {pool} are {wrong}. If so, a check will in 4 of "
         f"5 cases guarantee, with {sure} confidence:",
     ]
-    said += [f"- {row['cost']}: {row['words']}." for row in check_offer_rows(offers)]
+    said += [f"- {row['cost']}: {row['words']}." for row in rows]
     if offers["at_most"] is not None and offers["planned"] is None:
         said.append(not_achievable_sentence(offers))
     return [sentence.replace("\u00a0", " ") for sentence in [*said, "The model learns these labels afterwards."]]
 
 
 def class_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
-    r"""What a check of the recall or precision of a class costs.
+    r"""Cost of a check of the recall or precision of a class.
 
     Args:
         offers: ``quantity``, ``class_name``, ``pool``, ``expected``, ``confidence`` and ``offers`` (each with
@@ -432,7 +439,7 @@ def class_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
         The model's own estimate: about 3 unlabelled items of class 'spam' are not predicted as such. If so, these
         checks are likely to guarantee, with 95 % confidence, which share of the class is labelled or predicted:
         - at least 90 %: 1,200 of 4,000 items.
-        - at least 95 %: not achievable for less than labelling all 4,000 items.
+        - at least 95 %: not achievable without labelling all 4,000 items.
     """
     name, pool = repr(shortened(str(offers["class_name"]), 40)), count(offers["pool"], "item")
     sure = f"these checks are likely to guarantee, with {percent_at_least(offers['confidence'])} confidence,"
@@ -451,11 +458,7 @@ def class_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
         what = f"If so, {sure} which share of them belongs to it:"
     rows = [
         f"- at least {percent_at_least(each['at_least'])}: "
-        + (
-            f"not achievable for less than labelling all {pool}."
-            if each["size"] is None
-            else f"{each['size']:,} of {pool}."
-        )
+        + (f"not achievable without labelling all {pool}." if each["size"] is None else f"{each['size']:,} of {pool}.")
         for each in offers["offers"]
     ]
     return [line.replace("\u00a0", " ") for line in (f"The model's own estimate: {lead}. {what}", *rows)]
@@ -498,10 +501,12 @@ def check_offer_rows(offers: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def not_achievable_sentence(offers: Mapping[str, Any]) -> str:
-    """That no check is likely to guarantee what is wanted; the argument is that of :func:`check_offer_sentences`."""
+    """Statement that no check is likely to reach the target; the argument is that of :func:`check_offer_sentences`."""
     most, pool = percent_at_most(offers["at_most"]), count(offers["pool"], "unlabelled item")
-    said = f"Your target of at most {most} is not achievable now for less than labelling all {pool}"
-    return f"{said}: label more items first.".replace("\u00a0", " ")
+    said = f"Your target of at most {most} is not achievable now without labelling all {pool}"
+    lowest = min((each["at_most"] for each in offers["offers"]), default=1.0)
+    reach = f", or ask for at most {percent_at_most(lowest)}" if lowest < 1.0 else ""
+    return f"{said}: label more items first{reach}.".replace("\u00a0", " ")
 
 
 def _label_time(labels: int, seconds: float | None) -> str:
@@ -523,7 +528,7 @@ def _error_figure(decision: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _outlook(decision: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What the labels of the forecast bring: the number of wrong predictions, or the error, now and then."""
+    """Effect of the labels of the forecast: the number of wrong predictions, or the error, before and after."""
     planned = decision.get("plan")
     if decision["answer"] == "keep going" and planned is not None and planned["expected_total"] is not None:
         after = f"guaranteed after {two_digits(planned['expected_total']):,} labels in all, extrapolated"
@@ -544,10 +549,10 @@ def _outlook(decision: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _outlook_note(decision: Mapping[str, Any], sentences: Sequence[str]) -> str:
-    """What more labels bring where there are no figures for it; the sentences are those of the decision."""
+    """Effect of more labels in words, if there are no figures; the sentences are those of the decision."""
     answer = decision["answer"]
     if answer == "too early":
-        return "That can be told once the model has learned a few labels."
+        return "This is known once the model has learned a few labels."
     if answer == "complete":
         return "There are no more labels to give."
     return sentences[1] if answer == "keep going" else next(iter(_stop_reasons(decision)), "")
@@ -587,7 +592,7 @@ def _too_early_sentences(decision: Mapping[str, Any], initial: int) -> list[str]
         are = "are" if missing > 1 else "is"
         return [f"Too early to say: {count(missing, 'more label')} {are} needed before the model starts."]
     if decision.get("rule") == CATCHING_UP:
-        return [f"Please wait: {decision['reason']}. You can go on labelling meanwhile."]
+        return [f"Please wait: {decision['reason']}. You can continue to label meanwhile."]
     if not decision.get("reason") or decision.get("rule") == _LEARNER:
         return ["Too early to say: the model is learning the first labels."]
     return [f"Too early to say: {decision['reason']}."]
@@ -606,17 +611,17 @@ def _keep_going_sentences(decision: Mapping[str, Any], initial: int) -> list[str
         return [first, _plan_sentence(planned, decision["unlabelled"])]
     if decision.get("target_missed"):
         missed = f"The check has not shown your target of at most {percent(decision['at_most'])}"
-        return [first, f"{missed}. Go on labelling: the model learns the labels of the check first."]
+        return [first, f"{missed}. Continue to label: the model learns the labels of the check first."]
     doubt = _doubt_sentence(decision)
     said = [first, doubt or _forecast_sentence(decision)]
     if planned is not None and not doubt:
         target = f"a guarantee of your target of at most {percent(planned['target'])}"
-        said.append(f"As far as can be told now, {target} takes the labels of all items.")
+        said.append(f"At present, {target} is expected to need labels of all items.")
     return said
 
 
 def _forecast_sentence(decision: Mapping[str, Any]) -> str:
-    """How many more labels it takes, and what they bring."""
+    """Forecast of the number of labels, and their effect."""
     forecast = decision.get("forecast")
     if forecast is None:
         return "How many more labels it takes is not yet predictable."
@@ -627,15 +632,15 @@ def _forecast_sentence(decision: Mapping[str, Any]) -> str:
     corrected, then = decision.get("corrected"), _error_then(decision)
     if corrected:
         wrong = f"{two_digits(corrected):,} of about {two_digits(decision['wrong']):,} wrong predictions"
-        still = f"about {percent(decision['error_then'])} would still be wrong, and going on would not pay"
+        still = f"about {percent(decision['error_then'])} would still be wrong, and more would not be worth their cost"
         return f"{more} would avoid about {wrong}; {still} (extrapolated)."
     if then:
-        return f"{more} would lower that to about {then}; going on would then not pay (extrapolated)."
-    return f"{more} until going on does not pay (extrapolated)."
+        return f"{more} would lower that to about {then}; then more labels are not worth their cost (extrapolated)."
+    return f"{more} until more labels are not worth their cost (extrapolated)."
 
 
 def _plan_sentence(plan: Mapping[str, Any], unlabelled: int) -> str:
-    """When to check, to guarantee the error that the user asked for, and how many labels that takes."""
+    """Time of the check for the target error, and the number of labels."""
     target, size = f"at most {percent(plan['target'])}", two_digits(plan["check_size"])
     if plan["check_now"]:
         likely = f"is likely to guarantee your target of {target}"
@@ -646,7 +651,7 @@ def _plan_sentence(plan: Mapping[str, Any], unlabelled: int) -> str:
 
 
 def _doubt_sentence(decision: Mapping[str, Any]) -> str:
-    """Why to go on although the rule says stop; empty where it does not."""
+    """Reason to continue although the rule says stop; empty if it does not."""
     if decision.get("since") is None:
         return ""
     alternative = decision.get("alternative")
@@ -660,7 +665,7 @@ def _doubt_sentence(decision: Mapping[str, Any]) -> str:
 
 def _enough_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     del initial
-    error = _error_or(decision, "the rule says that it is enough")
+    error = _error_or(decision, "the rule says stop")
     if decision.get("target_guaranteed"):
         return [f"Your target is guaranteed: {error}."]
     if decision.get("large_error"):
@@ -694,10 +699,13 @@ def _worth_sentence(decision: Mapping[str, Any]) -> str:
         return "More labels are not worth their cost: each is expected to lower the error too little."
     if avoided is None or price is None or avoided >= price:
         return "More labels are not worth their cost: each is expected to avoid too few wrong predictions."
-    each, cost = two_digits_of(100.0 * avoided), two_digits_of(100.0 * price)
+    wrong = decision.get("wrong")
+    # The estimate for one label is noisy: it can exceed the estimate of all wrong predictions.
+    each = avoided if wrong is None else min(avoided, wrong)
+    few = "fewer than 0.01" if each < 0.01 else f"about {two_digits_of(each)}"
     return (
-        f"More labels are not worth their cost: 100 more would avoid about {each} wrong predictions, and they cost as "
-        f"much as {cost}."
+        f"More labels are not worth their cost: 1 more label would avoid {few} wrong predictions, and it costs as much "
+        f"as {two_digits_of(price)}."
     )
 
 
@@ -705,20 +713,21 @@ def two_digits_of(value: float) -> str:
     """A number above 0 rounded to two digits, without an exponent.
 
     Examples:
-        >>> two_digits_of(33.7), two_digits_of(1234.0), two_digits_of(0.567)
-        ('34', '1,200', '0.57')
+        >>> two_digits_of(33.7), two_digits_of(1234.0), two_digits_of(0.567), two_digits_of(1.0)
+        ('34', '1,200', '0.57', '1')
     """
     if value <= 0.0:
         return "0"
     digits = 1 - math.floor(math.log10(value))
-    return f"{round(value, digits):,.{max(digits, 0)}f}"
+    shown = f"{round(value, digits):,.{max(digits, 0)}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     del initial
     # An error above the one asked for does not mean that the model cannot learn more.
     reached = decision.get("hardly_better") or decision.get("alternative") is not None
-    lead = "More labels will hardly help this model" if reached else "More labels are not worth their cost"
+    lead = "More labels will not help this model much" if reached else "More labels are not worth their cost"
     first = f"{lead}: {_error_or(decision, 'the error does not fall any more')}."
     return [first, *_remedy_sentences(decision), *_stop_reasons(decision)]
 
@@ -739,7 +748,7 @@ def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
             said.append(f"Always answering the mean of the labels would be off by {number(baseline)}.")
     alternative = decision.get("alternative")
     if alternative is None and not decision.get("hardly_better"):
-        said.append("A higher cost of a wrong prediction asks for more labels; another model may need fewer.")
+        said.append("A higher cost of a wrong prediction leads to more labels; another model may need fewer.")
     elif alternative is None:
         said.append("Try other features or another model.")
     elif alternative["name"] == "forest":
@@ -751,7 +760,7 @@ def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
 
 
 def _alternative_sentence(decision: Mapping[str, Any], alternative: Mapping[str, Any]) -> str:
-    """How much better another model is on the same labels."""
+    """Comparison with a better model on the same labels."""
     name, items = alternative["description"], count(alternative["labels"], "labelled item")
     if decision["share"]:
         theirs, ours = (f"{round(alternative[key] * alternative['labels']):,}" for key in ("error", "present"))
@@ -841,7 +850,7 @@ def estimated_with(random_labels: int) -> str:
 
 
 def progress_sentence(name: str, status: Mapping[str, Any]) -> str:
-    """How much of a project is labelled.
+    """Progress of a project.
 
     Examples:
         >>> progress_sentence("mails", {"n_labelled": 40, "size": 1200, "n_skipped": 2, "left": 1158})
@@ -863,7 +872,7 @@ def given_sentence(given: int, n_labelled: int, size: int, skipped: int) -> str:
 
 
 def labelled_of(n_labelled: int, size: int, verb: str, skipped: int) -> str:
-    """How many of the items are labelled and skipped, as a part of a sentence."""
+    """Numbers of labelled and skipped items, as a part of a sentence."""
     return f"{n_labelled:,} of {size:,} items {verb}{f', {skipped:,} skipped' if skipped else ''}"
 
 
@@ -892,7 +901,7 @@ def _some_counts(counts: Sequence[tuple[str, int]]) -> str:
 
 
 def agreement_sentence(agreement: Mapping[str, Any]) -> str:
-    """How far people agree where two of them labelled the same item.
+    """Agreement of two people on the same items.
 
     Examples:
         >>> agreement_sentence({"both": 5, "same": 4, "kappa": 0.6875, "difference": None})
@@ -929,7 +938,8 @@ def summary_tiles(status: Mapping[str, Any], *, seconds: float | None) -> list[t
         more, labels = "to label these too", left
     elif forecast is not None and forecast["labels"] < decision["unlabelled"]:
         labels, low, high = (two_digits(forecast[name]) for name in ("labels", "low", "high"))
-        tiles.append((f"{labels:,}", f"more labels until going on does not pay, extrapolated ({low:,} to {high:,})"))
+        until = f"more labels until they are not worth their cost, extrapolated ({low:,} to {high:,})"
+        tiles.append((f"{labels:,}", until))
         more = "for these labels"
     if more and seconds is not None:
         tiles.append((duration(labels * seconds), f"{more}, at {seconds:.2g} seconds a label as so far"))
@@ -958,7 +968,7 @@ def compared_sentence(rule: str, n_labelled: int, value: float, threshold: float
 
 
 def given_and_imported(given: int, first: str, last: str, *, imported: int, source: str) -> str:
-    """How many labels people gave and when, and how many came with the data.
+    """Number and time of the labels that people gave, and number of labels in the data.
 
     Args:
         given: Labels that people gave.
@@ -978,7 +988,7 @@ def given_and_imported(given: int, first: str, last: str, *, imported: int, sour
 
 
 def corrections_and_skips(corrected: int, skipped: int) -> str:
-    """How many labels were corrected and how many items skipped; empty where none were.
+    """Numbers of corrected labels and skipped items; empty if there are none.
 
     Examples:
         >>> corrections_and_skips(1, 2)
@@ -989,9 +999,9 @@ def corrections_and_skips(corrected: int, skipped: int) -> str:
 
 
 def not_started_sentence(initial: int, size: int) -> str:
-    """When the rule begins to judge."""
+    """Note about the start of the rule."""
     first = count(min(initial, size), "label")
-    return f"The model begins once it has its first {first}, of items drawn at random; then the rule judges."
+    return f"The model starts after the first {first}, of items drawn at random. Then the rule is applied."
 
 
 def quantity_name(rule: str) -> str:
@@ -1007,9 +1017,9 @@ def threshold_name(rule: str) -> str:
 
 
 def curve_caption(rule: str, *, forecast: bool) -> str:
-    """How to read the curve that a rule watches."""
+    """Caption of the curve of a rule."""
     least = " (thin) and its least so far (bold)" if rule == RATIO_RULE else ""
-    end = " The grey area is where it is expected to be enough." if forecast else ""
+    end = " The grey area is the expected range of the stop." if forecast else ""
     limit = f"the {threshold_name(rule)} that it is compared with (dashed)"
     return f"The {quantity_name(rule)} after each label{least}, and {limit}.{end}"
 
@@ -1029,18 +1039,18 @@ def expected_error_basis(items: int, random_labels: int = 0) -> str:
             "there are, the more precise the estimate is."
         )
     return (
-        "This is what the model says of itself: no labels were held back to measure it. It comes from the model's own "
-        f"probabilities on {count(items, 'item')} drawn at random, so it is right as far as the model suits the data; "
-        "on real data it was often off by a factor of two. To be sure, have some more items drawn at random, label "
-        "them, and compare."
+        "This is the model's own estimate: no labels were held back to measure it. It comes from the model's own "
+        f"probabilities on {count(items, 'item')} drawn at random, so it is only correct if the model fits the data. "
+        "On real data it was often off by a factor of two. To be sure, draw some more items at random, label them, and "
+        "compare."
     )
 
 
 def certified_change_sentence(change: float) -> str:
-    """What a certificate means, for somebody who does not know the theory."""
+    """Meaning of a certificate without theory."""
     return (
-        "In plain words: whatever the error of the model is, the newest label can have moved it by no more than "
-        f"{percent(change)} of the distance between the best and the worst that it could be."
+        "In other words: the newest label changed the error of the model by at most "
+        f"{percent(change)} of the range between the best and the worst possible error."
     )
 
 
@@ -1048,7 +1058,7 @@ def certified_change_sentence(change: float) -> str:
 
 
 def with_labels(labels: int, pool: int) -> str:
-    """With how many labels a run ended.
+    """Number of labels at the end of a run.
 
     Examples:
         >>> with_labels(300, 500), with_labels(500, 500)
@@ -1057,21 +1067,27 @@ def with_labels(labels: int, pool: int) -> str:
     return f"with {'all ' if labels == pool else ''}{labels} labels"
 
 
-def run_headline(answer: str, labels: int, pool: int, reason: str) -> str:
-    """How a run came out.
+def run_headline(answer: str, labels: int, pool: int, reason: str, *, by_cost: bool = False) -> str:
+    """Result of a run.
 
     Args:
         answer: The answer of the decision at the stop, or at the end.
         labels: Labels there.
         pool: Rows to label.
         reason: What the rule said at the end, for a run without a stop.
+        by_cost: Whether the error is still large or above the target, and only the cost of a label is the reason to
+            stop.
 
     Examples:
         >>> run_headline("enough", 143, 1438, "")
         'Enough at 143 of 1,438 labels.'
+        >>> run_headline("enough", 26, 240, "", by_cost=True)
+        'More labels are not worth their cost after 26 of 240 labels.'
         >>> run_headline("keep going", 60, 120, "the error ratio 0.3 is above the threshold 0.1")
         'Not enough within 60 labels: the error ratio 0.3 is above the threshold 0.1.'
     """
+    if by_cost and answer in ("enough", "limit"):
+        return f"{_NOT_WORTH} after {labels:,} of {pool:,} labels."
     if answer == "enough":
         return f"Enough at {labels:,} of {pool:,} labels."
     if answer == "limit":
@@ -1080,7 +1096,7 @@ def run_headline(answer: str, labels: int, pool: int, reason: str) -> str:
 
 
 def screening_headline(screened: int, size: int, found: int, *, stopped: bool, reason: str) -> str:
-    """How a screening came out.
+    """Result of a screening.
 
     Args:
         screened: Rows screened.
@@ -1102,7 +1118,7 @@ def screening_headline(screened: int, size: int, found: int, *, stopped: bool, r
 
 
 def screening_sentences(screening: Mapping[str, Any]) -> list[str]:
-    r"""What was screened and found, in sentences for a report, and what a check of the rest would guarantee.
+    r"""Result of a screening, in sentences for a report, and the guarantee of a check of the rest.
 
     Args:
         screening: ``positive``, ``size``, ``screened``, ``found``, ``rule`` (its description), ``stopped``,
@@ -1118,9 +1134,9 @@ def screening_sentences(screening: Mapping[str, Any]) -> list[str]:
         ...     print(sentence.replace("\xa0", " "))
         Of 3,000 records, 812 (27 %) were screened in the order of their predicted relevance, until the rule RecallTest
         said stop; 88 of class 'yes' were found.
-        By the labels of the file these are 98 % of the 90 records of the class; 95 % were wanted.
+        By the labels of the file these are 98 % of the 90 records of the class; the target is 95 %.
         Without these labels only a random check of the 2,188 unscreened records can guarantee a recall. If it finds no
-        record of the class: 300 records guarantee at least 81 %, and 1,240 the wanted 95 % (95 % confidence).
+        record of the class: 300 records guarantee at least 81 %, and 1,240 the target of 95 % (95 % confidence).
     """
     size, screened, found, wanted = (screening[name] for name in ("size", "screened", "found", "recall"))
     name, rest = f"class {screening['positive']!r}", size - screened
@@ -1134,17 +1150,17 @@ def screening_sentences(screening: Mapping[str, Any]) -> list[str]:
         reached = percent(found / screening["relevant"])
         sentences.append(
             f"By the labels of the file these are {reached} of the {screening['relevant']:,} records of the class; "
-            f"{percent(wanted)} were wanted."
+            f"the target is {percent(wanted)}."
         )
     if not rest:
-        return [*sentences, "No record is unscreened, so that nothing is missed."]
+        return [*sentences, "All records are screened, so nothing is missed."]
     sure = f"{percent(screening['confidence'])} confidence"
     least = screening["check_for_recall"]
     offers = [
         f"{labels:,} records guarantee at least {percent_at_least(value)}" for labels, value in screening["checks"]
     ]
     if least is not None:
-        offers.append(f"{least:,}{'' if offers else ' records guarantee'} the wanted {percent(wanted)}")
+        offers.append(f"{least:,}{'' if offers else ' records guarantee'} the target of {percent(wanted)}")
     only = "Without these labels only" if screening["relevant"] else "Only"
     if offers:
         sentences.append(
@@ -1152,12 +1168,12 @@ def screening_sentences(screening: Mapping[str, Any]) -> list[str]:
             f"of the class: {', and '.join(offers)} ({sure})."
         )
     if least is None:
-        sentences.append(f"Nothing less than all {rest:,} unscreened records guarantees {percent(wanted)}.")
+        sentences.append(f"Only screening all {rest:,} other records guarantees {percent(wanted)}.")
     return sentences
 
 
 def labels_saved_sentence(labels: int, pool: int) -> str:
-    """How many labels a stop saves."""
+    """Number of labels that a stop saves."""
     saved = pool - labels
     return f"Labels that would have been saved: {saved} of {pool} ({100.0 * saved / pool:.3g}\u00a0%)."
 
@@ -1309,7 +1325,7 @@ def trivial_error_words(baseline: float, *, share: bool, common: str = "") -> st
 
 
 def try_sentence(name: str, *, command: str) -> str:
-    """How to use another model that is better on the same labels.
+    """Option that selects a better model.
 
     Args:
         name: Its name, one of the models of suffice.
@@ -1319,7 +1335,7 @@ def try_sentence(name: str, *, command: str) -> str:
 
 
 def details_sentence(rule: str, reason: str) -> str:
-    """What a rule compared at its stop.
+    """Values that a rule compared at its stop.
 
     Examples:
         >>> details_sentence("LabelWorth", "1 more label is worth 0.9, which is below its cost of 1")
@@ -1329,12 +1345,12 @@ def details_sentence(rule: str, reason: str) -> str:
 
 
 def classes_without_labels_sentence(unmet: int, classes: int) -> str:
-    """That some classes have no label yet."""
-    return f"Beware: no label of {unmet} of the {classes} classes has been bought up to there."
+    """Note that some classes have no label yet."""
+    return f"Note: no label of {unmet} of the {classes} classes has been bought so far."
 
 
 def counted_costs(label: float, mistake: float | None, error: float | None, *, what: str) -> str:
-    """What is counted for labels and errors, as a part of a sentence.
+    """Costs of labels and errors, as a part of a sentence.
 
     Args:
         label: Cost of a label.
@@ -1351,7 +1367,7 @@ def counted_costs(label: float, mistake: float | None, error: float | None, *, w
 
 
 def best_stop_sentence(counted: str, here: tuple[int, float], best: tuple[int, float], *, stopped: bool) -> str:
-    """What a stop costs, and where the best stop was in hindsight.
+    """Cost of a stop, and the best stop in hindsight.
 
     Args:
         counted: What is counted, see :func:`counted_costs`.
@@ -1375,7 +1391,7 @@ def _amount(value: float) -> str:
 
 
 def audit_headline(labels: int | None, rows: int, reason: str) -> str:
-    """When labelling could have stopped.
+    """Result of an audit.
 
     Args:
         labels: Labels at the stop; None if there was none.
@@ -1392,7 +1408,7 @@ def audit_headline(labels: int | None, rows: int, reason: str) -> str:
 
 
 def raise_cost_sentence(*, ratio: bool) -> str:
-    """That more labels do lower the error, and how to ask for them.
+    """Note that more labels lower the error, and the option for this.
 
     Args:
         ratio: Whether the rule compares an error ratio with a threshold, and not costs.
@@ -1415,7 +1431,7 @@ def audit_error_sentence(error: float, at_end: float | None, rows: int, *, share
 
 
 def audit_orders_sentences(stops: Sequence[int | None], errors: Sequence[float], *, share: bool) -> list[str]:
-    r"""How much the stop depends on the order of the rows.
+    r"""Dependence of the stop on the order of the rows.
 
     Args:
         stops: Labels at the stop in each order; None where there was none.
@@ -1446,15 +1462,15 @@ def audit_orders_sentences(stops: Sequence[int | None], errors: Sequence[float],
 
 
 def unlike_random_sentence() -> str:
-    """That the stop or its error in the order of the file is unlike those in random orders."""
-    return "The order of the file is unlike a random one, which matters here: look whether the file is sorted."
+    """Note that the stop or its error in the order of the file differs from that in random orders."""
+    return "The order of the file is unlike a random one, which matters here: check whether the file is sorted."
 
 
 def orders_skipped_sentence(orders: int, seconds: float) -> str:
-    """That other orders were not tried, since that takes long."""
+    """Note that other orders were not measured because of the time."""
     return (
-        f"How much this depends on the order was not tried: {count(orders, 'other order')} would take "
-        f"{duration(seconds)}; ask for it with --orders {orders}."
+        f"How much this depends on the order was not measured: {count(orders, 'other order')} would take "
+        f"{duration(seconds)}; request them with --orders {orders}."
     )
 
 
@@ -1470,23 +1486,23 @@ def assumed_costs_sentence(label: float, mistake: float, unlabelled: int, *, tas
 
 
 def expected_cost_sentence(typical: float, median: float, p90: float, mean: float) -> str:
-    """How much dearer than the best stop a recommended rule is expected to be."""
+    """Expected regret of a recommended rule."""
     return (
-        f"Expected: typically {rounded_percent(typical)} dearer than the best stop in hindsight, labels and error "
-        f"together; at most {rounded_percent(median)} in half of the runs, at most {rounded_percent(p90)} in nine of "
-        f"ten. (On average {rounded_percent(mean)}: the few worst runs weigh most there.)"
+        f"Expected: typically {rounded_percent(typical)} more expensive than the best stop in hindsight, labels and "
+        f"error together; at most {rounded_percent(median)} in half of the runs, at most {rounded_percent(p90)} in "
+        f"nine of ten. (On average {rounded_percent(mean)}, mostly because of the few worst runs.)"
     )
 
 
 #: Why a label at the top of the list of suspicious labels may be right.
 REVIEW_NOTE: Final = (
-    "These labels surprise the model, which judges each without having learned it. Not all of them are wrong: some are "
-    "right and hard to predict. Confirm those that are right; they are not listed again."
+    "The model does not expect these labels; it judges each without having learned it. Not all of them are wrong: some "
+    "are correct but hard to predict. Confirm the correct ones; they are not listed again."
 )
 
 
 def suspicious_label_sentence(label: Any, prediction: Any, probability: float, deviation: float | None) -> str:
-    r"""What the model says of a label that it has not learned.
+    r"""Prediction of the model for a label that it has not learned.
 
     Args:
         label: The label.
@@ -1512,7 +1528,7 @@ def suspicious_label_sentence(label: Any, prediction: Any, probability: float, d
 
 
 def review_sentence(listed: int, total: int, labels: int) -> str:
-    """How many labels are to be looked at again.
+    """Number of labels to review.
 
     Args:
         listed: Labels that are listed.
@@ -1534,7 +1550,7 @@ def review_sentence(listed: int, total: int, labels: int) -> str:
 
 
 def too_few_to_review_sentence(fewest: int) -> str:
-    """That there are too few labels to say which are unlikely.
+    """Note that there are too few labels to find unlikely ones.
 
     Examples:
         >>> too_few_to_review_sentence(20)
@@ -1544,7 +1560,7 @@ def too_few_to_review_sentence(fewest: int) -> str:
 
 
 def import_sentences(report: Mapping[str, Any], *, trial: bool = False) -> list[str]:
-    """What became of the rows of a file that was imported.
+    """Result of an import.
 
     Args:
         report: The values of :class:`suffice.project.label_import.ImportReport`.
@@ -1594,7 +1610,7 @@ _IMPORTED: Final = (
 def prediction_sentence(
     prediction: Any, *, probability: float | None = None, deviation: float | None = None, source: str = ""
 ) -> str:
-    r"""What a model says of an item.
+    r"""Prediction of a model for an item.
 
     Args:
         prediction: The class, or the number.
@@ -1617,7 +1633,7 @@ def prediction_sentence(
 
 
 def items_added_sentences(added: int, size: int, *, trial: bool = False, guaranteed: bool = False) -> list[str]:
-    """That items were added to a project, and what that means.
+    """Note that items were added to a project, and the consequences.
 
     Args:
         added: How many.
@@ -1639,7 +1655,7 @@ def items_added_sentences(added: int, size: int, *, trial: bool = False, guarant
 
 
 def damage_sentences(report: Mapping[str, Any], place: str) -> list[str]:
-    """What was found in a project that was verified, and what was done.
+    """Result of verifying a project, and the repairs.
 
     Args:
         report: The result of :meth:`suffice.project.repair.DamageReport.as_dict`.
@@ -1663,7 +1679,7 @@ def damage_sentences(report: Mapping[str, Any], place: str) -> list[str]:
     if report["kept"]:
         found.append(f"Repaired. The damaged file is kept as {report['kept']}.")
     elif report["repaired"]:
-        found.append("Repaired: the project goes on with the events that are there.")
+        found.append("Repaired: the project continues with the events that are left.")
     elif report["labels_file"]:
         found.append(
             f"The project cannot be repaired. Its labels are in {report['labels_file']}: make a new project from the "
@@ -1681,3 +1697,40 @@ def _so_many(n: int, one: str, many: str) -> str:
 def _some_numbers(numbers: Sequence[int]) -> str:
     shown = ", ".join(map(str, numbers[:10]))
     return f"{shown} and {len(numbers) - 10:,} more" if len(numbers) > 10 else shown
+
+
+def interrupted_sentence(checkpoint: str) -> str:
+    """What an interrupted run says that has a checkpoint.
+
+    Examples:
+        >>> print(interrupted_sentence("run.json"))
+        suffice: interrupted; the labels so far are saved in run.json. Give the same command with --checkpoint run.json
+        to go on from there.
+    """
+    return (
+        f"suffice: interrupted; the labels so far are saved in {checkpoint}. Give the same command with --checkpoint "
+        f"{checkpoint} to go on from there."
+    )
+
+
+def memory_sentence(name: str, shape: tuple[int, int], needed: str, free: str) -> str:
+    """What is said of a table that does not fit into memory.
+
+    Args:
+        name: Name of the file.
+        shape: Rows and columns.
+        needed: Memory that it needs.
+        free: Memory that is free.
+
+    Examples:
+        >>> print(memory_sentence("big.parquet", (10**9, 9), "360.0 GB", "21.5 GB"))
+        big.parquet has 1,000,000,000 rows of 9 columns: to read it takes about 360.0 GB of memory, and 21.5 GB are
+        free. Leave columns out of the file, take fewer rows, or use the library, which leaves a Parquet pool on disk
+        or on the workers of a cluster: suffice.ActiveLearner(model, 'big.parquet')
+    """
+    rows, columns = shape
+    return (
+        f"{name} has {rows:,} rows of {columns:,} columns: to read it takes about {needed} of memory, and {free} are "
+        "free. Leave columns out of the file, take fewer rows, or use the library, which leaves a Parquet pool on disk "
+        f"or on the workers of a cluster: suffice.ActiveLearner(model, {name!r})"
+    )

@@ -23,7 +23,7 @@ _FAR: Final = 3.0
 
 @dataclass(frozen=True)
 class Chart:
-    """What is drawn.
+    """The data to draw.
 
     Attributes:
         title: What it shows, for those who cannot see it too.
@@ -102,7 +102,7 @@ def svg(chart: Chart, width: int, height: int, *, shown: str = "") -> str:
 
 @dataclass(frozen=True)
 class _Frame:
-    """Where the axes are, in pixels."""
+    """Position of the axes, in pixels."""
 
     left: float
     right: float
@@ -247,7 +247,7 @@ def _points(chart: Chart, x: Callable[[float], float], y: Callable[[float], floa
 
 
 def _named_limit(chart: Chart, frame: _Frame) -> list[str]:
-    """What the dashed line is, in the upper right corner, where nothing else is drawn."""
+    """Name of the dashed line, in the upper right corner, where nothing else is drawn."""
     if not chart.limit:
         return []
     value = chart.limit[-1][1]

@@ -61,7 +61,7 @@ class Account:
         return hashlib.sha256(json.dumps(dict(self.kept), sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """What may be shown of an account: nothing that is kept of its password or link."""
+        """Public fields of an account, without its password or link."""
         return {"name": self.name, "role": self.role, "sign_in": self.sign_in, "made": moment(self.made)}
 
 
@@ -104,7 +104,7 @@ def checked_password(password: Any) -> str:
 
 
 def kept_password(password: Any) -> dict[str, Any]:
-    """What the journal keeps of a password: a salted scrypt hash with its parameters.
+    """Stored form of a password: a salted scrypt hash with its parameters.
 
     Raises:
         InvalidValueError: It cannot be used.
@@ -115,7 +115,7 @@ def kept_password(password: Any) -> dict[str, Any]:
 
 
 def kept_link(token: str) -> dict[str, Any]:
-    """What the journal keeps of a personal link: the SHA-256 of its token, which is long and random."""
+    """Stored form of a personal link: the SHA-256 of its token, which is long and random."""
     return {"sha256": hashlib.sha256(_bytes(token)).hexdigest()}
 
 
@@ -197,7 +197,7 @@ def found_account(accounts: Mapping[str, Account], name: Any) -> Account:
 
 
 def is_last_manager(accounts: Mapping[str, Account], name: str) -> bool:
-    """Whether nobody but one account can manage, while there are others."""
+    """Whether only this account can manage, while there are others."""
     managers = [each.name for each in accounts.values() if each.role == "manage"]
     return managers == [name] and len(accounts) > 1
 

@@ -43,7 +43,7 @@ class LearnableProject(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """What it is about."""
+        """Settings of the project."""
 
     @property
     def X(self) -> Floats:  # noqa: N802 - the field's own name
@@ -54,14 +54,14 @@ class LearnableProject(Protocol):
         """To be held while the state is read."""
 
     def state(self) -> ProjectState:
-        """Where it stands."""
+        """Present state."""
 
     def advise(self, decision: Decision) -> bool:
         """Write down that the decision is to stop, or no longer is."""
 
 
 class _PendingWork(NamedTuple):
-    """What is to be learned under which settings, how many items to keep ready, and whether there is advice to stop.
+    """Labels to learn, settings, number of items to keep ready, and whether there is advice to stop.
 
     ``items`` is the number of items: once others are added, the model learns anew.
     """
@@ -88,7 +88,7 @@ def queue_size(people: int, left: int) -> int:
 
 
 class BackgroundLearner:
-    """Learns the labels of a project in a thread of its own, keeps items ready, and writes down the advice to stop.
+    """Learns the labels of a project in a separate thread, keeps items ready, and records the advice to stop.
 
     If learning fails, ``learning_status`` says why, and it is tried again when labels change. Labelling goes on
     meanwhile. What was learned is read from files when it starts, and written when it has caught up and at the end.
@@ -168,7 +168,7 @@ class BackgroundLearner:
 
         Args:
             n_answers: How many labels and skips it is to have learned, at least; those that a check holds back count.
-            timeout: Seconds after which to go on without.
+            timeout: Seconds to wait at most.
 
         Returns:
             Whether it has. Where it cannot learn, the answer is no at once.
@@ -184,7 +184,7 @@ class BackgroundLearner:
         """Wait until everything that the journal holds now is learned, corrections and what was undone included.
 
         Args:
-            timeout: Seconds after which to go on without.
+            timeout: Seconds to wait at most.
 
         Returns:
             Whether it is.
@@ -202,7 +202,7 @@ class BackgroundLearner:
         return self._given_up >= 0
 
     def predictions(self) -> Predictions:
-        """What the model says of all items, as far as it has learned; it goes on learning meanwhile.
+        """Predictions for all items by what was learned so far; learning continues meanwhile.
 
         Raises:
             SufficeError: It has not begun.
@@ -218,7 +218,7 @@ class BackgroundLearner:
         return predictor.predict(self._project.X) if kept is None else kept
 
     def predictor(self) -> Predictor:
-        """The model as it stands, to predict with; it stays as it is while more is learned.
+        """A copy of the present model for predictions; it does not change while more is learned.
 
         Raises:
             SufficeError: It has not begun.
@@ -234,7 +234,7 @@ class BackgroundLearner:
         return self._project_learner
 
     def suspicious_labels(self) -> list[SuspiciousLabel]:
-        """The labels learned so far, ranked by how unlikely they are; the model goes on learning meanwhile.
+        """The labels learned so far, ranked by how unlikely they are; the model continues to learn meanwhile.
 
         Raises:
             SufficeError: It has not begun.
@@ -464,7 +464,7 @@ class BackgroundLearner:
 
 
 def _on_the_way(learning_status: LearningStatus, n_answers: int) -> LearningStatus:
-    """What is said while the past is learned from its first label on: how far that is, and no verdict of a part."""
+    """Status while all labels are learned again: the progress, without a verdict."""
     reason = f"the model is learning the labels again, {learning_status.n_answers:,} of {n_answers:,} so far"
     undecided = Verdict(
         stop=False,

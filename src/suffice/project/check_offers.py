@@ -1,4 +1,4 @@
-"""What a check of a project would cost and is likely to guarantee, before it starts."""
+"""Costs and likely guarantees of checks of a project, before they start."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class CheckOffer(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckOffers:
-    """What checks of several sizes would guarantee, if the estimated error is right. It is a plan and proves nothing.
+    """Likely guarantees of checks of several sizes, if the estimated error is correct. A plan proves nothing.
 
     Attributes:
         number: Number of the check that would start.
@@ -85,7 +85,7 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
     sizes: Sequence[int] = SIZES,
     seconds: float | None = None,
 ) -> CheckOffers:
-    """What a check would guarantee, if the estimated error is right.
+    """Likely guarantees of checks, if the estimated error is correct.
 
     For numbers, the share of predictions that are off by more than ``tolerance`` is that of normally distributed errors
     of the estimated size.
@@ -151,7 +151,7 @@ class ClassOffer(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassOffers:
-    """What a check of the recall or precision of a class costs, if the model's own estimate is right.
+    """Cost of a check of the recall or precision of a class, if the model's own estimate is correct.
 
     Attributes:
         quantity: ``"recall"`` or ``"precision"``.
@@ -192,7 +192,7 @@ def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
     predicted_as_found: bool = True,
     confidence: float | None = None,
 ) -> ClassOffers:
-    """What a check of the recall or precision of a class costs, if the probabilities of the model are right.
+    """Cost of a check of the recall or precision of a class, if the model's probabilities are correct.
 
     The recall of a rare class can take most of the items; this is known before a check starts.
 

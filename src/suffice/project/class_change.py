@@ -70,11 +70,11 @@ class ClassChange:
 
     @staticmethod
     def from_event_data(data: Mapping[str, Any]) -> "ClassChange":
-        """What :meth:`event_data` gave."""
+        """Create it from the result of :meth:`event_data`."""
         return ClassChange(tuple(data["before"]), tuple(data["classes"]), dict(data["moved"]))
 
     def event_data(self) -> dict[str, Any]:
-        """What the journal keeps, as JSON values."""
+        """Data for the journal, as JSON values."""
         return {"before": list(self.before), "classes": list(self.after), "moved": dict(self.moved)}
 
     def label(self, name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from suffice.errors import InvalidValueError, MissingExtraError
 
-# Whoever needs SQLAlchemy takes it from here, so that its absence gives one and the same sentence.
+# All modules import SQLAlchemy from here, so that the error message is the same everywhere.
 try:
     import sqlalchemy as sa
     from sqlalchemy import URL, Connection, Engine
@@ -35,7 +35,7 @@ __all__ = [
 PATIENCE: Final = 30
 #: Seconds to wait for a server that does not answer at all.
 _ANSWER: Final = 10
-# Parts of a URL that are nobody's business.
+# Parts of a URL that must not be shown.
 _SECRET: Final = ("password", "sslpassword")
 
 
@@ -96,7 +96,7 @@ def sqlite_engine(file: Path, *, new: bool, read_only: bool) -> Engine:
         # Transactions begin where this module says, not where Python guesses.
         connection.isolation_level = None
         record.info["file"] = identity(file)
-        # With a log, readers go on while somebody writes. A file keeps that; one that is no project is left as it is.
+        # With a write-ahead log, readers do not wait for writers. A file that is not a project is not changed.
         mode = connection.execute(f"PRAGMA journal_mode{'=WAL' if new else ''}").fetchone()[0]
         # What is committed is on the disk, also after a power cut; without a log (in some network folders) the name of
         # a removed file must be as well.
@@ -110,7 +110,7 @@ def sqlite_engine(file: Path, *, new: bool, read_only: bool) -> Engine:
 
 
 def identity(file: Path) -> tuple[int, int] | None:
-    """What tells a file from another that has taken its name, or None where there is none."""
+    """Identity of a file, which changes if another file takes its name; None if there is none."""
     try:
         found = file.stat()
     except OSError:

@@ -17,6 +17,7 @@ import numpy as np
 
 from suffice.arguments import real, whole
 from suffice.criteria import Criterion, LabelWorth, RecallTest
+from suffice.criteria.base import require_rule
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError, upgrade_advice
 from suffice.files import PRIVATE_FOLDER
 from suffice.models.factory import model_names
@@ -111,7 +112,7 @@ def _keep_aside(database: Database, connection: Connection, layout: int) -> None
         connection.execute(sa.text(f"CREATE TABLE IF NOT EXISTS events_layout_{layout} AS TABLE events"))
         return
     kept = database.file.with_name(f"{database.file.stem}-layout-{layout}{database.file.suffix}")
-    # Nobody else is at it within this transaction; a killed process may have left half of one.
+    # The transaction is exclusive; a killed process may have left an incomplete project.
     part = kept.with_name(f".{kept.name}.part")
     try:
         part.unlink(missing_ok=True)
@@ -261,7 +262,7 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         recall: With ``positive``: the share of the class to find, 0.95 by default.
         initial: Labels at random before the model chooses; 10 by default, or all items if there are fewer.
         random_share: Share of the later items that are drawn at random too, from 0 to 1; 0.2 by default, and 0 for
-            screening. Their labels tell how good the model is on the items that nobody labels. 0 switches this off.
+            screening. Their labels show how good the model is on the unlabelled items. 0 switches this off.
         overlap: Share of the items that two people label, from 0 to 1.
         guidelines: How to label, in Markdown; shown next to the item.
         seed: Seed of all randomness.
@@ -286,8 +287,8 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         ...         project.size, project.state().label_of(0), project.settings.model
         (4, 'spam', 'logistic')
     """
-    if rule is not None and not isinstance(rule, Criterion):
-        raise InvalidTypeError(f"rule must be a stopping rule such as sf.ErrorStability(), not {type(rule).__name__}")
+    if rule is not None:
+        require_rule(rule, "rule")
     costs = {"label_cost": label_cost, "mistake_cost": mistake_cost, "tolerance": tolerance}
     given = {name: value for name, value in costs.items() if value is not None}
     if positive is not None and given:
@@ -374,7 +375,7 @@ def make_project(  # noqa: PLR0913 - as above
         overlap: Share of the items that two people label.
         seed: Seed of all randomness.
         person: Who creates the project.
-        at_most: The error that is wanted.
+        at_most: The target error.
         guidelines: How to label, in Markdown.
         positive: The class that a screening looks for.
         recall: The share of it to find.
@@ -445,7 +446,7 @@ def write_project(
 
     Args:
         place: A folder, which is made if it is not there, or the URL of a PostgreSQL database.
-        settings: What it is about.
+        settings: Settings of the project.
         items: What is to be labelled.
         person: Who makes it.
         progress: Receives the number of items written.

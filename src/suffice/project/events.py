@@ -120,7 +120,7 @@ def checked_label(settings: Settings, value: Any) -> Label:
     """Return a label as it is kept, or say what is wrong with it.
 
     Args:
-        settings: What the project is about.
+        settings: Settings of the project.
         value: A class by its name, or a number or its text.
 
     Raises:
@@ -205,7 +205,7 @@ def printable(text: str) -> bool:
 
 
 def shown(value: Any) -> str:
-    """What came, short enough for a sentence."""
+    """The received value, shortened for a sentence."""
     text = ascii(value) if isinstance(value, str) and not printable(value) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 

@@ -134,7 +134,7 @@ def skipped_file(project: "Project", format: Format) -> Exported | None:
 
 
 def predictions_file(project: "Project", predictions: "Predictions", format: Format) -> Exported:
-    """What the model says of every item without a label, in the order of the data.
+    """Predictions for all items without a label, in the order of the data.
 
     A row has the item's id, its cells under their names, the prediction under the name of the target, its
     ``uncertainty``, whether somebody skipped the item (``skipped``), and for classes the probability of each,
@@ -293,7 +293,7 @@ def _labelled_cells(labelled: LabelledItem) -> tuple[Cell, ...]:
 def _predicted_cells(
     predictions: "Predictions", skipped: set[int], positions: Sequence[int]
 ) -> Sequence[tuple[Cell, ...]]:
-    """What is said of some items."""
+    """Cells of the predictions for some items."""
     at = np.asarray(positions, dtype=np.intp)
     labels, uncertainty = predictions.labels[at], predictions.uncertainty[at]
     shares = [] if predictions.probabilities is None else list(predictions.probabilities[at].T)
@@ -364,7 +364,7 @@ def label_studio_configuration(settings: "Settings") -> Exported:
     """The labelling configuration of Label Studio that goes with :func:`label_studio_file`.
 
     Args:
-        settings: What the project is about.
+        settings: Settings of the project.
 
     Examples:
         >>> from suffice.project.settings import Settings

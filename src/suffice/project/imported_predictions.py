@@ -21,7 +21,7 @@ class PredictedLabel(NamedTuple):
 def prediction_data(
     predictions: Mapping[int, Label], probabilities: Mapping[int, float], classes: Sequence[str], source: str
 ) -> dict[str, Any]:
-    """What the journal keeps of imported predictions, as JSON values.
+    """Data of imported predictions for the journal, as JSON values.
 
     Args:
         predictions: The prediction for each item.

@@ -1,6 +1,6 @@
 """Items to label, as they were read: what a person sees, and what the model sees."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,32 @@ ItemProgress = Callable[[str, int, int], None]
 
 
 def no_progress(what: str, done: int, total: int) -> None:
-    """Report progress to nobody."""
+    """Report no progress."""
+
+
+class RowNumbers(Sequence[str]):
+    """The numbers of rows from 1 on, as names of items.
+
+    Args:
+        size: How many.
+
+    Examples:
+        >>> names = RowNumbers(3)
+        >>> list(names), names[2], names[:2]
+        (['1', '2', '3'], '3', ['1', '2'])
+    """
+
+    def __init__(self, size: int) -> None:
+        self._rows = range(1, size + 1)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, self._rows)
+
+    def __getitem__(self, key: Any) -> Any:
+        return list(map(str, self._rows[key])) if isinstance(key, slice) else str(self._rows[key])
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +50,8 @@ class Items:
         shown: How an item is shown.
         ids: A name for each item, distinct.
         columns: Names of the cells.
-        cells: The cells of each item as text; empty where a value is missing.
+        cells: The cells of each item as text; empty where a value is missing. Those of a large Parquet file are read
+            from it again when they are gone through.
         main: The column that is the text or the path of the image, or None.
         X: Features, ``n x D``, finite.
         task: What the labels that are there already look like, or what was asked for.
@@ -41,9 +67,9 @@ class Items:
     """
 
     shown: Shown
-    ids: tuple[str, ...]
+    ids: Sequence[str]
     columns: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
+    cells: Sequence[Sequence[str]]
     main: str | None
     X: Floats
     task: Task

@@ -38,7 +38,7 @@ _CHUNK: Final = 5000
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What became of the rows of a file.
+    """Result of an import: counts of rows.
 
     Attributes:
         rows: Rows of the file.
@@ -252,7 +252,7 @@ def label_drafts(
     """The events that import labels, and what became of the rows.
 
     Args:
-        state: Where the project stands.
+        state: The state of the project.
         rows: Labels by item.
         person: Who gives the labels.
         conflicts: What happens where an item has another label: ``"keep"`` it, ``"replace"`` it by a correction, or
@@ -278,7 +278,7 @@ def label_drafts(
 
 
 def _fate(before: Label | None, given: bool, label: Label, conflicts: Conflicts) -> tuple[EventKind | None, str]:
-    """What is written for a label, and as what it counts."""
+    """The event to write for a label, and the count that it belongs to."""
     if before is None:
         return EventKind.labelled, "labelled"
     if conflicts == "opinion" and not given:

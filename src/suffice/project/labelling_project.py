@@ -64,6 +64,7 @@ from suffice.project.storage import (
     Database,
     StorageError,
     features_checksum,
+    mapped_features,
     read_events,
     read_features,
     read_ids,
@@ -102,7 +103,7 @@ class Assignment(NamedTuple):
 
     Attributes:
         position: The item.
-        until: Until when nobody else is asked for it, in seconds since 1970.
+        until: End of the reservation, in seconds since 1970.
         why: Why this one.
         new: Whether it is asked for now; otherwise it was before, and was not answered.
         random: Whether a new item was drawn at random; None for second opinions, items that were asked for before, and
@@ -143,8 +144,8 @@ def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) 
     and the others are the model's choice, or random ones where it has none.
 
     Args:
-        state: Where the project stands.
-        settings: What it is about.
+        state: The state of the project.
+        settings: Settings of the project.
         request: Who asks for how many.
 
     Returns:
@@ -160,7 +161,7 @@ def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) 
     taken = {item for item, _ in open_ones}
 
     def free(items: Iterable[int]) -> Iterator[int]:
-        """Those of some items that are with nobody, and not given out here."""
+        """The items that are not reserved, and not given out here."""
         for item in items:
             lease = state.lease(item)
             held = lease is not None and now < lease.until and lease.person != request.person
@@ -234,9 +235,14 @@ def _second_opinions(state: ProjectState, settings: Settings, person: str) -> It
         yield from (item for item in state.single_opinions(person) if wants_second(settings, item))
 
 
+# Items of the permutation that are looked at together.
+_LOOKED_AT: Final = 4096
+
+
 def _permuted(state: ProjectState, order: NDArray[np.intp]) -> Iterator[int]:
-    """The open items in the order of the permutation; the pool is looked at only if one of them is needed."""
-    yield from map(int, state.open_among(order))
+    """The open items in the order of the permutation; the pool is looked at only as far as they are needed."""
+    for start in range(0, len(order), _LOOKED_AT):
+        yield from map(int, state.open_among(order[start : start + _LOOKED_AT]))
 
 
 def _new_items(
@@ -287,7 +293,7 @@ _JUMP: Final = 2.0
 
 
 class _Moment(NamedTuple):
-    """A moment by three clocks: the system's, that of the leases, and one that only ever goes on."""
+    """A moment by three clocks: the system's, that of the leases, and a monotonic one."""
 
     wall: float
     steady: float
@@ -316,13 +322,13 @@ class _LeaseClock:
         return self._last
 
     def ends(self, given: float, until: float, now: _Moment, looked: float) -> float:
-        """When a lease ends that was read now.
+        """End of a lease that was read now.
 
         Args:
-            given: When it was given, by the clock of whoever wrote it.
+            given: When it was given, by the clock of the writer.
             until: Its end, by the same clock.
             now: This moment.
-            looked: When the journal was last read, by the clock that only goes on: the lease is no older.
+            looked: When the journal was last read, by the monotonic clock: the lease is not older.
         """
         elapsed = min(max(0.0, now.wall - given), now.monotonic - looked)
         found, plain = now.steady + max(0.0, until - given) - elapsed, until + self.correction
@@ -334,11 +340,11 @@ T = TypeVar("T")
 
 
 class ConflictError(SufficeError):
-    """Something that cannot be done as the project stands."""
+    """An action that the state of the project does not allow."""
 
 
 class WriteReceipt(NamedTuple):
-    """That something is written.
+    """Receipt of a written event.
 
     Attributes:
         seq: Number of its event.
@@ -401,7 +407,7 @@ class Project:
 
     @property
     def settings(self) -> Settings:
-        """What it is about, with the present classes, and with the model that it was made with.
+        """Settings of the project, with the present classes and the original model.
 
         It is as of the state that was read last; read both under :attr:`lock` where they must fit.
         """
@@ -426,11 +432,14 @@ class Project:
 
     @property
     def X(self) -> Floats:  # noqa: N802 - the field's own name
-        """Features of the items, ``n x D``."""
+        """Features of the items, ``n x D``. Large ones are a memory map of a file beside the project."""
         with self.lock:
             if self._X is None:
+                file = self._database.file
                 with self._database.reading() as connection, undamaged(self.place):
-                    self._X = read_features(connection, self.size)
+                    self._X = None if file is None else mapped_features(connection, self.size, file)
+                    if self._X is None:
+                        self._X = read_features(connection, self.size)
             return self._X
 
     @property
@@ -441,12 +450,12 @@ class Project:
 
     @cached_property
     def learned_files(self) -> LearnedFiles:
-        """What the model has learned, in files beside the project; a project in PostgreSQL keeps none."""
+        """Files of what the model has learned; a project in PostgreSQL has none."""
         return LearnedFiles(None if self.folder is None else self.folder / FOLDER, self._features_checksum)
 
     @property
     def made_with(self) -> Mapping[str, Any]:
-        """How the data was read when the project was made; empty in projects made by version 0.11 or older."""
+        """Options with which the data was read; empty in projects of version 0.11 or older."""
         with self.lock:
             made = self.state().made
         found: Mapping[str, Any] = {} if made is None else made.data.get("reading", {})
@@ -479,7 +488,7 @@ class Project:
 
         It predicts from a DataFrame, or a mapping from names to values, with the project's columns; for a project whose
         features were given as a file, from features. The pipeline belongs to the caller, and stays as it is while the
-        project learns more. It can be saved with joblib; load such a file only if you trust whoever made it, because
+        project learns more. It can be saved with joblib; load such a file only if you trust its author, because
         loading it runs the code that it holds. ``suffice predict`` needs no such file.
 
         Raises:
@@ -514,7 +523,7 @@ class Project:
             return features_checksum(connection)
 
     def state(self) -> ProjectState:
-        """Where the project stands now, with what other processes wrote. Hold :attr:`lock` while reading it."""
+        """Present state of the project, with the events of other processes. Hold :attr:`lock` while reading it."""
         with self.lock, self._database.reading() as connection:
             return self._catch_up(connection)
 
@@ -553,7 +562,7 @@ class Project:
             return read_rows_at(connection, positions, len(self.settings.columns))
 
     def next(self, person: str, n: int = 1, *, queue: Sequence[int] = ()) -> list[Assignment]:
-        """Which items a person is to label next; nobody else is asked for them for a while.
+        """The next items for a person, reserved for a while.
 
         First come those that the person was asked for and did not answer, so asking again gives the same.
 
@@ -790,7 +799,7 @@ class Project:
         project open notice them. The model learns all labels again, with the larger pool.
 
         A guarantee covers the items that were there when its check was drawn, and not those that are added later. An
-        open check goes on with its own items.
+        open check continues with its own items.
 
         Args:
             data: Path of a CSV or Parquet file, a DataFrame, a mapping from names of columns to values, or a list of
@@ -829,7 +838,7 @@ class Project:
                 taken = read_ids(connection) & set(items.ids)
                 if taken:
                     raise InvalidValueError(
-                        f"the project has an item {min(taken)!r} already; each item must have a name of its own"
+                        f"the project has an item {min(taken)!r} already; each item must have a different name"
                     )
                 if check:
                     return len(items)
@@ -1085,7 +1094,7 @@ class Project:
         return self._made_with
 
     def change_settings(self, changes: Mapping[str, Any], *, person: str, request: str | None = None) -> WriteReceipt:
-        """Change settings: the name, the guidelines, descriptions of classes, costs, the wanted error, the overlap.
+        """Change settings: the name, the guidelines, descriptions of classes, costs, the target error, the overlap.
 
         With other costs, or another wanted error, the model learns all labels again and the rule judges by the new
         ones from the first label on. The journal keeps who changed what.
@@ -1135,7 +1144,7 @@ class Project:
     def accounts(self) -> tuple[Account, ...]:
         """The accounts, in the order in which they were made; none if everybody may choose a name.
 
-        Accounts decide who may do what on the page. Whoever can write the files of the project can do everything.
+        Accounts decide who may do what on the page. People who can write the files of the project can do everything.
         """
         with self.lock:
             return tuple(self.state().accounts.values())
@@ -1184,7 +1193,7 @@ class Project:
         return token
 
     def reset_account(self, name: str, *, person: str, password: str | None = None) -> str | None:
-        """Give an account a new password or, left out, a new personal link; whoever is signed in is signed out.
+        """Give an account a new password or, left out, a new personal link, and sign its sessions out.
 
         The arguments, and what is returned, are those of :meth:`add_account`.
 
@@ -1583,7 +1592,7 @@ class Project:
             return state.guarantee(self.settings.using(state.model).model)
 
     def resume(self, person: str) -> None:
-        """Write down that somebody goes on with the project."""
+        """Record that somebody continues the project."""
         name = checked_person(person)
         self._write(lambda _, __: ([Draft(EventKind.resumed, name)], None))
 
@@ -1609,7 +1618,7 @@ class Project:
         return self._receipt(*self._write(decide))
 
     def _data(self, draft: Draft) -> Mapping[str, Any]:
-        """What is to be written of an act, with its label as it is kept."""
+        """Event data of an action, with its label in stored form."""
         if "label" not in draft.data:
             return draft.data
         return {**draft.data, "label": checked_label(self.settings, draft.data["label"])}
@@ -1624,7 +1633,7 @@ class Project:
         same_data = all(event.data.get(key) == value for key, value in draft.data.items())
         if event.kind is not draft.kind or event.person != draft.person or not same_item or not same_data:
             raise ConflictError(
-                f"the request {draft.request!r} was used before, for something else; each needs a name of its own"
+                f"the request {draft.request!r} was used before, for something else; each needs a different name"
             )
         return WriteReceipt(event.seq, event.item, True)
 
@@ -1633,7 +1642,7 @@ class Project:
         return known or WriteReceipt(events[0].seq, events[0].item, False)
 
     def _write(self, decide: Callable[[ProjectState, float], tuple[list[Draft], T]]) -> tuple[list[Event], T]:
-        """Decide with nobody else writing, and write what was decided."""
+        """Decide and write in one exclusive transaction."""
         with self.lock:
             with self._database.exclusive() as connection:
                 state = self._catch_up(connection)
@@ -1648,14 +1657,14 @@ class Project:
             return events, answer
 
     def _in_wall_time(self, draft: Draft) -> Draft:
-        """What is to be written, with the end of a lease by the clock of the system."""
+        """Event data with the end of a lease by the system clock."""
         correction = self._clock.correction
         if not correction or "until" not in draft.data:
             return draft
         return replace(draft, data={**draft.data, "until": draft.data["until"] - correction})
 
     def _hold(self, event: Event, now: _Moment, looked: float) -> None:
-        """Let a lease end by the clock of the leases: whoever sets the clock of the system changes none."""
+        """End a lease by the clock of the leases, which does not depend on the system time."""
         if event.item is not None and "until" in event.data:
             ends = self._clock.ends(event.at, float(event.data["until"]), now, looked)
             self._state.end_lease_at(event.item, ends)

@@ -1,7 +1,7 @@
-"""What a model has learned, kept in files next to the journal, so that a project is reopened without learning anew.
+"""Files next to the journal that store what a model has learned, to reopen a project quickly.
 
 The files are a cache: they are used only if they belong to exactly the answers, settings, features and program at hand,
-and can be deleted at any time. Whatever is wrong with them, the model learns from the journal again.
+and can be deleted at any time. If they are damaged, the model learns from the journal again.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from suffice.project.saved_objects import NotSavableError, SavedObjects, restore
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 
-#: The folder in that of a project.
+#: The subfolder of a project.
 FOLDER: Final = "learned"
 # The form of the files.
 _FORM: Final = 1
@@ -192,7 +192,7 @@ class LearnedFiles:
             return None
 
     def _open(self, name: str, wanted: Callable[[dict[str, Any]], bool]) -> tuple[dict[str, Any], SavedObjects | None]:
-        """What a file says of itself, and its contents; None for contents that are damaged, or that are not wanted."""
+        """Header and contents of a file; None for contents that are damaged or do not belong to the project."""
         if self._folder is None:
             return {}, None
         try:
@@ -267,7 +267,7 @@ def _checksum(text: str) -> str:
 
 @cache
 def _program() -> dict[str, Any]:
-    """What computes: this program, the libraries and the processor, on which the last bits of a result depend."""
+    """Versions of the program and the libraries, and the processor: the last bits of a result depend on them."""
     package = Path(suffice.__file__).parent
     files = sorted(path.relative_to(package) for path in package.rglob("*.py"))
     source = hashlib.sha256()

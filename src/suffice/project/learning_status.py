@@ -55,7 +55,7 @@ class Point:
 
 @dataclass(frozen=True)
 class LearningStatus:
-    """Where the learning stands.
+    """State of the learning.
 
     Attributes:
         n_answers: Labels and skips learned so far.
@@ -63,7 +63,7 @@ class LearningStatus:
         verdict: What the rule says, or None before the model has begun. It stops where it first says stop, and that
             stands unless labels before it are changed, or hyper-parameters are learned again and it no longer says so.
         curve: What the rule watched, one point a step.
-        forecast: How many more labels until it stops, or None where that cannot be told.
+        forecast: Number of labels until it stops, or None if it is unknown.
         errors: Estimates of the model's error, at some of the steps and now.
         queue: Items to ask for next, the most useful first.
         problem: Why the model cannot learn, or cannot choose items, in a sentence; empty where it can.
@@ -86,7 +86,7 @@ class LearningStatus:
 
 
 class Predictions(NamedTuple):
-    """What the model says of some items.
+    """Predictions for some items.
 
     Attributes:
         labels: The class, or the number, of each.

@@ -98,7 +98,7 @@ def new_columns(settings: "Settings", table: TableColumns, data: Path | None) ->
     """The columns of new rows as a project's transformer takes them.
 
     Args:
-        settings: What the project is about.
+        settings: Settings of the project.
         table: The new rows.
         data: The file or folder of the rows, to which paths of images are relative; None for data in memory.
     """

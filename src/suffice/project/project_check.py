@@ -113,7 +113,7 @@ class ItemsBefore(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CheckDraw:
-    """What is fixed when a check starts.
+    """The part of a check that is fixed when it starts.
 
     Attributes:
         items: The items that were drawn, in this order.
@@ -143,7 +143,7 @@ class CheckDraw:
     at: float = 0.0
 
     def event_data(self) -> dict[str, Any]:
-        """What the journal keeps, as JSON values; the rest follows from the events before it."""
+        """Data for the journal, as JSON values; the rest follows from the events before it."""
         return {
             "number": self.number,
             "alpha": self.alpha,
@@ -289,7 +289,7 @@ class ProjectCheck:
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """What the check proves; None while an answer is missing, after it was aborted, and if it proves nothing.
+        """Guarantee of the check; None while an answer is missing, after it was aborted, and if it proves nothing.
 
         It proves nothing for ``share`` if too many items could not be labelled.
         """

@@ -136,7 +136,7 @@ def project_columns(settings: "Settings", table: TableColumns, source: str) -> T
     """The columns of a project in a table of new rows; others are left out.
 
     Args:
-        settings: What the project is about.
+        settings: Settings of the project.
         table: The new rows.
         source: Name of the table, for an error.
 

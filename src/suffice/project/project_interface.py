@@ -17,7 +17,7 @@ class ReadableProject(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """What it was made with."""
+        """Settings of the project."""
 
     @property
     def current_settings(self) -> Settings:
@@ -37,11 +37,11 @@ class ReadableProject(Protocol):
 
     @property
     def learned_files(self) -> "LearnedFiles":
-        """What its model has learned, in files."""
+        """Files of what its model has learned."""
 
     @property
     def made_with(self) -> Mapping[str, Any]:
-        """How its data was read."""
+        """Options with which its data was read."""
 
     @property
     def first_settings(self) -> Settings:
@@ -52,7 +52,7 @@ class ReadableProject(Protocol):
         """Number of items that it was made with."""
 
     def state(self) -> "ProjectState":
-        """Where it stands."""
+        """Present state."""
 
     def rows(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
         """Names of several items, each with its cells."""

@@ -95,7 +95,7 @@ class SelfErrorTracker:
     on which were random, and not on when it was read.
 
     Args:
-        learner: The learner. It is told each label before the tracker is.
+        learner: The learner. It learns each label before the tracker.
         rows: Features of the items on which the model's own account is taken, ``m x D``. Of unlabelled items as many
             are looked at.
         initial: Labels that the learner's model starts from.
@@ -134,7 +134,7 @@ class SelfErrorTracker:
         return (*self._estimates, self._newest)
 
     def progress(self) -> dict[str, Any]:
-        """What was recorded so far, for :meth:`resume`."""
+        """State for :meth:`resume`."""
         return {"estimates": self._estimates, "newest": self._newest, "n": self.n, "warning": self.warning}
 
     def resume(self, progress: Mapping[str, Any]) -> None:
@@ -225,13 +225,13 @@ class Predictor:
 class ProjectLearner:
     """Learns the labels of a project in the order in which they came, and applies its stopping rule.
 
-    Two learners are told the same, also which labels are of items drawn at random. The judge takes one label a step and
+    Two learners learn the same labels, and know which items were drawn at random. The judge takes one label a step and
     is never asked for items, so its verdict is a function of the labels, skips and random items, to the last bit:
-    however they came, and however often the program was started anew. The picker chooses items; it is told what is new
-    when it is asked. Not for several threads at once.
+    independent of the order of calls and of restarts. The picker chooses items; it learns new labels when it is
+    asked. It must not be used by several threads at once.
 
     Args:
-        settings: What the project is about.
+        settings: Settings of the project.
         X: Features of its items, ``n x D``.
         compare: Whether the model is compared with others once the rule says stop, which takes a few seconds each time.
             Predictions do not depend on it.
@@ -285,7 +285,7 @@ class ProjectLearner:
 
     @property
     def settings(self) -> Settings:
-        """What the project is about."""
+        """Settings of the project."""
         return self._settings
 
     @property
@@ -332,7 +332,7 @@ class ProjectLearner:
                     return
                 self._tell(judge, answer)
                 self._keep_checkpoint()
-        # Whatever it is, labelling goes on without the model.
+        # After any error, labelling continues without the model.
         except Exception as error:
             resumed = self._resumed
             self._start_over()
@@ -354,7 +354,7 @@ class ProjectLearner:
             self._start_over()
 
     def learning_status(self, *, queue: int = 0) -> LearningStatus:
-        """Where the learning stands.
+        """State of the learning.
 
         Args:
             queue: How many items to ask for next; fewer come back where the pool ends, or the model cannot choose.
@@ -366,7 +366,7 @@ class ProjectLearner:
         errors = self._tracker.errors()
         stop = _standing_stop(self._judge.verdicts)
         verdict = self._judge.verdict if stop is None else replace(stop, n_labelled=self._tracker.n)
-        # Only now, for what keeps the picker from choosing is said too.
+        # Only now, because a failure of the picker is reported too.
         asked = self._ask(queue)
         return LearningStatus(
             n_answers=len(self._answers),
@@ -385,12 +385,12 @@ class ProjectLearner:
     def _decision(
         self, judge: ActiveLearner, verdict: Verdict, stop: Verdict | None, errors: Sequence[ErrorEstimate]
     ) -> Decision | None:
-        """What follows from the verdict, the estimated error, and the newest comparison with other models."""
+        """Decision from the verdict, the estimated error, and the newest comparison with other models."""
         if not errors:
             return None
         last = errors[-1]
         error = ErrorNow(last.value, last.low, last.high, last.random_labels)
-        # A stop that stands is told with the numbers of now, if the rule says it now.
+        # A valid stop is reported with the present numbers if the rule says stop now.
         shown = judge.verdict if judge.verdict.stop else verdict
         found = judge.decision_about(
             shown,
@@ -409,7 +409,7 @@ class ProjectLearner:
         return decide(shown, replace(found, alternative=compared, plan=plan))
 
     def _screening(self, judge: ActiveLearner) -> ScreeningProgress:
-        """What was found of the positive class, and how much of it the model expects among the other items."""
+        """Number of found items of the positive class, and the expected number among the other items."""
         settings = self._settings
         assert settings.positive is not None
         assert settings.recall is not None
@@ -417,7 +417,7 @@ class ProjectLearner:
         return ScreeningProgress(settings.positive, found, found + judge.expected_missed(), settings.recall)
 
     def _plan_at(self, judge: ActiveLearner, error: ErrorNow) -> GuaranteePlan | None:
-        """The plan for the wanted error. It takes up to a second, so it is made as often as estimates are recorded."""
+        """The plan for the target error. It takes up to a second, so it is made as often as estimates are recorded."""
         n, pool = len(judge.labelled), judge.left
         if self._planned is None or n - self._planned[0] >= spacing(n) or n < self._planned[0]:
             self._planned = n, judge.plan_for(self._settings.at_most, error)
@@ -516,7 +516,7 @@ class ProjectLearner:
         return True
 
     def predictor(self) -> Predictor:
-        """The model as it stands, to predict with; it stays as it is while more is learned.
+        """A copy of the present model for predictions; it does not change while more is learned.
 
         Raises:
             SufficeError: It has not begun.
@@ -530,7 +530,7 @@ class ProjectLearner:
         return Predictor(*self._tracker.model(), self._settings.classes)
 
     def predict(self, X: Floats) -> Predictions:
-        """What the model says of some items.
+        """Predictions for some items.
 
         Args:
             X: Features, ``n x D``.
@@ -548,9 +548,11 @@ class ProjectLearner:
 
     def _learner(self, acquisition: str | None) -> ActiveLearner:
         settings, size = self._settings, len(self._X)
+        # A learner reads a memory map in batches. Transformers are fitted to all rows at once.
+        pool = np.asarray(self._X) if hasattr(self._model, "steps") else self._X
         return ActiveLearner(
             self._model,
-            self._X,
+            pool,
             criterion=settings.criterion() if acquisition == "order" else None,
             acquisition=acquisition,
             # The project draws the random items.
@@ -579,7 +581,7 @@ class ProjectLearner:
             self._compared = n, judge.better_model()
 
     def _ask(self, size: int) -> tuple[int, ...]:
-        """The most useful items, by a picker that is told what is new; nothing where it fails."""
+        """The most useful items, by a picker that learns the new labels; none if it fails."""
         if size < 1 or self._no_queue:
             return ()
         try:
@@ -595,7 +597,7 @@ class ProjectLearner:
             if not picker.left:
                 return ()
             with warnings.catch_warnings():
-                # That picks may differ by rounding is nothing to tell whoever labels.
+                # People who label do not need to know that picks may differ by rounding.
                 warnings.filterwarnings("ignore", "the largest variance of the pool is below")
                 return tuple(int(item) for item in picker.ask(min(size, picker.left)))
         except Exception as error:
@@ -656,10 +658,10 @@ def suspicious_labels(
 
 
 def _standing_stop(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The verdict that first said stop, while it stands; None if none does.
+    """The verdict that first said stop, while it is valid; None if there is none.
 
-    A stop of :class:`suffice.LabelWorth` stands until a label is worth clearly more than it costs. A stop of any other
-    rule stands: a label more, and a noisy curve may lie above its threshold again.
+    A stop of :class:`suffice.LabelWorth` is valid until a label is clearly worth more than its cost. A stop of another
+    rule stays valid, although a noisy curve may be above its threshold at the next label.
     """
     stop: Verdict | None = None
     for each in verdicts:
@@ -685,7 +687,7 @@ def _compared(verdict: Verdict) -> Verdict | None:
 
 
 def reason(error: Exception) -> str:
-    """Why something failed, without the stop at the end."""
+    """Message of an error, without the full stop."""
     said = str(error).strip().rstrip(".")
     if isinstance(error, SufficeError) and said:
         return said
@@ -693,7 +695,7 @@ def reason(error: Exception) -> str:
 
 
 def factors(probable: Floats, n: int) -> Floats:
-    """So many factors, as good as drawn from their distribution: its evenly spaced quantiles, in a random order.
+    """Factors in place of draws from their distribution: evenly spaced quantiles in a random order.
 
     Args:
         probable: Probabilities of :data:`FACTORS`.
@@ -710,7 +712,7 @@ def factors(probable: Floats, n: int) -> Floats:
 
 
 def error_changes(logits: Floats, drawn: Floats) -> Floats:
-    """What each factor makes of the share of wrong predictions, as a multiple of what it is without one.
+    """Effect of each factor on the share of wrong predictions, as a ratio.
 
     Args:
         logits: Logits of the averaged probabilities of some items, ``m``, or ``m x K``.
@@ -728,7 +730,7 @@ def error_changes(logits: Floats, drawn: Floats) -> Floats:
 
 
 def _wrong_shares(logits: Floats) -> Floats:
-    """Probability of all classes but the likeliest, with all its digits also where it is next to nothing.
+    """Probability of all classes but the likeliest, with full precision also where it is tiny.
 
     Args:
         logits: ``F x m`` for two classes, ``F x m x K`` for many.
@@ -753,7 +755,7 @@ _HELD: Final = 2_000_000
 
 
 class SelfError(NamedTuple):
-    """What a model expects of itself, and the 90 % interval."""
+    """Error that a model expects of itself, with a 90 % interval."""
 
     value: float
     low: float

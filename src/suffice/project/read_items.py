@@ -2,9 +2,10 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -12,7 +13,7 @@ from suffice.errors import InvalidValueError
 from suffice.models.capacity import most_components
 from suffice.project.images import ENDINGS, folder_items, image_paths, image_transformer
 from suffice.project.item_features import READ, embedding_transformer, given_features, limited
-from suffice.project.items import ItemProgress, Items, no_progress
+from suffice.project.items import ItemProgress, Items, RowNumbers, no_progress
 from suffice.project.reading_options import (
     Labelling,
     ReadingOptions,
@@ -23,7 +24,16 @@ from suffice.project.reading_options import (
 )
 from suffice.project.settings import Shown
 from suffice.tables.column_features import Features, counted, is_text, short
-from suffice.tables.file_reader import Column, TableColumns, Texts, as_texts, is_path, read_columns, table_columns
+from suffice.tables.file_reader import (
+    Column,
+    ParquetCells,
+    TableColumns,
+    Texts,
+    as_texts,
+    is_path,
+    read_columns,
+    table_columns,
+)
 from suffice.tables.table import first_line_notes, named_column
 
 # Tabs and line ends are kept. Other control characters break terminals, PostgreSQL rejects NUL, and UTF-8 surrogates.
@@ -46,7 +56,7 @@ def clean(text: str) -> str:
 
 def clean_rows(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     """Return rows with every cell clean."""
-    # Search the whole row first, because hardly any row contains such a character.
+    # Search the whole row first, because such characters are rare.
     return [tuple(map(clean, row)) if _UNSAFE_CHARACTER.search("".join(row)) else row for row in rows]
 
 
@@ -68,7 +78,7 @@ class _TableSource(NamedTuple):
     path: Path
     file: TableColumns
     rows: Sequence[Sequence[str]]
-    ids: tuple[str, ...]
+    ids: Sequence[str]
     target: str | None
     image: str | None
     text: str | None
@@ -79,7 +89,15 @@ class _TableSource(NamedTuple):
     def cells(self, name: str) -> list[str]:
         """Return the cells of one column."""
         k = self.file.names.index(name)
-        return [row[k] for row in self.rows]
+        return self.rows.column(k) if isinstance(self.rows, ParquetCells) else [row[k] for row in self.rows]
+
+    def shown_cells(self, columns: Mapping[str, Sequence[str]]) -> Sequence[Sequence[str]]:
+        """Return the cells of each item, from those of each column."""
+        if not columns:
+            return ((),) * len(self.ids)
+        if isinstance(self.rows, ParquetCells):
+            return self.rows.selected([self.file.names.index(name) for name in columns])
+        return tuple(zip(*columns.values(), strict=True))
 
 
 def table_items(
@@ -92,10 +110,12 @@ def table_items(
         MissingExtraError: A package is required that is not installed.
         SufficeError: The model for ``embed`` cannot be loaded.
     """
-    source = _table_source(path, request, table)
+    source = _table_source(path, request, table, progress)
     n = len(source.ids)
     labelling = _labelling(source, request)
-    columns = {name: source.cells(name) for name in source.shown}
+    kept = source.rows if isinstance(source.rows, ParquetCells) else None
+    # Of a large file the cells stay there.
+    columns = {name: source.cells(name) if kept is None else [] for name in source.shown}
     root = None
     if source.image is not None:
         root = path.absolute().parent.resolve()
@@ -103,7 +123,8 @@ def table_items(
     given = request.features
     progress("computing features", 0, 0)
     most = most_components(len(labelling.classes), n) if labelling.task == "classification" else None
-    made = _features_of_columns(source, request, columns, most) if given is None else given_features(given, n)
+    told = partial(progress, "computing features")
+    made = _features_of_columns(source, request, columns, most, told) if given is None else given_features(given, n)
     notes = (*source.notes, *labelling.notes, *made.notes)
     if not made.names:
         remedy = "name a column of text with --text, or give features with --features FILE.npy"
@@ -113,7 +134,7 @@ def table_items(
         shown=shown,
         ids=source.ids,
         columns=source.shown,
-        cells=tuple(zip(*columns.values(), strict=True)) if columns else ((),) * n,
+        cells=source.shown_cells(columns),
         main=source.image or source.text,
         X=made.X,
         task=labelling.task,
@@ -126,14 +147,20 @@ def table_items(
     )
 
 
-def _table_source(path: Path, request: ReadingOptions, table: TableColumns | None) -> _TableSource:
+def _table_source(
+    path: Path, request: ReadingOptions, table: TableColumns | None, progress: ItemProgress
+) -> _TableSource:
     if path.suffix.lower() in ENDINGS and os.path.isfile(path):
         raise InvalidValueError(
             f"{path} is one image; name the folder that holds the images, or a table of their paths"
         )
-    file = _with_clean_names(read_columns(path) if table is None else table, path)
+    if table is None:
+        table = read_columns(path, partial(progress, "reading the items"))
+    file = _with_clean_names(table, path)
     read = file.cells()
-    rows = clean_rows(read)
+    # Cells of a large file stay there, unless they are changed or looked at one by one.
+    stays = isinstance(read, ParquetCells) and request.image is None and request.embed is None and _is_clean(read)
+    rows = read if stays else clean_rows(read)
     if len(rows) < 2:
         raise InvalidValueError(f"{path} holds {counted(len(rows), 'item')}; at least 2 are required")
     target = _target_column(file, request.target, path)
@@ -150,8 +177,14 @@ def _table_source(path: Path, request: ReadingOptions, table: TableColumns | Non
     like = [name for name in shown if name.lower() in _LIKE_LABELS] if request.target is None else []
     hints = [f"column {name!r} is {use}; give --target {name} if it holds labels" for name in like]
     every = (*file.notes, *first_line_notes(file), *notes, *hints)
-    cleaned = any(row is not before for row, before in zip(rows, read, strict=True))
+    cleaned = not stays and any(row is not before for row, before in zip(rows, read, strict=True))
     return _TableSource(path, file, rows, ids, target, request.image, text, shown, every, cleaned)
+
+
+def _is_clean(cells: ParquetCells) -> bool:
+    """Whether no text has characters that are replaced."""
+    texts = (part for k in cells.text_columns() for batch in cells.selected([k]).batches() for part in batch)
+    return not any(_UNSAFE_CHARACTER.search("".join(part)) for part in texts)
 
 
 def _with_clean_names(file: TableColumns, path: Path) -> TableColumns:
@@ -194,14 +227,15 @@ def _columns_by_option(file: TableColumns, request: ReadingOptions, target: str 
 
 def _item_ids(
     file: TableColumns, rows: Sequence[Sequence[str]], wanted: str | None, taken: Mapping[str, str]
-) -> tuple[str | None, tuple[str, ...], list[str]]:
+) -> tuple[str | None, Sequence[str], list[str]]:
     """Return the column that names the items or None, the names, and notes."""
-    numbered = tuple(str(k + 1) for k in range(len(rows)))
+    numbered = RowNumbers(len(rows)) if isinstance(rows, ParquetCells) else tuple(map(str, range(1, len(rows) + 1)))
     name = wanted or next((name for name in file.names if name.lower() == "id" and name not in taken), None)
     if name is None:
         return None, numbered, []
     k = file.names.index(name)
-    ids = tuple(row[k].strip() for row in rows)
+    cells = rows.column(k) if isinstance(rows, ParquetCells) else [row[k] for row in rows]
+    ids = tuple(cell.strip() for cell in cells)
     problem = _id_problem(ids, file)
     if not problem:
         return name, ids, []
@@ -228,7 +262,11 @@ def _labelling(source: _TableSource, request: ReadingOptions) -> Labelling:
 
 
 def _features_of_columns(
-    source: _TableSource, request: ReadingOptions, cells: Mapping[str, Sequence[str]], components: int | None
+    source: _TableSource,
+    request: ReadingOptions,
+    cells: Mapping[str, Sequence[str]],
+    components: int | None,
+    progress: Callable[[int, int], None],
 ) -> Features:
     from suffice.tables.transformers import TableTransformer, table_features
 
@@ -248,11 +286,11 @@ def _features_of_columns(
         columns=tuple(columns.values()),
         notes=(),
         place=source.file.place,
-        cells=lambda: [*zip(*cells.values(), strict=True)],
+        cells=lambda: source.shown_cells(cells),
     )
     text = None if request.embed else request.text
     transformer = TableTransformer(text=text, special=special, most_characters=READ, components=components)
-    return table_features(table, transformer)
+    return table_features(table, transformer, progress)
 
 
 __all__ = ["ReadingOptions", "parse_classes", "read_items"]

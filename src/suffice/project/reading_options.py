@@ -23,7 +23,7 @@ _HOW_TO_WRITE_CLASSES: Final = "write them as --classes a,b,c, and a name that h
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How to read a file or folder of items.
+    """Options for reading a file or folder of items.
 
     Attributes:
         target: Name of the label. If a column has this name, its values are existing labels, and the column is neither

@@ -46,7 +46,7 @@ _COLUMNS: Final = {
 
 @dataclass(frozen=True)
 class DamageReport:
-    """What was found in a project, and what was done.
+    """Damage found in a project, and the repairs.
 
     Attributes:
         events: Number of events that are verified.
@@ -55,7 +55,7 @@ class DamageReport:
         items: Number of items that are verified.
         damaged_items: Positions of items whose id or cells are damaged. Their labels are kept.
         features_damaged: Whether features are damaged.
-        structure: What SQLite says of its own structure; empty if that is right.
+        structure: Errors that SQLite reports about its structure; empty if there are none.
         repaired: Whether the project was repaired.
         kept: The file that the damaged project was moved to, or None.
         labels_file: The file with the labels of a project that cannot be repaired, or None.
@@ -91,7 +91,7 @@ def repair_project(path: str | Path, *, check: bool = False) -> DamageReport:
     one with the same number, and an item whose cells are damaged has empty cells. Where the settings or the features
     are damaged, the project cannot be repaired; its labels are written to a file, which ``suffice import`` reads.
 
-    Nobody else may use the project meanwhile.
+    No other process may use the project meanwhile.
 
     Args:
         path: Its folder or its file.

@@ -1,4 +1,4 @@
-"""What is worth a second look in a project: labels that are likely wrong, with what the model says of them."""
+"""Review of a project: labels that are likely wrong, with the predictions of the model."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -144,7 +144,7 @@ class _Writer:
         return [_OBJECT, _class_name(kind), {name: self.node(each) for name, each in _attributes(value).items()}]
 
     def _unchanging(self, value: Any, kind: type) -> Any:
-        """What cannot change, so that it does not matter whether it is one object or two."""
+        """Whether an object cannot change, so that copies are equivalent."""
         if kind is tuple:
             return [_TUPLE, *map(self.node, value)]
         if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""What a labelling project is about, kept in its journal."""
+"""Settings of a labelling project, stored in its journal."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -108,7 +108,7 @@ class Settings:
 
     @staticmethod
     def from_dict(saved: Mapping[str, Any]) -> "Settings":
-        """What :meth:`as_dict` gave, also after a round trip through JSON.
+        """Create it from the result of :meth:`as_dict`, also after a round trip through JSON.
 
         Raises:
             InvalidValueError: It does not fit.
@@ -335,7 +335,7 @@ def project_models() -> dict[str, Task]:
 
 
 def described_model(name: str) -> str:
-    """What to call a model in a sentence: its description, or its name if it is not known.
+    """Description of a model for a sentence; its name if it is not known.
 
     Examples:
         >>> described_model("gp"), described_model("of_ours")

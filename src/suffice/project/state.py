@@ -1,4 +1,4 @@
-"""Where a labelling project stands: a fold over its events, the same for the same journal."""
+"""State of a labelling project, computed from its events: the same for the same journal."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from suffice.project.project_check import CheckDraw, ClassesSince, ItemsBefore, 
 
 
 class Answer(NamedTuple):
-    """What a learner is told: an item, its label or None where it was skipped, and whether it was drawn at random."""
+    """Answer for a learner: an item, its label or None if skipped, and whether it was drawn at random."""
 
     item: int
     label: Label | None
@@ -25,7 +25,7 @@ class Answer(NamedTuple):
 
 
 class Opinion(NamedTuple):
-    """What one person says of an item."""
+    """Label of an item by one person."""
 
     person: str
     label: Label
@@ -51,7 +51,7 @@ class LabelledItem(NamedTuple):
 
 
 class SkippedItem(NamedTuple):
-    """An item that nobody is asked for any more, who said so, whether they were unsure, and why, if they said."""
+    """A skipped item: the person, whether they were unsure, and the reason if they gave one."""
 
     item: int
     person: str
@@ -61,14 +61,14 @@ class SkippedItem(NamedTuple):
 
 
 class Person(NamedTuple):
-    """How many labels somebody gave, and when they were last seen."""
+    """A person: number of labels, and time of the last activity."""
 
     labels: int
     last: float
 
 
 class Lease(NamedTuple):
-    """Who was asked for an item, and until when nobody else is."""
+    """Reservation of an item for a person, with its end."""
 
     person: str
     until: float
@@ -147,11 +147,11 @@ def _moved(label: Label | None, change: ClassChange) -> Label | None:
 
 
 class ProjectState:
-    """What the events so far come to.
+    """State of a project after its events.
 
     The label that counts is the newest correction of an item, or else its first label; what was undone is as if it had
     never been. An item keeps its place in the order of labelling when its label is corrected. Whether it was drawn at
-    random is what was written when it was last asked for as a new item, whoever answers and when. If the label that
+    random was written when it was last asked for as a new item, and does not depend on the answer. If the label that
     counts was given by somebody who saw a prediction for the item, it is not told to the learner as a random one: the
     answer may lean towards the prediction, and the estimated error would be too small.
 
@@ -224,7 +224,7 @@ class ProjectState:
         self._labels_of: Counter[str] = Counter()
         # Items that one person has labelled and nobody corrected, with that person.
         self._single: dict[int, str] = {}
-        # In the order in which a learner is told.
+        # In the order in which a learner learns.
         self._told: dict[int, Label | None] = {}
         self._counts: Counter[Label] = Counter()
         self._checks: list[_CheckState] = []
@@ -334,7 +334,7 @@ class ProjectState:
         return [Answer(item, label, item in random) for item, label in self._told.items()]
 
     def learned(self) -> list[Answer]:
-        """What the model learns now, in order: all answers, or those from before the check that holds others back."""
+        """Answers for the model, in order: all, or those from before an open check."""
         return self.answers() if self._holding is None else list(self._holding.learned)
 
     @property
@@ -439,7 +439,7 @@ class ProjectState:
         if self._holding is not None:
             self._let_go(self._holding)
         check = _CheckState(draw, self.answers())
-        # From now on it is the check that draws them, and asks for them: whoever was asked before may have left.
+        # From now on the check asks for these items. People who were asked for them before may have left.
         for item in self.open_among(check.items).tolist():
             self._drawn.discard(item)
             self._take_back(item)
@@ -501,7 +501,7 @@ class ProjectState:
         self.changes = {**self.changes, "classes": change.after}
 
     def is_only_of(self, item: int, person: str) -> bool:
-        """Whether all labels and corrections of an item that stand were given by one person."""
+        """Whether all valid labels and corrections of an item are by one person."""
         return all(act.person == person for act in self._acts.get(item, ()) if act.kind is not EventKind.skipped)
 
     def _answered(self, item: int) -> None:
@@ -552,7 +552,7 @@ class ProjectState:
         return any(item in check.members for check in self._checks if not check.aborted)
 
     def opinions(self, item: int) -> tuple[Opinion, ...]:
-        """What people said of an item, in order."""
+        """Labels of an item by all people, in order."""
         labels = (act for act in self._acts.get(item, ()) if act.kind is EventKind.labelled)
         return tuple(Opinion(act.person, act.data["label"], act.at) for act in labels)
 
@@ -577,7 +577,7 @@ class ProjectState:
         ]
 
     def counts(self) -> dict[Label, int]:
-        """How many items have each label."""
+        """Number of items of each label."""
         return {label: count for label, count in self._counts.items() if count}
 
     def leases(self, now: float) -> dict[int, Lease]:
@@ -589,7 +589,7 @@ class ProjectState:
         return self._leases.get(item)
 
     def end_lease_at(self, item: int, until: float) -> None:
-        """Set the end of the lease of an item, for whoever measures time by another clock than the journal."""
+        """Set the end of the lease of an item, for callers whose clock is not that of the journal."""
         lease = self._leases.get(item)
         if lease is not None:
             self._leases[item] = lease._replace(until=until)
@@ -618,7 +618,7 @@ class ProjectState:
         return next(mine, None)
 
     def has_more_to_say(self, act: Event) -> bool:
-        """Whether a person who takes back an act can answer for its item: not where a label of theirs still stands."""
+        """Whether a person who undoes an action can answer for its item: not if they have another valid label."""
         assert act.item is not None
         return act.kind is not EventKind.corrected and self.act_of(act.item, act.person) in (None, act)
 
@@ -627,7 +627,7 @@ class ProjectState:
         return [(item, self._leases[item]) for item in self._asked_of.get(person, ())]
 
     def why(self, item: int) -> str:
-        """Why an item was asked for last."""
+        """Reason for the last request of an item."""
         return self._why.get(item, "")
 
     def single_opinions(self, person: str) -> list[int]:
@@ -644,7 +644,7 @@ class ProjectState:
         self._acts.setdefault(event.item, []).append(event)
         self._by_person.setdefault(event.person, []).append(event)
         self._labels_of[event.person] += event.kind is EventKind.labelled
-        # Whoever else has it on the screen may still answer, but is not asked again.
+        # Another person who sees the item may still answer, but is not asked again.
         self._take_back(event.item)
         self._recount(event.item)
         self._answered(event.item)
@@ -687,7 +687,7 @@ class ProjectState:
             self._why.pop(item, None)
 
     def _recount(self, item: int) -> None:
-        """Work out the label that counts, and where it stands in the order."""
+        """Compute the label that counts, and its place in the order."""
         label, done = self._counting(item)
         before = self._done[item]
         if before == 1:

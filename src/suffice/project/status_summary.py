@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What two people said of the same items.
+    """Agreement of two people on the same items.
 
     Attributes:
         both: Items that two people labelled.
@@ -51,8 +51,8 @@ def agreement(state: ProjectState, settings: Settings) -> Agreement | None:
     """Compare the first two opinions of each item that has them; corrections do not count.
 
     Args:
-        state: Where the project stands.
-        settings: What it is about.
+        state: The state of the project.
+        settings: Settings of the project.
 
     Returns:
         The agreement, or None while no item has the opinions of two people.
@@ -80,8 +80,7 @@ def agreement(state: ProjectState, settings: Settings) -> Agreement | None:
 def pair_of(labelled: LabelledItem) -> tuple[Label, Label] | None:
     """The labels of the first two people who labelled an item, by their names, or None where it was one.
 
-    Of more than two people all are raters alike: the order of the names makes the same labels give the same kappa,
-    whoever came first.
+    People are ordered by name, so the same labels give the same kappa in whatever order they were given.
     """
     if len(labelled.opinions) < 2:
         return None
@@ -91,7 +90,7 @@ def pair_of(labelled: LabelledItem) -> tuple[Label, Label] | None:
 
 @dataclass(frozen=True)
 class CheckStatus:
-    """What the checks of a project come to.
+    """Status of the checks of a project.
 
     Attributes:
         check: The newest check as JSON values, or None.
@@ -119,11 +118,11 @@ class CheckStatus:
 
 
 def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
-    """What the checks of a project come to.
+    """Status of the checks of a project.
 
     Args:
-        state: Where the project stands.
-        settings: What it is about.
+        state: The state of the project.
+        settings: Settings of the project.
     """
     newest = state.newest_check()
     if newest is None:
@@ -164,14 +163,14 @@ _UNITS: Final = {"classification": "share", "regression": "root mean squared"}
 
 
 def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any]:
-    """Where a project stands.
+    """Status of a project.
 
     Args:
         project: The project.
         learning_status: What the model makes of its labels; it may have learned fewer than there are.
 
     Returns:
-        JSON values without NaN or infinity; None stands for a number that cannot be told.
+        JSON values without NaN or infinity; None is an unknown number.
     """
     with project.lock:
         state = project.state()
@@ -224,11 +223,11 @@ def learning_sentences(
     size: int | None = None,
     checks: CheckStatus = _NO_CHECKS,
 ) -> list[str]:
-    """Where a project stands, in sentences, the most important first.
+    """Status of a project in sentences, the most important first.
 
     Args:
         learning_status: What the model makes of the labels.
-        settings: What the project is about.
+        settings: Settings of the project.
         n_labelled: Labels that there are; the model may have learned fewer.
         size: Items that there are, without those that were skipped, where that is known.
         checks: What the checks of the project come to.
@@ -260,7 +259,7 @@ def decision_of(
 
     Args:
         learning_status: What the model makes of the labels.
-        settings: What the project is about.
+        settings: Settings of the project.
         n_labelled: Labels that there are; the model may have learned fewer.
         size: Items that there are, without those that were skipped, where that is known.
         checks: What the checks of the project come to.
@@ -311,7 +310,7 @@ def decision_in_words(
 
 
 def _without_guarantee(decision: Decision) -> dict[str, Any]:
-    """The decision as JSON values; the guarantee is told apart, see :class:`CheckStatus`."""
+    """The decision as JSON values; the guarantee is separate, see :class:`CheckStatus`."""
     return replace(decision, guarantee=None).as_dict() | {
         name: getattr(decision, name) for name in ("target_guaranteed", "target_missed")
     }
@@ -324,7 +323,7 @@ def _thinned_curve(curve: Sequence[Point]) -> list[Point]:
 
 
 def _counted(state: ProjectState, settings: Settings, size: int) -> dict[str, Any]:
-    """What the journal alone says."""
+    """The part of the status that comes from the journal alone."""
     counts, alike = state.counts(), agreement(state, settings)
     people = sorted(state.people.items(), key=lambda each: (-each[1].labels, each[0]))
     advice = state.advice

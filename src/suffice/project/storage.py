@@ -8,6 +8,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from glob import escape
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -22,6 +23,7 @@ from suffice.project.connections import Connection, sa
 from suffice.project.events import Draft, Event, EventKind
 from suffice.project.items import Item, ItemProgress, Items, no_progress
 from suffice.project.settings import Settings
+from suffice.tables.file_reader import ParquetCells
 
 #: The file in a project's folder.
 FILE: Final = "project.sqlite"
@@ -181,7 +183,7 @@ class Database:
 
     @contextmanager
     def exclusive(self) -> Iterator[Connection]:
-        """A transaction during which nobody else writes; committed at the end, or as if it had never been."""
+        """An exclusive write transaction; committed at the end, or rolled back."""
         if self.read_only:
             raise StorageError(self._read_only())
         self._require_log()
@@ -192,7 +194,7 @@ class Database:
                 if self.file is None:
                     connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK}, hashtext(current_schema()))"))
                 elif connection.info["file"] != connections.identity(self.file):
-                    # It can still be written, but nobody would ever find it.
+                    # Writing would succeed, but the data could not be found.
                     raise StorageError(
                         f"{self.place} was moved, removed or replaced while it was open: this was not written; put it "
                         "back, then start again"
@@ -208,7 +210,7 @@ class Database:
                 self._log = connections.identity(connections.log_of(self.file))
 
     def _require_log(self) -> None:
-        """Refuse to write where the write-ahead file has been removed: nobody would find what is written to it.
+        """Refuse to write if the write-ahead file has been removed: the data could not be found.
 
         What was acknowledged before is in that file, which exists as long as it is open. It is moved to the main file.
         """
@@ -234,7 +236,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection to read by, beside whoever writes."""
+        """A connection for reading, which does not block writers."""
         with self._sentences(), self._engine.connect() as connection:
             yield connection
 
@@ -264,7 +266,7 @@ class Database:
             raise StorageError(f"{self.place} is too busy; try again") from error
 
     def _sentence(self, error: sa.exc.DBAPIError) -> StorageError:
-        """What went wrong with the database, for a person."""
+        """Message for a database error."""
         cause = error.orig
         extended = getattr(cause, "sqlite_errorcode", 0)
         code = extended & 0xFF
@@ -325,17 +327,18 @@ def write_contents(
     """Write items and their features.
 
     Args:
-        connection: Within a transaction during which nobody else writes.
+        connection: Within an exclusive write transaction.
         items: The items.
         after: Number of items that are there already.
         progress: Receives the number of items written.
     """
     as_json = json.JSONEncoder(ensure_ascii=False).encode
-    numbered = enumerate(zip(items.ids, items.cells, strict=True), start=after)
+    # Cells of a large file are put together faster by what reads them.
+    texts = items.cells.json_rows() if isinstance(items.cells, ParquetCells) else map(as_json, items.cells)
+    numbered = enumerate(zip(items.ids, texts, strict=True), start=after)
     # A part at a time: all rows at once would take a multiple of the memory of the items.
     while part := list(islice(numbered, _AT_ONCE)):
-        texts = [as_json(cells) for _, (_, cells) in part]
-        rows = [(k, name, text, item_checksum(k, name, text)) for (k, (name, _)), text in zip(part, texts, strict=True)]
+        rows = [(k, name, text, item_checksum(k, name, text)) for k, (name, text) in part]
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql(_INSERT_ITEM, rows)
         else:
@@ -380,6 +383,74 @@ def read_features(connection: Connection, size: int) -> Floats:
     if len(X) < size or (len(X) != before and before == count_items(connection)):
         raise ValueError(f"features of {len(X)} items, and there are {before}")
     return X[:size]
+
+
+#: Features of more bytes than this are kept in a NumPy file too, and mapped into memory.
+MAPPED_FEATURES: Final = 2**28
+
+
+def mapped_features(connection: Connection, size: int, file: Path) -> Floats | None:
+    """Features of all items from a NumPy file beside the project, which is written if it is not there.
+
+    Its pages are read when they are needed, and a learner reads them in batches. The file can be removed: it is written
+    again.
+
+    Args:
+        connection: To read by.
+        size: Number of items.
+        file: The file of the project.
+
+    Returns:
+        The features, read-only; None if they are not large, if items are being added, or if the file cannot be written.
+    """
+    lengths = sa.func.length(features_table.c.numbers)
+    chosen = features_table.c.block, features_table.c.width, features_table.c.checksum, lengths
+    blocks = connection.execute(sa.select(*chosen).order_by(features_table.c.block)).all()
+    width = int(blocks[0][1]) if blocks else 0
+    if sum(row[3] for row in blocks) != 8 * size * width or 8 * size * width <= MAPPED_FEATURES:
+        return None
+    name = hashlib.sha256(repr([tuple(map(int, row)) for row in blocks]).encode()).hexdigest()[:16]
+    mapped = file.with_name(f"{file.stem}-features-{name}.npy")
+    try:
+        if not _is_intact(mapped, blocks):
+            _write_mapped(connection, blocks, mapped, (size, width))
+            for old in file.parent.glob(f"{escape(file.stem)}-features-*.npy"):
+                if old != mapped:
+                    old.unlink(missing_ok=True)
+        found: Floats = np.load(mapped, mmap_mode="r", allow_pickle=False)
+    except (OSError, EOFError):
+        return None
+    return found if found.shape == (size, width) else None
+
+
+def _is_intact(mapped: Path, blocks: Sequence[Any]) -> bool:
+    """Whether a file has the features of these blocks, by their checksums."""
+    if not mapped.is_file():
+        return False
+    with mapped.open("rb") as file:
+        try:
+            np.lib.format.read_magic(file)
+            np.lib.format.read_array_header_1_0(file)
+        except ValueError:
+            return False
+        return all(row[2] == block_checksum(row[0], row[1], file.read(row[3])) for row in blocks) and not file.read(1)
+
+
+def _write_mapped(connection: Connection, blocks: Sequence[Any], mapped: Path, shape: tuple[int, int]) -> None:
+    part = mapped.with_name(f".{mapped.name}.{os.getpid()}")
+    try:
+        with open(part, "wb", opener=_private) as file:
+            header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            for row in blocks:
+                wanted = sa.select(features_table.c.numbers).where(features_table.c.block == row[0])
+                numbers = connection.execute(wanted).scalar_one()
+                if row[2] != block_checksum(row[0], row[1], numbers):
+                    raise ValueError(f"block {row[0]} of the features does not have its checksum")
+                file.write(numbers)
+        part.replace(mapped)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def features_checksum(connection: Connection) -> str:
@@ -496,7 +567,7 @@ def write_events(connection: Connection, drafts: Sequence[Draft], *, last: Event
     """Write events after the last one; they count once the transaction is committed.
 
     Args:
-        connection: Within a transaction during which nobody else writes.
+        connection: Within an exclusive write transaction.
         drafts: What happened.
         last: The last event that is written; None if there is none.
         at: The moment.

@@ -59,7 +59,7 @@ class Entry(ComparedRule):
 
     @cached_property
     def limits(self) -> Floats:
-        """What the rule compares its number with, at each setting."""
+        """Limit of the rule at each setting."""
         name = self.limit or self.parameter
         return np.array([float(getattr(self.rule(setting), name)) for setting in self.settings])
 
@@ -96,7 +96,7 @@ class Entry(ComparedRule):
 #: References that are no rules: the board works them out from the errors of a run.
 RANDOM_STOP: Final = "RandomStop"
 ORACLE: Final = "Oracle"
-#: The two ends that every rule may be set to: a person who knows that labels are dear, or errors, needs no rule.
+#: The two ends that every rule may be set to: a person who knows that labels or errors are expensive needs no rule.
 AT_ONCE: Final = "AtOnce"
 NEVER: Final = "Never"
 

@@ -37,7 +37,7 @@ def recorded_evidence() -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a rule is expected to cost beyond the best stop, as a share of the cost of that.
+    """Expected regret of a rule: its cost above that of the best stop, as a share of the latter.
 
     Attributes:
         name: The rule, as the comparison calls it.
@@ -177,7 +177,7 @@ def _nearest(ratios: list[float], ratio: float) -> int:
 
 
 def _ranked(table: Mapping[str, Any], at: int, available: frozenset[str] | None) -> list[Expectation]:
-    """What is expected of each rule that can be used, best over all prices first: a few sets do not tell one price."""
+    """Expected regret of each usable rule, the best over all prices first: few sets say little about one price."""
     ranked = []
     for entry in catalogue():
         # What is only counted is no rule to recommend; and a cost over the whole range of the loss is not the cost that
@@ -198,7 +198,7 @@ def _ranked(table: Mapping[str, Any], at: int, available: frozenset[str] | None)
 def _error_of_one(
     error_cost: float | None, mistake_cost: float | None, unlabelled: int | None, target_variance: float | None
 ) -> float:
-    """What an error costs that is as large as that of the trivial prediction: 1 of the standardised targets."""
+    """Cost of the error of the trivial prediction, which is 1 for standardised targets."""
     if mistake_cost is None:
         if unlabelled is not None:
             raise InvalidValueError("unlabelled goes with mistake_cost, the cost of one wrong prediction; give both")
@@ -228,7 +228,7 @@ def _configured(best: Expectation, ratio: float, nearest: float, costs: Mapping[
 
 
 def _but(ranked: list[Expectation], *, own_loop: bool) -> str:
-    """What speaks against the rule at this very price, and what it is if it is none."""
+    """Reservations about the rule at this price."""
     best, ahead = ranked[0], min(ranked, key=lambda each: each.typical)
     text = " Rules are ranked over all prices of an error, since a few data sets do not settle a single one."
     if ahead.typical < best.typical:

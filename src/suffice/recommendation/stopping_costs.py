@@ -80,7 +80,7 @@ class CostedRun:
 
 
 def cost_curve(run: CostedRun, ratio: Any) -> Floats:
-    r"""What it costs to stop at each step, in labels.
+    r"""Cost of a stop at each step, in labels.
 
     .. math:: C(t) = A \, (e_t - \min_s e_s) + n_t \quad\text{or}\quad C(t) = A \, e_t + n_t,
 
@@ -107,7 +107,7 @@ def cost_curve(run: CostedRun, ratio: Any) -> Floats:
 def total_costs(
     n_labelled: Any, error: Any, pool: int, *, label_cost: float = 1.0, mistake_cost: float = 1.0
 ) -> Floats:
-    r"""What it costs to stop at each step, labels and wrong predictions together.
+    r"""Cost of a stop at each step: labels and wrong predictions together.
 
     .. math:: C(t) = \textrm{label\_cost} \cdot n_t + \textrm{mistake\_cost} \cdot (m - n_t) \, e_t
 
@@ -128,7 +128,7 @@ def total_costs(
 
 
 def regret(run: CostedRun, stop: int | None, ratio: float, *, extra: float = 0) -> float:
-    r"""How much more a stop costs than the best one would have, relative to that.
+    r"""Regret: the cost of a stop above that of the best one, relative to the latter.
 
     .. math:: \frac{C(t) + x - \min_s C(s)}{\min_s C(s)}
 
@@ -198,7 +198,7 @@ def optimal_steps(run: CostedRun, ratios: Sequence[float]) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class CostRange:
-    """How wide the range of costs in a comparison is, measured by the best steps to stop at.
+    """Range of costs in a comparison, with the best stops.
 
     Attributes:
         ratios: What an error of 1 costs.

@@ -80,7 +80,7 @@ def draw_all(sketches: Iterable[Sketch], folder: Path, purpose: str = "the repor
 
     Args:
         sketches: Makes the figures one after the other, as they are asked for: in :func:`plain_style`.
-        folder: Where the files go; made if it is not there.
+        folder: Folder for the files, created if missing.
         purpose: What needs the figures, for an error.
 
     Raises:
@@ -113,7 +113,7 @@ def require_matplotlib(purpose: str = "the report") -> None:
 
 @contextmanager
 def plain_style() -> Iterator[None]:
-    """Draw alike on every machine, whatever style its user prefers."""
+    """Draw in the same way on every machine, independent of the user's style."""
     from matplotlib import style
 
     small = {"font.size": 9, "axes.titlesize": 9.5, "axes.labelsize": 9, "xtick.labelsize": 8, "ytick.labelsize": 8}

@@ -114,7 +114,7 @@ def _environment(package: str) -> "Environment":
     )
 
 
-#: What stands where there is nothing to say.
+#: Placeholder of an empty cell.
 NOTHING: Final = "-"
 
 _NUMBER: Final = r"-?(?:\d[\d.]*(?:e[+-]?\d+)?|inf|nan)"
@@ -123,7 +123,7 @@ _NUMERIC: Final = re.compile(
     rf"{_END}(?: \({_END} to {_END}\)| \(\d+ of \d+ sets\)| of \d+)?(?:; \d+ undefined)?"
     rf"|[+]{_NUMBER}|{_NUMBER} to {_NUMBER}"
 )
-#: What may stand in a column of numbers and is none.
+#: Texts that may occur in a column of numbers.
 _SILENT: Final = frozenset({NOTHING, "undefined"})
 #: A longer cell is broken into lines.
 _LONG: Final = 40
@@ -183,7 +183,7 @@ class ReportTable:
         return text.getvalue()
 
     def column_kinds(self) -> list[str]:
-        """How each column is set, for the style sheet: ``number``, ``words`` (long texts), or empty."""
+        """Kind of each column for the style sheet: ``number``, ``words`` (long texts), or empty."""
         return [self._kind(at) for at in range(len(self.head))]
 
     def _kind(self, at: int) -> str:

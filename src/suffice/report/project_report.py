@@ -56,16 +56,16 @@ _FEWEST_GAPS: Final = 10
 
 @dataclass(frozen=True, eq=False)
 class ProjectReportContents:
-    """What the page tells.
+    """Contents of the page.
 
     Attributes:
-        settings: What the project is about.
+        settings: Settings of the project.
         made: When it was made.
         status: What :func:`suffice.project.status_summary.status` says.
         labelled: All labels, in order.
         examples: The first of these, with their items.
         verdict: What the rule says, or None before it says something.
-        pace: Seconds that a label took, typically; None where that cannot be told.
+        pace: Typical seconds per label; None if unknown.
         checks: All random checks, in order.
     """
 
@@ -196,7 +196,7 @@ class CountBars(NamedTuple):
 
 
 def labelling_sentences(told: ProjectReportContents) -> list[str]:
-    """What was labelled and when, how far people agree, and how numbers are distributed."""
+    """Sentences about the labels: number and time, agreement of people, distribution of numbers."""
     if not told.labelled:
         return ["Nothing is labelled yet."]
     times = [each.at for each in told.given] or [0.0]
@@ -224,7 +224,7 @@ def labelling_sentences(told: ProjectReportContents) -> list[str]:
 
 
 def count_bars(told: ProjectReportContents) -> CountBars | None:
-    """How many labels of each class there are, or how the numbers are distributed; None where that cannot be told."""
+    """Number of labels of each class, or distribution of the numbers; None if there is none."""
     if not told.labelled:
         return None
     return _class_bars(told) if told.settings.classes else _number_bars(told)
@@ -256,7 +256,7 @@ def _number_bars(told: ProjectReportContents) -> CountBars | None:
 
 
 def _chosen_note(told: ProjectReportContents) -> str:
-    """What has to be known of shares among labels, once the model chooses."""
+    """Note about shares of classes among labels that the model chose."""
     share = told.settings.random_share
     items = "most of the items" if 0.0 < share < 0.5 else "some of the items" if share else "the items"
     return _CHOSEN.format(items=items) if len(told.given) > told.settings.initial and share < 1.0 else ""
@@ -269,7 +269,7 @@ def _bars(title: str, told: ProjectReportContents, counts: list[tuple[str, int]]
 
 
 def people_table(told: ProjectReportContents) -> ReportTable:
-    """Who labelled how much."""
+    """Number of labels of each person."""
     people = [each for each in told.status["people"] if each["labels"]]
     rows = tuple(
         (
@@ -382,7 +382,7 @@ _FAR_BELOW: Final = 20.0
 
 
 class Certified(NamedTuple):
-    """What the report says of a certificate.
+    """Certificate in the report.
 
     Attributes:
         statement: What is certified; empty where there is no certificate.
@@ -396,7 +396,7 @@ class Certified(NamedTuple):
 
 
 def report_page(project: "Project", learning_status: LearningStatus) -> str:
-    """Tell whether it is enough, how large the error is, what more labels bring, and what was labelled.
+    """The decision, the error, the effect of more labels, and what was labelled.
 
     The same labels give the same page, whenever it is made.
 
@@ -409,12 +409,17 @@ def report_page(project: "Project", learning_status: LearningStatus) -> str:
     """
     told = project_report_contents(project, learning_status)
     status, decision = told.status, told.decision
+    first, second = {"summary": "In short"}, {"guaranteed": "What is guaranteed"}
+    if status["guarantee"] is None:
+        second = {}
+    elif status["guarantee"]["about_present_model"]:
+        first, second = second, first
     return rendered(
         "project_report.html.jinja",
         title=f"Labelling report: {shortened(told.settings.name, 80)}",
         headings={
-            **({"guaranteed": "What is guaranteed"} if status["guarantee"] is not None else {}),
-            "summary": "In short",
+            **first,
+            **second,
             "quality": "How large the error is",
             "outlook": "What more labels bring",
             "labels": "What was labelled",
@@ -445,13 +450,13 @@ def report_page(project: "Project", learning_status: LearningStatus) -> str:
 
 
 def _summary(status: dict[str, Any]) -> list[str]:
-    """Where the project stands, without the guarantee, which has its own section."""
+    """Summary of the project without the guarantee, which has its own section."""
     said = [] if status["guarantee"] is None else status["guarantee"]["sentences"]
     return [sentence for sentence in status["words"] if sentence not in said]
 
 
 def _guarantee_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
-    """What a guarantee is about, name by name."""
+    """Fields of a guarantee, with their names."""
     found = told.status["guarantee"]
     if found is None:
         return []
@@ -513,12 +518,12 @@ def _stopping_paragraphs(told: ProjectReportContents) -> list[str]:
     _, value, threshold = told.status["curve"][-1] if said else (0, None, None)
     above = value is not None and threshold is not None and value > threshold
     if above and told.decision["since"] is not None and told.rule == LabelWorth.__name__:
-        said.append("A stop stands until a label is worth one and a half times its cost, so that it does not flicker.")
+        said.append("A stop remains until a label is worth one and a half times its cost.")
     return [*said, *([ERROR_RATIO_EXPLAINED] if told.rule == RATIO_RULE else [])]
 
 
 def curve_chart(told: ProjectReportContents) -> Chart:
-    """What the rule watched, as a chart."""
+    """Chart of the values that the rule compared."""
     status = told.status
     line = [(float(n), value) for n, value, _ in status["curve"]]
     limit = [(float(n), threshold) for n, _, threshold in status["curve"] if threshold is not None]
@@ -562,7 +567,7 @@ def error_chart(told: ProjectReportContents) -> Chart:
 
 
 def _quality_sentences(told: ProjectReportContents) -> list[str]:
-    """How large the error is as far as can be estimated, and what that rests on."""
+    """Estimated error, and what the estimate is based on."""
     status, decision = told.status, told.decision
     if decision["error"] is None or not decision["unlabelled"]:
         return []

@@ -1,4 +1,4 @@
-"""The picture of one labelling run: how the error fell, and when the rule said that it was enough."""
+"""The figure of one labelling run: the error, and the stop of the rule."""
 
 import math
 import os
@@ -21,7 +21,7 @@ _INK, _MUTED, _STOP, _LINE = "#1f2933", "#9aa5b1", "#c2410c", "#1d4ed8"
 
 @dataclass(frozen=True)
 class RunCurves:
-    """What is drawn.
+    """The data to draw.
 
     Attributes:
         title: Heading.
@@ -138,7 +138,7 @@ def _draw_error(axis: Any, curves: RunCurves) -> None:
     end = f"all {curves.n_labelled[-1]}" if curves.complete else f"{curves.n_labelled[-1]} labels"
     all_labels = f"with {end}: {shown(curves.error[-1])}"
     if curves.stop is None:
-        # With no stop to point at, the words stand at the end, where the curve is low.
+        # With no stop to point at, the words are at the end, where the curve is low.
         text, n = f"no stop\n{all_labels}", curves.n_labelled[-1]
     else:
         n = curves.n_labelled[curves.stop]
@@ -186,7 +186,7 @@ def _draw_value(axis: Any, curves: RunCurves) -> None:
         _two_tone(axis, curves, curves.value, lw=1.5)
         axis.set_yscale(curves.scale)
         axis.set_ylabel(fill(curves.value_name, 24), color=_INK)
-        # The threshold's name stands below its line, and needs a share of the height.
+        # The name of the threshold is below its line, and needs a share of the height.
         axis.margins(y=0.15)
     if curves.scale != "linear":
         axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -207,7 +207,7 @@ def _draw_ratio(axis: Any, curves: RunCurves, threshold: float) -> None:
     # What happens far below the threshold is of no interest and would flatten the rest.
     above = [v for v in curves.value if v > 0.0] or [1.0]
     bottom = 0.5 * max(min(*above, threshold or 1.0), threshold / 20.0, 1e-6)
-    # The threshold's name stands below its line, and needs a share of the height.
+    # The name of the threshold is below its line, and needs a share of the height.
     room = threshold * (threshold / max(*above, 1.0)) ** 0.15
     axis.set_ylim(bottom=min(bottom, room or bottom))
     axis.set_ylabel(f"{curves.value_name}\nand its minimum so far", color=_INK)

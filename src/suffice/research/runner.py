@@ -482,4 +482,4 @@ def interrupted(jobs: "Sequence[RunJob]", out: Path, traces: Path) -> str:
     """
     done = sum(is_kept(job, traces) for job in jobs)
     runs = f"{done} of {len(jobs)} runs are kept in {out}"
-    return f"suffice: interrupted; {runs}, and the same command goes on from there"
+    return f"suffice: interrupted; {runs}, and the same command continues from there"

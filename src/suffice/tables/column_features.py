@@ -43,7 +43,7 @@ class Features(NamedTuple):
 
 
 class ColumnType(NamedTuple):
-    """What a column holds.
+    """Type of a column.
 
     Attributes:
         kind: None if the column is left out.

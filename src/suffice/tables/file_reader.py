@@ -8,6 +8,7 @@
 import csv
 import gzip
 import io
+import json
 import math
 import os
 import re
@@ -80,14 +81,15 @@ class TableColumns:
         notes: Sentences about how the file was read, for the user.
         place: Position of a data row (from 0) in the file: "line 7".
         cells: Parses the content again and returns the cells of each data row as they are in the file, empty where
-            missing. They are not stored, because numbers as text take several times the memory.
+            missing. They are not stored, because numbers as text take several times the memory. Those of a large
+            Parquet file are :class:`ParquetCells`.
     """
 
     names: tuple[str, ...]
     columns: tuple[Column, ...]
     notes: tuple[str, ...]
     place: Callable[[int], str]
-    cells: Callable[[], list[Sequence[str]]]
+    cells: Callable[[], Sequence[Sequence[str]]]
 
     def __len__(self) -> int:
         return len(self.columns[0]) if self.columns else 0
@@ -112,7 +114,7 @@ class TableColumns:
 
 
 def as_number(text: str) -> float | None:
-    """Return the number that a text stands for, or None. ``1_000`` is a number in Python, but a name in a table.
+    """Return the number that a text represents, or None. ``1_000`` is a number in Python, but a name in a table.
 
     Examples:
         >>> as_number(" 1e3 "), as_number("1_000"), as_number("a")
@@ -260,15 +262,26 @@ def _cell_text(value: Any) -> str:
     return "" if text in {"None", "NaT", "<NA>"} else text
 
 
-def read_columns(path: Path) -> TableColumns:
+def read_columns(path: Path, progress: Callable[[int, int], None] | None = None) -> TableColumns:
     """Read a table: Parquet where the name ends in .parquet or .pq, CSV (also gzipped) otherwise.
+
+    Args:
+        path: The file.
+        progress: Receives how many rows of how many are read, of a large Parquet file.
 
     Raises:
         InvalidValueError: There is no such file, it cannot be read, or it is not a table.
         MissingExtraError: It is Parquet, and pyarrow is not installed.
     """
-    read = _read_parquet if path.suffix.lower() in {".parquet", ".pq"} else _read_csv
-    return read(_content(path), path)
+    if path.suffix.lower() not in {".parquet", ".pq"}:
+        return _read_csv(_content(path), path)
+    if path.is_file() and path.stat().st_size > LARGE_PARQUET:
+        return _read_large_parquet(path, progress)
+    return _read_parquet(_content(path), path)
+
+
+#: Parquet files of more bytes than this are read column by column, and their cells a batch at a time.
+LARGE_PARQUET: Final = 2**24
 
 
 def read_chunks(path: Path, rows: int = 10_000) -> Iterator[TableColumns]:
@@ -354,7 +367,7 @@ def _chunk(rows: list[list[str]], names: tuple[str, ...], path: Path, first: int
     if wrong is not None:
         raise InvalidValueError(
             f"{path}, {place(wrong)}: the number of cells is {len(rows[wrong])}, and of column names {len(names)}. "
-            f"They must be the same; a cell that holds the separator {delimiter!r} must stand in double quotes"
+            f"They must be the same; a cell that holds the separator {delimiter!r} must be in double quotes"
         )
     columns = [column(values) for values in zip(*rows, strict=True)]
     if delimiter == ";":
@@ -429,7 +442,7 @@ def _read_csv(data: bytes, path: Path) -> TableColumns:
         row = next(i for i, cells in enumerate(rows) if len(cells) != len(names))
         raise InvalidValueError(
             f"{path}, {line(row)}: the number of cells is {len(rows[row])}, and of column names {len(names)}. "
-            f"They must be the same; a cell that holds the separator {delimiter!r} must stand in double quotes"
+            f"They must be the same; a cell that holds the separator {delimiter!r} must be in double quotes"
         )
     columns = [column(values) for values in zip(*rows[1:], strict=True)]
     if quoting == csv.QUOTE_NONE:
@@ -591,11 +604,155 @@ def _read_parquet(data: bytes, path: Path) -> TableColumns:
     return TableColumns(tuple(columns), tuple(columns.values()), tuple(notes), lambda row: f"row {row + 1}", cells)
 
 
+# Rows of a Parquet file whose cells are in memory at a time.
+_BATCH: Final = 50_000
+
+
+class ParquetCells(Sequence[Sequence[str]]):
+    """The cells of a Parquet file as texts, read from it whenever they are gone through, a batch at a time.
+
+    Args:
+        path: The file. It must stay as it is.
+        columns: Numbers of the columns.
+        size: Number of rows.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[int], size: int) -> None:
+        self._path, self._columns, self._size = path, tuple(columns), size
+        found = path.stat()
+        self._known = found.st_size, found.st_mtime_ns
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Sequence[str]]:
+        for texts in self.batches():
+            yield from zip(*texts, strict=True)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return list(islice(self, *key.indices(len(self))))
+        place = range(len(self))[key]
+        return next(islice(self, place, None))
+
+    def batches(self) -> Iterator[list[list[str]]]:
+        """The cells of each column, some rows at a time.
+
+        Raises:
+            InvalidValueError: The file was changed meanwhile.
+        """
+        arrow = import_module("pyarrow")
+        for batch in self._read():
+            yield [_arrow_texts(arrow, batch.column(k)) for k in range(batch.num_columns)]
+
+    def _read(self) -> Iterator[Any]:
+        """Batches of Arrow, with the columns in the order of these."""
+        file = _opened_parquet(self._path)
+        names = [file.schema_arrow.names[k] for k in self._columns]
+        for batch in file.iter_batches(batch_size=_BATCH, columns=names):
+            found = self._path.stat()
+            if (found.st_size, found.st_mtime_ns) != self._known:
+                raise InvalidValueError(f"{self._path} was changed while it was read; try again")
+            yield batch.select(names)
+
+    def json_rows(self) -> Iterator[str]:
+        """The cells of each row as a list of JSON, as :mod:`json` writes it."""
+        if self.text_columns():
+            as_json = json.JSONEncoder(ensure_ascii=False).encode
+            yield from map(as_json, self)
+            return
+        compute = import_module("pyarrow.compute")
+        # Numbers need no escapes. All rows of a batch are put together at once.
+        for batch in self._read():
+            texts = [_number_texts(compute, batch.column(k)) for k in range(batch.num_columns)]
+            between = [part for text in texts for part in ('", "', text)][1:]
+            yield from compute.binary_join_element_wise('["', *between, '"]', "").to_pylist()
+
+    def selected(self, columns: Sequence[int]) -> "ParquetCells":
+        """The cells of some of the columns, by their numbers among these."""
+        return ParquetCells(self._path, [self._columns[k] for k in columns], self._size)
+
+    def text_columns(self) -> list[int]:
+        """Numbers of the columns, among these, whose cells are not numbers by their type in the file."""
+        arrow, schema = import_module("pyarrow"), _opened_parquet(self._path).schema_arrow
+        return [
+            k for k, number in enumerate(self._columns) if not _is_number(arrow, _kind(arrow, schema.field(number)))
+        ]
+
+    def column(self, k: int) -> list[str]:
+        """All cells of one column."""
+        return [text for texts in self.selected([k]).batches() for text in texts[0]]
+
+
+def _opened_parquet(path: Path) -> Any:
+    try:
+        return import_module("pyarrow.parquet").ParquetFile(path)
+    except ImportError:
+        raise MissingExtraError("pyarrow", "parquet", "Reading Parquet") from None
+    except PermissionError:
+        raise InvalidValueError(f"{path} may not be read: permission denied; make it readable first") from None
+    except (OSError, ValueError) as error:
+        raise InvalidValueError(f"{path} is not a Parquet file that can be read: {error}") from None
+
+
+def _read_large_parquet(path: Path, progress: Callable[[int, int], None] | None) -> TableColumns:
+    """Read a Parquet file column by column, so that no cell is a Python object."""
+    file = _opened_parquet(path)
+    arrow, size = import_module("pyarrow"), int(file.metadata.num_rows)
+    names = _distinct(file.schema_arrow.names, path)
+    if not size:
+        raise InvalidValueError(f"{path} holds no rows; column names and rows of data are required")
+    columns: dict[str, Column] = {}
+    notes, kept = [], []
+    for k, name in enumerate(names):
+        kind = file.schema_arrow.field(k).type
+        try:
+            columns[name] = _column_of(arrow, file.read(columns=[file.schema_arrow.names[k]]).column(0))
+            kept.append(k)
+        except arrow.ArrowException as error:
+            if isinstance(error, OSError):
+                raise InvalidValueError(f"{path} is not a Parquet file that can be read: {error}") from None
+            notes.append(f"column {name!r} left out: {kind} is neither numbers nor text")
+        if progress is not None:
+            # Columns are read one after the other; so many rows would be through if they were read row by row.
+            progress(size * (k + 1) // len(names), size)
+    cells = ParquetCells(path, kept, size)
+    return TableColumns(
+        tuple(columns), tuple(columns.values()), tuple(notes), lambda row: f"row {row + 1}", lambda: cells
+    )
+
+
+def _column_of(arrow: Any, values: Any) -> Column:
+    """As :func:`_from_arrow`; texts are compared by Arrow, and only distinct ones become Python objects."""
+    kind = _kind(arrow, values)
+    if _is_number(arrow, kind):
+        return _from_arrow(arrow, values)
+    encoded = values.cast(kind).cast(arrow.string()).dictionary_encode().unify_dictionaries()
+    if not encoded.num_chunks:
+        return column([])
+    levels = _arrow_texts(arrow, encoded.chunk(0).dictionary)
+    codes = np.concatenate([part.indices.fill_null(len(levels)).to_numpy() for part in encoded.chunks])
+    distinct = as_texts([*levels, ""])
+    texts = Texts(distinct.levels, distinct.codes[codes])
+    found = texts.numbers()
+    return texts if found is None else found
+
+
 def _from_arrow(arrow: Any, values: Any) -> Column:
     kind = _kind(arrow, values)
-    if any(getattr(arrow.types, f"is_{name}")(kind) for name in ("integer", "floating", "decimal")):
+    if _is_number(arrow, kind):
         return np.array(values.cast(kind).cast(arrow.float64(), safe=False).to_numpy(), dtype=np.float64)
     return column(_arrow_texts(arrow, values))
+
+
+def _number_texts(compute: Any, values: Any) -> Any:
+    """Numbers as texts of Arrow, empty where missing, as :func:`_arrow_texts` writes them."""
+    arrow = import_module("pyarrow")
+    return compute.fill_null(values.cast(_kind(arrow, values)).cast(arrow.string()), "")
+
+
+def _is_number(arrow: Any, kind: Any) -> bool:
+    return any(getattr(arrow.types, f"is_{name}")(kind) for name in ("integer", "floating", "decimal"))
 
 
 def _kind(arrow: Any, values: Any) -> Any:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from suffice.errors import InvalidValueError, MissingExtraError
 
 Format = Literal["csv", "jsonl", "parquet"]
-#: What stands in a row: a text, a number, a flag, or nothing.
+#: A cell: a text, a number, a flag, or nothing.
 Cell = str | float | bool | None
 Rows = Sequence[Sequence[Cell]]
 
@@ -27,7 +27,7 @@ MEDIA_TYPES: Final = {
     "parquet": "application/vnd.apache.parquet",
 }
 _NUMBER: Final = re.compile(r" *[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)? *", re.ASCII)
-# What has to stand in quotes in a CSV.
+# Characters that require quotes in a CSV file.
 _SPECIAL: Final = re.compile('[",\r\n]')
 #: A text that begins so needs no closer look: most do.
 _PLAIN: Final = frozenset(["", *ascii_letters, *digits, *'<>()[]{}"!?#$%&*/.,:;'])
@@ -118,7 +118,7 @@ def write_rows(path: Path, columns: Sequence[Column], chunks: Iterable[Rows], fo
 def harmless(text: str) -> str:
     """The text as a spreadsheet may see it: with an apostrophe in front where it could be taken for a formula.
 
-    That is so where, after spaces and letters that nobody sees, it begins with ``= + - @``, with a full-width or small
+    This is the case if, after spaces and invisible characters, it begins with ``= + - @``, with a full-width or small
     form of these, or with a tab, a line break or another control character; unless it is a plain number. Apostrophes
     that such a text begins with already do not count, so that :func:`exact` finds every text again.
 
@@ -230,7 +230,7 @@ def _whole_letters(cell: Any) -> Any:
 
 
 def finite_cells(values: "NDArray[Any]") -> list[Any]:
-    """What every format can hold: None in place of a number that is none."""
+    """Cells that every format can hold: None in place of NaN and infinity."""
     listed: list[Any] = values.tolist()
     if values.dtype.kind == "f" and np.isfinite(values).all():
         return listed

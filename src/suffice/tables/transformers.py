@@ -1,7 +1,7 @@
 """Columns to features with scikit-learn transformers, which can be applied to new rows after they are fitted."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -23,6 +23,10 @@ from suffice.errors import InvalidValueError
 from suffice.numerics.special_functions import Floats
 from suffice.tables.column_features import ColumnType, Features, column_type, column_values, counted, short, shortened
 from suffice.tables.file_reader import TableColumns, table_columns
+
+#: Rows of numbers whose features are made at a time, where there are more.
+MANY_ROWS: Final = 2**18
+_NUMERIC: Final = frozenset({"number", "date", "boolean"})
 
 
 class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -86,6 +90,15 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:  # noqa: ARG002
         """Fit to the rows of a table, and return their features, ``n x D``; ``y`` is ignored."""
+        return self.fit_features(X)
+
+    def fit_features(self, X: Any, progress: Callable[[int, int], None] | None = None) -> Floats:
+        """Fit to the rows of a table, and return their features, ``n x D``.
+
+        Args:
+            X: The table.
+            progress: Receives how many rows of how many are done, where there are many.
+        """
         table, cut = self._read(X)
         as_text = {*(self.special or ()), *([] if self.text is None else [self.text])}
         self._require_columns(as_text, table)
@@ -93,14 +106,14 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             name: ColumnType("text") if name in as_text else column_type(name, column, table.place)
             for name, column in zip(table.names, table.columns, strict=True)
         }
-        features = self._fitted(table)
+        features = self._fitted(table, progress)
         empty = {name: part.notes(name) for name, part in self._parts() if not len(part.get_feature_names_out([name]))}
         if empty:
             # Only the fit shows that a text has no words to learn from. This is rare, so everything is fitted again.
             for name, notes in empty.items():
                 by_type = column_type(name, table[name], table.place) if name == self.text else ColumnType("text")
                 self.types_[name] = ColumnType(None, notes) if by_type.kind == "text" else by_type
-            features = self._fitted(table)
+            features = self._fitted(table, progress)
         made = {name: part.notes(name) for name, part in self._parts() if hasattr(part, "notes")}
         self.notes_ = tuple(
             note
@@ -162,7 +175,7 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             came = f"its columns are {', '.join(map(short, table.names[:20])) or 'none'}"
             raise InvalidValueError(f"the table must have the columns {', '.join(missing)}; {came}")
 
-    def _fitted(self, table: TableColumns) -> Floats:
+    def _fitted(self, table: TableColumns, progress: Callable[[int, int], None] | None = None) -> Floats:
         self.columns_ = tuple(name for name, found in self.types_.items() if found.kind is not None)
         self.transformer_ = None
         if not self.columns_:
@@ -173,10 +186,34 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             # Texts as an array of n, as TfidfVectorizer requires; others as n x 1.
             parts.append((f"column {k}", self._column_transformer(name), k if kind == "text" else [k]))
         self.transformer_ = ColumnTransformer(parts, sparse_threshold=0.0).set_output(transform="default")
+        if len(table) > MANY_ROWS and all(self.types_[name].kind in _NUMERIC for name in self.columns_):
+            return self._fitted_in_batches(table, progress)
         features: Floats = self.transformer_.fit_transform(self._array(table))
         # The memory layout decides how sums are rounded. Version 0.6 had rows contiguous if some column was left out,
         # and otherwise the layout of numpy.hstack; with the same layout the numbers of a run are the same.
         return features if len(self.columns_) == len(self.types_) else np.ascontiguousarray(features)
+
+    def _fitted_in_batches(self, table: TableColumns, progress: Callable[[int, int], None] | None) -> Floats:
+        """The same for many rows of numbers: columns are fitted one by one, and features are made some rows at a time.
+
+        A ColumnTransformer would have all columns in memory three times.
+        """
+        n, width = len(table), len(self.columns_)
+        assert self.transformer_ is not None
+        # Fitted to two rows first, for all that does not depend on the numbers.
+        self.transformer_.fit(np.repeat([[0.0], [1.0]], width, axis=1))
+        values = [column_values(table, name, self.types_[name]) for name in self.columns_]
+        self.transformer_.transformers_ = [
+            (label, clone(part).fit(values[k][:, None]), chosen)
+            for k, (label, part, chosen) in enumerate(self.transformer_.transformers_)
+        ]
+        features = np.empty((n, width))
+        for start in range(0, n, MANY_ROWS):
+            rows = slice(start, start + MANY_ROWS)
+            features[rows] = self.transformer_.transform(np.column_stack([each[rows] for each in values]))
+            if progress is not None:
+                progress(min(start + MANY_ROWS, n), n)
+        return features
 
     def _column_transformer(self, name: str) -> Any:
         found = self.types_[name]
@@ -216,10 +253,18 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return array
 
 
-def table_features(table: Any, transformer: TableTransformer) -> Features:
-    """Fit a transformer to a table, and return the features with their names and notes."""
+def table_features(
+    table: Any, transformer: TableTransformer, progress: Callable[[int, int], None] | None = None
+) -> Features:
+    """Fit a transformer to a table, and return the features with their names and notes.
+
+    Args:
+        table: The table.
+        transformer: What makes the features.
+        progress: Receives how many rows of how many are done, where there are many.
+    """
     # Arrays, also where scikit-learn is configured to return DataFrames.
-    X = transformer.set_output(transform="default").fit_transform(table)
+    X = transformer.set_output(transform="default").fit_features(table, progress)
     names, groups = tuple(transformer.get_feature_names_out().tolist()), transformer.component_groups()
     return Features(X, names, transformer.notes_, transformer, groups)
 
@@ -503,7 +548,7 @@ def _side_by_side(blocks: Sequence[Any]) -> Any:
 class PrincipalComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The largest principal components of many numbers per item; no features if all items are the same.
 
-    The numbers are centred but not scaled one by one: otherwise a pixel at the edge that hardly ever changes would have
+    The numbers are centred but not scaled one by one: otherwise a pixel at the edge that rarely changes would have
     the weight of one in the middle. All components are multiplied by one factor, so that the largest has standard
     deviation 1, like one standardised number of a table, and the others keep their relative sizes. For a logistic
     regression with prior precision 1 that is a good scale: with 150 labelled digits of MNIST the cross entropy was

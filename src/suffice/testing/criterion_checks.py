@@ -110,6 +110,10 @@ def check_criterion(make: MakeRule, steps: Sequence[Step] | None = None) -> None
         >>> check_criterion(lambda: ErrorStability(0.1, calibration=3))
     """
     run = example_steps() if steps is None else steps
+    require(
+        not isinstance(make, Criterion),
+        "give check_criterion the class of the rule or a function that makes it, not the rule itself: it makes several",
+    )
     require(len(run) > 1, "give check_criterion a run of at least 2 steps")
     for check in CRITERION_CHECKS:
         check(make, run)
@@ -150,7 +154,7 @@ def no_look_ahead(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def verdicts_stay_as_given(make: MakeRule, steps: Sequence[Step]) -> None:
-    """A verdict that was given does not change when the rule goes on."""
+    """A verdict does not change when the rule continues."""
     rule, given = make(), []
     for step in steps:
         verdict = rule.observe(step)
@@ -161,7 +165,7 @@ def verdicts_stay_as_given(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def state_is_json_and_resumes(make: MakeRule, steps: Sequence[Step]) -> None:
-    """Saved to JSON and brought back at any step, the rule goes on exactly as if it had not been."""
+    """A rule that is saved to JSON and restored at any step continues exactly."""
     whole = _answers(make(), steps)
     for cut in _cuts(len(steps)):
         rule = make()
@@ -173,7 +177,7 @@ def state_is_json_and_resumes(make: MakeRule, steps: Sequence[Step]) -> None:
         revived = criterion_from_dict(json.loads(saved))
         require(json.dumps(revived.state_dict()) == saved, f"the state after {cut} steps does not survive JSON")
         require(
-            _answers(revived, steps[cut:]) == whole[cut:], f"resumed after {cut} steps, the rule goes on differently"
+            _answers(revived, steps[cut:]) == whole[cut:], f"resumed after {cut} steps, the rule continues differently"
         )
 
 
@@ -184,7 +188,7 @@ def saving_changes_nothing(make: MakeRule, steps: Sequence[Step]) -> None:
     saved, twin = rule.state_dict(), rule.copy()
     before = json.dumps(saved)
     rest = _replay(rule, steps[len(steps) // 2 :])
-    require(json.dumps(saved) == before, "a saved state changed when the rule went on")
+    require(json.dumps(saved) == before, "a saved state changed when the rule continued")
     require(_replay(twin, steps[len(steps) // 2 :]) == rest, "a copy shares state with the rule it was copied from")
 
 

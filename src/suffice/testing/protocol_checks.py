@@ -72,7 +72,7 @@ def divergence_feeds_a_step(p: object, q: object) -> None:
 
 
 def divergence_is_not_below_monte_carlo(p: Any, q: Any) -> None:
-    """Where there is a density, the divergence is not below its Monte-Carlo estimate, and equals it if said exact."""
+    """With a density, the divergence is not below its Monte-Carlo estimate, and equals it if it is exact."""
     if not all(hasattr(side, name) for side in (p, q) for name in ("sample", "log_density")):
         return
     value = _kl(p, q)
@@ -145,7 +145,7 @@ def the_first_label_may_be_observed(make: MakeModel, X: Any, y: Any) -> None:
 
 
 def a_posterior_is_a_value(make: MakeModel, X: Any, y: Any) -> None:
-    """A posterior that was taken does not change when the model goes on, and each label changes the next one."""
+    """A posterior does not change when the model continues, and each label changes the next one."""
     half = len(X) // 2
     model = make().fit(X[:half], y[:half])
     old = model.posterior
@@ -176,13 +176,13 @@ def learning_leaves_parameters_and_data_alone(make: MakeModel, X: Any, y: Any) -
 
 
 def a_copy_goes_on_alone(make: MakeModel, X: Any, y: Any) -> None:
-    """Pickled or copied, a model goes on exactly as it would have, and shares nothing."""
+    """A pickled or copied model continues exactly, and shares nothing with the original."""
     model = make().fit(X[:-1], y[:-1])
     before = model.posterior
     for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         twin.observe(X[-1:], y[-1:])
         require(kl(before, model.posterior) <= 1e-12, "a copy shares state with the model it was copied from")
-        require(kl(make().fit(X, y).posterior, twin.posterior) <= 1e-8, "a copy goes on differently")
+        require(kl(make().fit(X, y).posterior, twin.posterior) <= 1e-8, "a copy continues differently")
 
 
 #: Every check for models: functions of (a maker of the model, inputs, labels).

@@ -38,7 +38,7 @@ _LEAST_PROGRESS: Final = 1024
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """How many connections there may be, and how long they may wait.
+    """Limits of the number and the waiting times of connections.
 
     Attributes:
         connections: Connections in all.
@@ -76,7 +76,7 @@ def connection_limits(descriptors: int | None = None) -> ConnectionLimits:
 
 
 def network_of(address: str) -> str:
-    """What counts as one address: an address of IPv4, or a network of 64 bits of IPv6, which is what one person has.
+    """Unit that counts as one address: an IPv4 address, or a 64-bit network of IPv6.
 
     Examples:
         >>> network_of("192.0.2.7"), network_of("::ffff:192.0.2.7"), network_of("2001:db8::1:2"), network_of("?")
@@ -143,7 +143,7 @@ class ConnectionGuard:
     Args:
         limits: The limits.
         remarks: Writes what happens.
-        trusted: Addresses of proxies: many people come from them, so they have no limit of their own.
+        trusted: Addresses of proxies: many people come from them, so they have no separate limit.
     """
 
     def __init__(self, limits: ConnectionLimits, remarks: Remarks, trusted: Iterable[str] = ()) -> None:
@@ -161,7 +161,7 @@ class ConnectionGuard:
         crowded = address not in self._trusted and self._counts[address] > self.limits.per_address
         if not crowded and self._counts.total() <= self.limits.connections:
             return True
-        # Whoever has most connections gives one up.
+        # The address with the most connections loses one.
         most = address if crowded else self._counts.most_common(1)[0][0]
         victim = next((each for each in self._waiting if each.address == most), None)
         if victim is None and not crowded:
@@ -253,7 +253,7 @@ class GuardedProtocol(H11Protocol):
             self._enter(phase)
 
     def shutdown(self) -> None:
-        """End when the server does; nobody waits for the rest of a request."""
+        """End with the server, without waiting for the rest of a request."""
         if self._phase in {"header", "body"}:
             self.give_up()
         else:
@@ -310,7 +310,7 @@ class GuardedProtocol(H11Protocol):
         if self._phase in {"header", "body"} and not unread:
             silent = self._phase == "header" and not self.conn.trailing_data[0]
             if not silent:
-                # Browsers open connections for later, which is nothing to speak of.
+                # Browsers open connections for later use; these are not reported.
                 self._guard.remarks.note(_TIMED_OUT)
                 self._answer(408, "Request Timeout", "the request was not sent in time")
             self.transport.close()

@@ -32,12 +32,12 @@ def _long_answers() -> ThreadPoolExecutor:
 
 @dataclass(frozen=True)
 class AppContext:
-    """What a request is answered with.
+    """Objects that requests need.
 
     Attributes:
         project: The project.
         background: Learns its labels.
-        access: Who may come in.
+        access: Access rules of the server.
         sessions: People with accounts who are signed in.
         visitor: Who has sent the request; None where the project has no accounts.
         long_answers: The threads of answers that take long, so that they take no thread from labels.
@@ -83,7 +83,7 @@ class AppContext:
             raise ConflictError("the model is still learning what was labelled or corrected last; try again in a while")
 
     def is_alone(self, person: str) -> bool:
-        """Whether nobody but this person labelled or asked lately."""
+        """Whether this person is the only recently active one."""
         since = time.time() - _LATELY_SECONDS
         with self.project.lock:
             people = self.project.state().people
@@ -91,7 +91,7 @@ class AppContext:
 
 
 async def context_of(request: Request) -> AppContext:
-    """The context of the application that a request came to, with whoever has sent it."""
+    """The context of the application that received a request, with the sender of the request."""
     context = request.app.state.context
     assert isinstance(context, AppContext)
     visitor = getattr(request.state, "visitor", None)
@@ -139,7 +139,7 @@ class JsonRoute(APIRoute):
     """A route that takes JSON only: a form of another web site cannot send that."""
 
     def get_route_handler(self) -> Any:
-        """What answers a request."""
+        """Handler of a request."""
         handle = super().get_route_handler()
 
         async def with_json(request: Request) -> Response:
@@ -158,12 +158,12 @@ def cells_of(item: Item) -> list[Cell]:
 
 
 def image_url(item: Item) -> str | None:
-    """Where the image of an item is, if it has one."""
+    """Address of the image of an item, if it has one."""
     return f"/api/items/{item.position}/image" if item.image else None
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What the OpenAPI says of the errors of a route: the given ones, and those that every route can have."""
+    """Documented errors of a route: the given ones, and those that every route can have."""
     return {
         status: {"model": Problem, "description": _MEANINGS[status]} for status in sorted({*_EVERYWHERE, *statuses})
     }
@@ -175,7 +175,7 @@ _MEANINGS = {
     401: "A token is needed, or it is wrong; or somebody must sign in.",
     403: "Another host or web site is named, the header X-Suffice-CSRF is missing, or the role does not allow it.",
     404: "There is no such item, or it has no image.",
-    409: "It cannot be done as the project stands.",
+    409: "The state of the project does not allow it.",
     413: "The body is too large.",
     415: "The body must be JSON.",
     422: "Something that was sent cannot be used.",

@@ -20,12 +20,12 @@ from suffice.project.storage import StorageError, StorageFullError
 from suffice.report.html_page import rendered
 from suffice.web.schemas import MEANINGS
 
-#: What a page of ours may load: files of ours, and nothing that stands in the page itself.
+#: What a page may load: files of this server, and no inline content.
 PAGE_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-#: What the report may load: nothing; its style and its figures stand in it.
+#: What the report may load: nothing; its style and its figures are inline.
 REPORT_POLICY: Final = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
@@ -138,7 +138,7 @@ def add_problem_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
 
 def sentence_of(errors: Sequence[Any]) -> str:
-    """What is wrong with a request, in a sentence: the first thing that is.
+    """First error of a request, in a sentence.
 
     Args:
         errors: What pydantic found, one thing or more.
@@ -165,7 +165,7 @@ def sentence_of(errors: Sequence[Any]) -> str:
 
 
 def _came(value: Any) -> str:
-    """What came, in the words of JSON."""
+    """The received value, in JSON terms."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     return shown(value) if isinstance(value, str | int | float) else f"a {type(value).__name__}"
@@ -181,7 +181,7 @@ def _said(request: Request, error: HTTPException) -> str:
 
 
 def _allowed(request: Request, routes: Sequence[BaseRoute]) -> str:
-    """What can be done at an address; of several routes there Starlette itself names the first only."""
+    """Allowed methods of an address. Starlette itself names those of the first route only."""
     fitting = (route for route in routes if isinstance(route, Route))
     methods = {
         method

@@ -271,13 +271,13 @@ async def get_asset(name: str, request: Request) -> Response:
 
 @page_router.get("/health", responses={403: {"model": Problem, "description": "Another host is named."}})
 async def get_health() -> Health:
-    """That the server is there; needs no token."""
+    """Whether the server runs; needs no token."""
     return Health(ok=True)
 
 
 @page_router.head("/health", include_in_schema=False)
 async def head_health() -> Response:
-    """That the server is there, for those who want no more than a status."""
+    """Whether the server runs, without a body."""
     return Response()
 
 
@@ -317,7 +317,7 @@ ItemInPath = Annotated[int, InPath(ge=0, le=LAST_ITEM, description=MEANINGS["ite
 
 @reading_router.get("/project", responses=documented())
 def get_project(context: Context) -> ProjectAnswer:
-    """What the project is about; and the value that a page sends as X-Suffice-CSRF with everything that it posts."""
+    """The project, and the value that a page sends as X-Suffice-CSRF with every POST request."""
     with context.project.lock:
         settings, state = context.project.current_settings, context.project.state()
         made, revision = state.made, state.revision
@@ -375,7 +375,7 @@ def get_settings(context: Context) -> SettingsAnswer:
 
 @reading_router.get("/status", responses=documented())
 def get_status(context: Context) -> StatusAnswer:
-    """Where the labelling and the learning stand, in numbers and in words."""
+    """Status of labelling and learning, in numbers and in words."""
     told: dict[str, Any] = status(context.project, context.background.learning_status)
     return StatusAnswer(**told)
 
@@ -387,7 +387,7 @@ def get_check_offers(
     size: Annotated[int | None, Query(ge=1, le=LAST_ITEM, description=MEANINGS["size"])] = None,
     tolerance: Annotated[float | None, Query(ge=0.0, allow_inf_nan=False, description=MEANINGS["tolerance"])] = None,
 ) -> CheckOffersAnswer:
-    """What checks of several sizes, or of one, would guarantee if the estimated error is right. Nothing is started."""
+    """Likely guarantees of checks, if the estimated error is correct. Nothing is started."""
     sizes, learned = SIZES if size is None else (size,), context.background.learning_status
     found = _or_conflict(lambda: check_offers(context.project, learned, tolerance=tolerance, sizes=sizes))
     return CheckOffersAnswer(**found.as_dict())
@@ -400,7 +400,7 @@ def get_recall_offers(
     recall_of: Annotated[str, Query(max_length=1000, description=MEANINGS["recall_of"])],
     predicted_as_found: Annotated[bool, Query(description=MEANINGS["predicted_as_found"])] = True,
 ) -> ClassOffersAnswer:
-    """What checks of the recall of a class would cost, if the model's own estimate is right. Nothing is started."""
+    """Cost of checks of the recall of a class, if the model's own estimate is correct. Nothing is started."""
 
     def offers() -> ClassOffers:
         predictions = context.background.predictions()
@@ -415,7 +415,7 @@ _REVIEW_WAIT = 2.0
 
 
 def _or_conflict(run: Callable[[], T]) -> T:
-    """What a function returns; where the model has not begun or cannot learn, more labels help: a conflict."""
+    """Result of a function; a conflict if the model has not started or cannot learn."""
     try:
         return run()
     except (ConflictError, InvalidValueError, StorageError):
@@ -517,7 +517,7 @@ _LABEL_WAIT = 0.1
 
 @labelling_router.post("/next", responses=documented(415, 507))
 def ask_next(sent: NextSent, context: Context) -> NextAnswer:
-    """Which items a person is to label next; nobody else is asked for them for a while.
+    """The next items for a person, reserved for a while.
 
     Items that the person was asked for and did not answer come first, so asking again gives the same ones.
     """
@@ -553,7 +553,7 @@ def add_label(sent: LabelSent, context: Context) -> Receipt:
 
 @labelling_router.post("/skips", responses=documented(404, 409, 415, 507))
 def add_skip(sent: SkipSent, context: Context) -> Receipt:
-    """Say that an item cannot be labelled; nobody is asked for it again."""
+    """Skip an item that cannot be labelled; it is not asked for again."""
     item = context.require_item(sent.item)
     said = sent.model_dump(exclude={"item"})
     return _done(context, lambda: context.project.skip(item, **said))
@@ -588,7 +588,7 @@ def add_confirmation(sent: ConfirmationSent, context: Context) -> Receipt:
 
 @labelling_router.post("/predictions", responses=documented(404, 409, 415, 507))
 def show_prediction(sent: PredictionSent, context: Context) -> PredictionsAnswer:
-    """What the model says of an item, and what was imported for it; the journal notes who has seen it.
+    """Prediction for an item, and imported predictions; the journal records who saw it.
 
     A label that the person gives this item afterwards has ``saw_prediction`` and does not count as a random label. For
     an item of a check nothing is shown: the answer is 409.
@@ -606,7 +606,7 @@ def show_prediction(sent: PredictionSent, context: Context) -> PredictionsAnswer
 
 
 def predictor_or_none(background: BackgroundLearner) -> Predictor | None:
-    """The model as it stands, or None before it has begun."""
+    """The present model, or None before it has started."""
     try:
         return background.predictor()
     except SufficeError:
@@ -754,7 +754,7 @@ def export_skipped(context: Context, format: FormatInQuery = "csv") -> Response:
 @file_router.get("/export/predictions", response_class=Response, responses=_FILE | documented(409, 501))
 @takes_long
 def export_predictions(context: Context, format: FormatInQuery = "csv") -> Response:
-    """What the model says of every item without a label, and how sure it is."""
+    """Predictions for all items without a label, with their uncertainty."""
     context.settle(_EXPORT_WAIT)
     predictions = _or_conflict(context.background.predictions)
     return _attached(predictions_file(context.project, predictions, format))
@@ -787,7 +787,7 @@ def export_guarantee(context: Context) -> Response:
 @file_router.get("/report", response_class=HTMLResponse, responses=documented(409, 501))
 @takes_long
 def get_report(context: Context) -> HTMLResponse:
-    """The report: what was labelled, why it stopped or goes on, what is guaranteed; a page that holds everything."""
+    """The report: what was labelled, the decision, what is guaranteed; a self-contained page."""
     from suffice.report.project_report import report_page
 
     context.settle(_EXPORT_WAIT)

@@ -1,4 +1,4 @@
-"""What is sent and answered, as pydantic models: strict and bounded on the way in, always JSON on the way out."""
+"""Requests and responses as pydantic models: strict and bounded input, JSON output."""
 
 import math
 from typing import Annotated, Any, Final, Literal
@@ -42,7 +42,7 @@ MEANINGS: Final = {
     "guidelines": "how to label, in Markdown, up to 20,000 characters",
     "descriptions": "a text of up to 500 characters for each class, by its name",
     "cost": "a number above 0",
-    "at_most": "the wanted error: for classes a share above 0 and below 1, for numbers above 0; null for none",
+    "at_most": "the target error: for classes a share above 0 and below 1, for numbers above 0; null for none",
     "overlap": "the share of the items that two people label, from 0 to 1",
     "reason": "a text of up to 500 characters without control characters",
     "only": "all, skipped, unsure, disagreed, unresolved or corrected",
@@ -52,7 +52,7 @@ MEANINGS: Final = {
     "kind": "labels or predictions",
     "conflicts": "keep, replace or opinion: what happens where an item has another label",
     "source": "what predictions are called when they are shown, up to 200 characters",
-    "check": "true to write nothing and to be told what would happen",
+    "check": "true to write nothing and to report what would happen",
     "most": f"a whole number from 1 to {MOST_ROWS}",
     "format": "csv, jsonl or parquet",
     "password": "a text of up to 1000 characters",
@@ -192,7 +192,7 @@ class ItemsSent(_Request):
 
 
 class PredictionSent(_Request):
-    """A person who wants to see what the model says of an item."""
+    """A request for the prediction of an item."""
 
     item: ItemNumber
 
@@ -279,7 +279,7 @@ class _Response(BaseModel):
 
 
 class Problem(_Response):
-    """What went wrong, in a sentence."""
+    """An error, in a sentence."""
 
     detail: Text
 
@@ -292,14 +292,14 @@ class ModelAnswer(_Response):
 
 
 class VisitorAnswer(_Response):
-    """Who is signed in: the name of the account, null for the owner, and what they may do."""
+    """The signed-in user: the name of the account, null for the owner, and the permissions."""
 
     name: Text | None
     role: Role
 
 
 class ProjectAnswer(_Response):
-    """What the project is about; ``revision`` is the event that changed it last, as in the status.
+    """The project; ``revision`` is the event that changed it last, as in the status.
 
     ``account`` is null where the project has no accounts.
     """
@@ -329,7 +329,7 @@ class ProjectAnswer(_Response):
 
 
 class SettingChangeAnswer(_Response):
-    """Who changed what, and when."""
+    """A change of settings, with its person and time."""
 
     person: Text
     at: str
@@ -379,14 +379,14 @@ class AskedItem(ItemAnswer):
 
 
 class NextAnswer(_Response):
-    """What to label next; no items where nothing is left for this person."""
+    """The next items; none if nothing is left for this person."""
 
     items: list[AskedItem]
     left: int
 
 
 class Receipt(_Response):
-    """That something was written, and under which number; ``repeated`` where it had been before."""
+    """Receipt of a written event, with its number; ``repeated`` if it had been written before."""
 
     seq: int
     item: int | None
@@ -394,14 +394,14 @@ class Receipt(_Response):
 
 
 class CertificateAnswer(_Response):
-    """What is guaranteed, and what has to be true for that."""
+    """Certificate and its assumption."""
 
     statement: Text
     assumption: Text
 
 
 class VerdictAnswer(_Response):
-    """What the stopping rule says."""
+    """Verdict of the stopping rule."""
 
     stop: bool
     ready: bool
@@ -413,7 +413,7 @@ class VerdictAnswer(_Response):
 
 
 class ForecastAnswer(_Response):
-    """How many more labels it takes."""
+    """Forecast of the number of labels."""
 
     labels: int
     low: int
@@ -450,7 +450,7 @@ class AlternativeAnswer(_Response):
 
 
 class PlanAnswer(_Response):
-    """When to check, to guarantee ``target``, and how many labels that takes in all: extrapolated, null if never."""
+    """Plan of a guarantee of ``target``: time of the check and total labels, extrapolated; null if never."""
 
     target: float
     n_labelled: int
@@ -476,7 +476,7 @@ class PredictedAnswer(_Response):
 
 
 class GuaranteeAnswer(_Response):
-    """What a check proves, of which items and model, at which confidence and from which sample.
+    """Guarantee of a check: items, model, confidence and sample.
 
     ``about_present_model`` is false if the model has learned more since, or is another one. ``classes`` are those that
     the guarantee is about; ``classes_since`` says whether they are still those of the project, also under other names.
@@ -555,7 +555,7 @@ class CheckRowAnswer(_Response):
 
 
 class CheckOffersAnswer(_Response):
-    """What a check would cost and is likely to guarantee, if the estimated error is right. It proves nothing."""
+    """Cost and likely guarantee of a check, if the estimated error is correct. It proves nothing."""
 
     number: int
     pool: int
@@ -580,7 +580,7 @@ class ClassOfferAnswer(_Response):
 
 
 class ClassOffersAnswer(_Response):
-    """What a check of the recall or precision of a class would cost, if the model's own estimate is right."""
+    """Cost of a check of the recall or precision of a class, if the model's own estimate is correct."""
 
     quantity: Literal["recall", "precision"]
     class_name: Text
@@ -597,7 +597,7 @@ class ClassOffersAnswer(_Response):
 
 
 class ScreeningAnswer(_Response):
-    """How far a screening for a class is: items found, the estimated number of all, and the share to find."""
+    """Progress of a screening: items found, the estimated total, and the share to find."""
 
     positive: Text
     found: int
@@ -606,7 +606,7 @@ class ScreeningAnswer(_Response):
 
 
 class DecisionAnswer(_Response):
-    """Whether to go on labelling: the answer, the numbers that it rests on, and the same in words.
+    """The decision whether to continue labelling: the answer, its numbers, and the same in words.
 
     ``error`` is estimated; ``forecast``, ``error_then`` and ``corrected`` are extrapolated. ``since`` is the number of
     labels at which the rule first said stop, if it still does. ``outlook`` holds figures with their notes.
@@ -650,14 +650,14 @@ class DecisionAnswer(_Response):
 
 
 class ClassCount(_Response):
-    """How many items have a label."""
+    """Number of items of a class."""
 
     name: Text
     count: int
 
 
 class PersonAnswer(_Response):
-    """How many labels somebody gave, and when they were last seen."""
+    """A person: number of labels, and time of the last activity."""
 
     name: Text
     labels: int
@@ -665,7 +665,7 @@ class PersonAnswer(_Response):
 
 
 class AgreementAnswer(_Response):
-    """How far two people say the same of the same item."""
+    """Agreement of two people on the same items."""
 
     both: int
     same: int
@@ -682,7 +682,7 @@ class AdviceAnswer(_Response):
 
 
 class StatusAnswer(_Response):
-    """Where the labelling and the learning stand."""
+    """Status of labelling and learning."""
 
     n_labelled: int
     n_skipped: int
@@ -710,7 +710,7 @@ class StatusAnswer(_Response):
 
 
 class OpinionAnswer(_Response):
-    """What one person said of an item."""
+    """Label of an item by one person."""
 
     person: Text
     label: ShownLabel
@@ -766,7 +766,7 @@ class ReviewAnswer(_Response):
 
 
 class ItemsAnswer(_Response):
-    """How many rows were added, or would be, and how many items the project has now."""
+    """Number of rows that were or would be added, and number of items now."""
 
     added: int
     size: int
@@ -774,7 +774,7 @@ class ItemsAnswer(_Response):
 
 
 class ImportAnswer(_Response):
-    """What became of rows that were imported, in numbers and in words."""
+    """Result of an import, in numbers and in words."""
 
     rows: int
     matched_by: Literal["id", "row", "text"]
@@ -813,6 +813,6 @@ class PredictionsAnswer(_Response):
 
 
 class Health(_Response):
-    """That the server is there."""
+    """Response of the health check."""
 
     ok: bool

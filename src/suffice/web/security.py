@@ -143,12 +143,12 @@ _LONG_TOKEN: Final = 32
 _COOKIE_SECONDS: Final = 30 * 24 * 3600
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _HOST: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9_.-]+))(?::[0-9]{0,5})?")
-# Whoever guesses waits; others are served meanwhile.
+# A client that guesses has to wait; others are served meanwhile.
 _GUESS_SECONDS: Final = 0.3
 
 
 class GuessLimit:
-    """Counts wrong tokens and passwords by the address that they come from, whatever the connection.
+    """Counts wrong tokens and passwords by address, over all connections.
 
     An address that has sent too many is refused for a while, whatever it sends. What comes from an address without a
     wrong one is always looked at, so that nobody is locked out by guesses from elsewhere. While there are many guesses
@@ -215,7 +215,7 @@ def is_encrypted(request: Request) -> bool:
 
 @dataclass(frozen=True)
 class Access:
-    """Who may come in.
+    """Access rules of the server.
 
     Attributes:
         host: The address that is listened on.
@@ -234,7 +234,7 @@ class Access:
 
     @property
     def cookie_value(self) -> str:
-        """What the cookie holds: nothing that the token could be told from."""
+        """The value of the cookie; the token cannot be computed from it."""
         return self._derived("cookie")
 
     def knows(self, token: str) -> bool:
@@ -296,7 +296,7 @@ def granted_access(host: str, token: str | None = None) -> Access:
 
 
 def made_token() -> str:
-    """A token that nobody guesses."""
+    """A random token."""
     return secrets.token_urlsafe(24)
 
 
@@ -307,7 +307,7 @@ TOKEN_FILE: Final = "token"
 def kept_token(folder: Path | None) -> str:
     """The token for this machine of a project: kept with it, so that pages and bookmarks outlive the server.
 
-    The file can be read by its owner only. Whoever can read it can read the project too, so it gives nothing away.
+    Only its owner can read the file, and can read the project too, so the file reveals nothing new.
 
     Args:
         folder: The folder of the project; None if it has none. Then, and where the file cannot be used, the token is a
@@ -329,7 +329,7 @@ def kept_token(folder: Path | None) -> str:
 
 
 def _read_token(file: Path) -> str | None:
-    """A token that was kept, if it is one and nobody else can have read or written it."""
+    """A stored token, if it is valid and nobody else can have read or written it."""
     try:
         handle = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with open(handle, encoding="ascii") as kept:
@@ -404,7 +404,7 @@ class Visitor:
             return
         if self.name is not None and person.strip() != self.name:
             raise HTTPException(403, f"you are signed in as {self.name!r}, so person must be that name")
-        # Labels under the name of an account are those of whoever signs in to it.
+        # Only the person who signs in to an account labels under its name.
         if self.name is None and any(folded(person) == folded(each.name) for each in accounts):
             raise HTTPException(
                 403, f"{person.strip()!r} is the name of an account; sign in to use it, or take another"
@@ -556,12 +556,12 @@ def _subject(name: str | None) -> str:
 class Gate:
     """Lets a request through to the application, or answers it.
 
-    Without accounts, whoever knows the token may do everything; where there is no token, everybody on this machine.
+    Without accounts, everybody who knows the token may do everything; without a token, everybody on this machine.
     With accounts, people sign in. The token of the server then is the owner's, who may do everything too.
 
     Args:
         app: The application.
-        access: Who may come in.
+        access: Access rules of the server.
         sessions: People with accounts.
     """
 
@@ -677,11 +677,11 @@ class Gate:
 
 
 _WRONG_TOKEN: Final = "the token is wrong: open the address that suffice serve printed when it started"
-_WRONG_LINK: Final = "this link is not valid any more, or was never: ask whoever manages the project for a new one"
+_WRONG_LINK: Final = "this link is not valid any more, or never was: ask a manager of the project for a new one"
 
 
 def _refusal(request: Request) -> Callable[[int, str], Response]:
-    """How to refuse a request: with a page for a person, with JSON for a script."""
+    """Form of a refusal: a page for a person, JSON for a script."""
     return problem_page if request.url.path == "/" else problem
 
 
@@ -696,7 +696,7 @@ def _not_signed_in() -> Response:
 
 
 def _is_of_page(request: Request) -> bool:
-    """Whether a file of the page is asked for: they hold nothing of a project, and whoever is to sign in needs them."""
+    """Whether a file of the page is requested. They contain no project data, and signing in needs them."""
     path = request.url.path
     of_page = path in {"/", "/api/openapi.json"} or path.startswith("/static/")
     return of_page and request.method in _SAFE_METHODS
@@ -719,7 +719,7 @@ def _bearer(headers: Headers) -> str | None:
 
 
 def _cookies(headers: Headers, name: str) -> list[str]:
-    # Cookies of other programs on this machine come along, and not all of them keep to the rules.
+    # The header includes cookies of other programs on this machine, and some of them are malformed.
     found = (cookie_parser(line).get(name) for line in headers.getlist("cookie"))
     return [each for each in found if each is not None]
 

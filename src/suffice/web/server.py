@@ -43,7 +43,7 @@ from suffice.web.routes import file_router, labelling_router, page_router, readi
 from suffice.web.security import Access, BodyLimit, Gate, Sessions
 
 _ABOUT = (
-    "Labels for a project, and a word when it is enough. Whatever the page does, a script can do here. Where a token "
+    "Labels for a project, and a message when you can stop. A script can do here what the page does. If a token "
     "is needed, a script sends it as Authorization: Bearer TOKEN; where there are accounts, that of a personal link. A "
     "browser sends the csrf value of /api/project as "
     "X-Suffice-CSRF with everything that it posts."
@@ -56,7 +56,7 @@ def create_app(project: Project, background: BackgroundLearner, access: Access) 
     Args:
         project: The project.
         background: Learns its labels; started and closed by the caller.
-        access: Who may come in.
+        access: Access rules of the server.
     """
     sessions = Sessions(project, access)
     app = FastAPI(
@@ -86,12 +86,12 @@ def create_app(project: Project, background: BackgroundLearner, access: Access) 
     return app
 
 
-# What is being answered when the server is told to stop gets so many seconds.
+# Seconds for requests that are being processed when the server stops.
 _GRACE_SECONDS: Final = 10
 _HIGHEST_PORT: Final = 65535
 # Connections that the system keeps until they are accepted.
 _QUEUE: Final = 1024
-# Bytes of a header; cookies of other programs on this machine come along.
+# Bytes of a header, which includes cookies of other programs on this machine.
 _LARGEST_HEADER: Final = 32 * 1024
 _HANDSHAKE_SECONDS: Final = 10.0
 # Python's own turns of a thread take 5 ms.
@@ -100,11 +100,11 @@ _TURN_SECONDS: Final = 0.0005
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """How a server is reached.
+    """Network options of a server.
 
     Attributes:
         tls: Encrypts its connections; None for plain HTTP.
-        proxies: Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
+        proxies: Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted.
         limits: Limits for its connections; those that suit this process if left out.
     """
 
@@ -178,7 +178,7 @@ def serve_on(
         app,
         http="h11",
         log_level="warning",
-        # Addresses are not written down: the token stands in one.
+        # Addresses are not logged, because one contains the token.
         access_log=False,
         lifespan="off",
         ws="none",
@@ -248,7 +248,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
                 # A server that stopped a moment ago does not keep its port. Elsewhere this would share one in use.
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
-            # Only a port that is listened on is surely nobody else's; whoever comes before the server runs waits.
+            # Listening reserves the port. Clients that connect before the server runs wait.
             listener.listen(_QUEUE)
         except OSError as error:
             raise SufficeError(_refusal(error, host, port)) from None
@@ -311,7 +311,7 @@ class _Server(uvicorn.Server):
 
 @contextmanager
 def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """Let SIGINT and SIGTERM stop the server, and the program go on after it.
+    """Let SIGINT and SIGTERM stop the server, and let the program continue after it.
 
     uvicorn takes both while it runs and then raises them again; there they find these handlers, not Python's own.
     """

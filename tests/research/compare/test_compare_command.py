@@ -361,7 +361,7 @@ def test_an_interrupt_says_how_to_go_on(workers: str) -> None:
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "of 27 runs are kept in out, and the same command goes on from there" in said
+    assert "of 27 runs are kept in out, and the same command continues from there" in said
     assert "Traceback" not in said
     # The workers are gone too: nothing is written any more.
     before = sorted(path.name for path in Path("out/traces").iterdir())

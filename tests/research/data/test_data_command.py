@@ -240,7 +240,7 @@ def test_interrupted_and_run_again(tmp_path: Path) -> None:
         thread.join()
     assert line == f"downloading {address}/uci/skin.txt\n"
     assert first.returncode == 1
-    assert told == "suffice: interrupted; what has come so far is kept, and the same command goes on from there\n"
+    assert told == "suffice: interrupted; what has come so far is kept, and the same command continues from there\n"
     assert asked[1].startswith("bytes=")
     # What came is not the real file, which is said; and it is no longer kept.
     assert second.returncode == 1

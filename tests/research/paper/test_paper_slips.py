@@ -1,4 +1,4 @@
-"""Errata put right one at a time: what each changes, whom it concerns, and that together they make the right record."""
+"""Errata corrected one at a time: the effect of each, the runs it affects, and the record with all corrections."""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -41,7 +41,7 @@ CONCERNS: dict[str, tuple[list[str], str]] = {
 BESIDES = {"one step more": {"counted_from"}}
 #: Errata of what is measured, which leave the run as it is.
 OF_MEASURING = ["one step more", "two steps", "softmax twice"]
-#: The value that an erratum put right leaves; of the columns see below.
+#: The value after an erratum is corrected; for the columns see below.
 RIGHT: dict[str, Any] = {
     "row lost": 0,
     "other target": "TEY",
@@ -152,7 +152,7 @@ def test_errata_of_the_network_leave_its_run_as_it_is() -> None:
 
 
 def all_right(name: str) -> Experiment:
-    """Every erratum put right, one upon the other; but for the one that goes the other way round."""
+    """All errata corrected together, except the one with the opposite direction."""
     found = PUBLISHED[name]
     for erratum in ERRATA:
         found = found if erratum.name == "covariance as printed" else erratum.change(found)

@@ -224,7 +224,7 @@ def test_an_interrupt_says_how_to_go_on(workers: str) -> None:
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "the same command goes on from there" in said
+    assert "the same command continues from there" in said
     assert "Traceback" not in said
     # The workers are gone too: nothing is written any more.
     before = sorted(path.name for path in Path("out/traces").iterdir())

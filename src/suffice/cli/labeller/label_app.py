@@ -49,7 +49,7 @@ _NOTHING_LEFT: Final = "Nothing is left to label for you: every item is labelled
 
 
 class Mode(Enum):
-    """What a key does now."""
+    """Meaning of the keys at present."""
 
     label = "label"
     pick = "pick"
@@ -228,7 +228,7 @@ class LabelApp(App[None]):
     def on_paste(self) -> None:
         """A paste is no answer where classes have keys."""
         if self._direct:
-            self.say("what is pasted is not taken for keys", bad=True)
+            self.say("pasted text is not used as keys", bad=True)
 
     def press(self, event: Key) -> bool:
         """Do what a key asks for.
@@ -345,7 +345,7 @@ class LabelApp(App[None]):
         self.say("")
 
     def _content(self, item: Item | None) -> tuple[Text, Content]:
-        """What is in the frame of the item, and its title."""
+        """Content and title of the frame of the item."""
         if self._mode is Mode.help:
             return Text("keys"), lambda size: cell_lines(self._help(), size.width, "bold")
         if self._mode is Mode.pick:

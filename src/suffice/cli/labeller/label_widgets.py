@@ -30,7 +30,7 @@ WIDE: Final = 72
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a project is, and what is decided about it.
+    """Progress of a project, and the decision about it.
 
     Attributes:
         settings: The settings of the project.
@@ -82,7 +82,7 @@ def header_line(standing: Standing, width: int) -> Text:
     """The line of the header.
 
     Args:
-        standing: What it is about.
+        standing: The state of the project.
         width: Columns.
     """
     counts = standing.counts
@@ -274,10 +274,10 @@ _COLOURS: Final = {"•": "cyan", "*": "cyan", "╌": "yellow", "-": "yellow"}
 
 
 def progress_lines(standing: Standing, size: Size) -> list[Text]:
-    """As much as fits: the sentences that matter most, and the curve.
+    """The most important sentences and the curve, as far as they fit.
 
     Args:
-        standing: What it is about.
+        standing: The state of the project.
         size: The area.
     """
     said = [wrapped(sentence, size.width) for sentence in standing.sentences()]
@@ -341,7 +341,7 @@ class ClassList(_Fitted):
     """The classes, each with its key or number and how often it was given, on as few lines as they need.
 
     Attributes:
-        standing: What it is about.
+        standing: The state of the project.
         typed: What was typed: the classes that it may mean come first.
     """
 
@@ -371,7 +371,7 @@ def class_lines(standing: Standing, typed: str, size: Size) -> list[Text]:
     """The classes side by side, those that may be meant first; the last line says how many do not fit.
 
     Args:
-        standing: What it is about.
+        standing: The state of the project.
         typed: What was typed.
         size: The area.
     """

@@ -42,7 +42,7 @@ def direct_keys(classes: Sequence[str]) -> tuple[str, ...]:
 
 
 def command_keys(classes: Sequence[str]) -> dict[str, str]:
-    """What to press for each command: its letter, or a colon first where a class that is typed begins with it.
+    """Key of each command: its letter, after a colon if a typed class begins with that letter.
 
     Args:
         classes: The classes that are typed; none where a class has a key, or labels are numbers.
@@ -128,7 +128,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Counts:
-    """How far the labelling is.
+    """Progress of the labelling.
 
     Attributes:
         labelled: Items with a label.
@@ -194,7 +194,7 @@ class Labeller:
             self._show(asked[0].position, asked[0].why, in_check=asked[0].check)
 
     def ask_again(self) -> None:
-        """Where nothing was left, ask once more now and then."""
+        """If nothing was left, ask again from time to time."""
         if self.item is None and time.monotonic() - self._asked >= _ASK_AGAIN:
             self.ask()
 
@@ -250,7 +250,7 @@ class Labeller:
         return self._pictures.get(item.image, _PICTURE)
 
     def counts(self) -> Counts:
-        """How far the labelling is, with what others did."""
+        """Progress of the labelling, including other people."""
         with self.project.lock:
             state = self.project.state()
             counts = state.counts()

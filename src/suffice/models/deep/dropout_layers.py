@@ -34,7 +34,7 @@ class DropoutMode(TorchFunctionMode):
         return self.other(func, args, named)
 
     def drop(self, inputs: torch.Tensor, rate: float, *, channels: bool) -> torch.Tensor:
-        """What a dropout call returns; ``channels`` where whole channels are dropped."""
+        """Result of a dropout call; ``channels`` if whole channels are dropped."""
         raise NotImplementedError
 
     def other(self, func: Callable[..., Any], args: Any, named: Any) -> Any:
@@ -187,7 +187,7 @@ class Layer:
 
     @property
     def name(self) -> str:
-        """What to call the layer."""
+        """Name of the layer."""
         return self.weight.removesuffix(".weight")
 
 
@@ -287,7 +287,7 @@ def _argument(args: Any, named: Any, place: tuple[int, str]) -> Any:
 
 @dataclass(frozen=True)
 class Structure:
-    """How a module is built, found by running two rows through it.
+    """Structure of a module, found by running two rows through it.
 
     Attributes:
         layers: Its trained weights, in the order of use; those of neither plain layers nor convolutions come last.
@@ -328,7 +328,7 @@ def structure(module: torch.nn.Module, inputs: torch.Tensor) -> Structure:
 
 
 def head_inputs(module: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
-    """What reaches the last layer, with nothing dropped: ``B x J``."""
+    """Inputs of the last layer without dropout, ``B x J``."""
     recorder, _ = _record(module, inputs)
     if recorder.head_inputs is None:
         raise InvalidValueError("network does not end in a plain (linear) layer, so it has no last-layer posterior")

@@ -209,7 +209,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @contextmanager
     def unless_it_fails(self) -> Iterator[None]:
-        """Whatever is done to the model here is undone if it does not come to its end, also by an interrupt."""
+        """Undo all changes of the model if the block does not complete, also after an interrupt."""
         kept, machine = dict(self.__dict__), self.machine_.kept() if hasattr(self, "machine_") else None
         try:
             yield
@@ -387,7 +387,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @staticmethod
     def _building() -> Any:
-        """What needs torch, which is imported only when a network is made."""
+        """Import what needs torch, which is imported only when a network is created."""
         require_torch()
         from suffice.models.deep import trained_module
 

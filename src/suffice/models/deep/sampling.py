@@ -45,7 +45,7 @@ def log_draws(
 
 
 def features(module: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
-    """What reaches the last layer with nothing dropped, ``N x J``."""
+    """Inputs of the last layer without dropout, ``N x J``."""
     with fitting_threads(module, inputs.device):
         return torch.cat([head_inputs(module, inputs[rows]).float() for rows in _blocks(inputs, 1)])
 

@@ -72,7 +72,7 @@ SHAPES = {"mnist": (1, 28, 28)}
 
 @dataclass(frozen=True)
 class Plan:
-    """How a network is run.
+    """Settings for running a network.
 
     Attributes:
         shape: Shape of one row, or None to take rows as they come.
@@ -210,7 +210,7 @@ class Machine:
         self._averages = copy.deepcopy(state["averages"])
 
     def kept(self) -> tuple[nn.Module, Structure, dict[str, Any]]:
-        """What training and :meth:`widen` change."""
+        """State that training and :meth:`widen` change."""
         return self.module, self.structure, self.state()
 
     def put_back(self, kept: tuple[nn.Module, Structure, dict[str, Any]]) -> None:
@@ -231,7 +231,7 @@ class Machine:
 
 
 def device_of(model: Any) -> torch.device:
-    """Where a model runs: as it says, or on a GPU if there is one.
+    """Device of a model: the given one, or a GPU if there is one.
 
     Raises:
         InvalidValueError: There is no such device.

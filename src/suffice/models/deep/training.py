@@ -17,7 +17,7 @@ _SMALL: Final = 100_000
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a network is trained.
+    """Settings for training a network.
 
     Attributes:
         epochs: Times that each label is seen.

@@ -266,7 +266,7 @@ def chosen_rules(text: str | None) -> tuple[str, ...]:
 
 
 def numbers(text: str, option: str, kind: Callable[[str], N], least: N) -> list[N]:
-    """Numbers with commas between.
+    """Numbers separated by commas.
 
     Args:
         text: They.
@@ -470,7 +470,7 @@ def compare_command(
         list[str] | None,
         typer.Argument(
             metavar="[TABLE:COLUMN]...",
-            help="Tables of your own (CSV or Parquet), each with the column to predict.",
+            help="Your own tables (CSV or Parquet), each with the column to predict.",
             show_default=False,
         ),
     ] = None,
@@ -478,7 +478,7 @@ def compare_command(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Data sets, with commas between: names, paths of tables (with --target), or embedded, paper, all.",
+            help="Data sets, separated by commas: names, paths of tables (with --target), or embedded, paper, all.",
             autocompletion=_completed_data,
             show_default="four small ones, if no table is given",
         ),
@@ -504,7 +504,7 @@ def compare_command(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Stopping rules, with commas between; the references come along.",
+            help="Stopping rules, separated by commas; the reference rules are always included.",
             autocompletion=_completed_rules,
             show_default="all but TimeLimit",
         ),
@@ -512,7 +512,7 @@ def compare_command(
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each model on each data set.")] = 3,
     batch: Annotated[str, typer.Option(metavar="NUMBERS", help="Labels bought at each step.")] = "1",
     labels: Annotated[int, typer.Option(min=1, help="Labels bought in all, if the pool has as many.")] = 500,
-    initial: Annotated[int, typer.Option(min=1, help="Of which so many at random at the start.")] = 10,
+    initial: Annotated[int, typer.Option(min=1, help="Random labels at the start, included in --labels.")] = 10,
     pool: Annotated[int, typer.Option(min=2, help="Rows to label from, at most.")] = 2000,
     test: Annotated[int, typer.Option(min=1, help="Rows to test on, at most.")] = 1000,
     stop_set: Annotated[str, typer.Option(metavar="NUMBERS", help="Items of the stop set, at most.")] = "2000",
@@ -524,9 +524,7 @@ def compare_command(
     ] = "0",
     imbalance: Annotated[
         str | None,
-        typer.Option(
-            metavar="NUMBERS", help="Share that the rarest class is brought down to.", show_default="as it is"
-        ),
+        typer.Option(metavar="NUMBERS", help="Share to which the rarest class is reduced.", show_default="as it is"),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Runs at once.", show_default="as many as there are processors")
@@ -534,19 +532,19 @@ def compare_command(
     out: Annotated[Path, typer.Option(help="Folder for runs, tables, figures and report.")] = Path("suffice-compare"),
     json_file: Annotated[
         Path | None,
-        typer.Option("--json", metavar="FILE", help="Write a row a rule and run as JSON; - is the terminal."),
+        typer.Option("--json", metavar="FILE", help="Write one row per rule and run as JSON; - is the terminal."),
     ] = None,
     all_settings: Annotated[
-        bool, typer.Option("--all-settings", help="Show every way to set a rule, not only the best of them.")
+        bool, typer.Option("--all-settings", help="Show every way to configure a rule, not only the best.")
     ] = False,
 ) -> None:
     """Compare stopping rules: label data sets once, replay every rule on the same runs, and rank them by their cost.
 
-    Every run is kept in the folder as soon as it is done; the same command, or one with more rules, goes on from there.
+    Every run is kept in the folder as soon as it is done. The same command, or one with more rules, continues there.
 
     Example: suffice compare --data diabetes,wine --rules ErrorStability,LabelWorth --out comparison
 
-    With tables of your own: suffice compare houses.csv:price mails.csv:spam
+    With your own tables: suffice compare houses.csv:price mails.csv:spam
     """
     from suffice.report.html_page import require_jinja2
 
@@ -581,7 +579,7 @@ def compare_command(
 def _sets_and_tables(
     tables: Sequence[str], data: str | None, models: Sequence[str], targets: Sequence[str]
 ) -> list[str | tuple[str, str]]:
-    """What to compare on: data sets by name, and tables with their columns."""
+    """Data for the comparison: data sets by name, and tables with their columns."""
     from suffice.research.compare.sources import source
 
     names = [] if tables and data is None else chosen_data(data, models)
@@ -728,7 +726,7 @@ def _clear(out: Path) -> None:
 
 
 def _setting_rows(request: "CompareRequest") -> str:
-    """How the runs were made; what was varied, with all its values."""
+    """Settings of the runs; varied settings with all their values."""
     used = list(dict.fromkeys(job.setting for job in request.jobs))
     words = {
         "labels": "labels at most",
@@ -804,7 +802,7 @@ def _unmatched(request: "CompareRequest", boards: "Sequence[Leaderboard]") -> li
 
 
 def _cautions(boards: "Sequence[Leaderboard]") -> list[str]:
-    """What has to be known lest the boards mislead."""
+    """Cautions about the leaderboards."""
     from suffice.recommendation.compared_rules import MADE_ON
 
     runs = [row for board in boards for row in board.rows]

@@ -116,7 +116,7 @@ def _curves(points: Sequence[Row]) -> dict[str, tuple[Floats, Floats]]:
 
 
 def _defaults(points: Sequence[Row], board: Leaderboard, model: str) -> dict[str, tuple[float, float]]:
-    """Where the literature's setting of each rule is on its curve."""
+    """Position of the literature's setting of each rule on its curve."""
     given = {
         row["rule"]: next(iter(row["params"].values()))
         for row in board.rows
@@ -411,7 +411,7 @@ def draw_comparison(boards: Sequence[Leaderboard], points: Sequence[Row], folder
     Args:
         boards: The rules ranked, kind by kind.
         points: What :func:`suffice.research.compare.leaderboard.curves` made.
-        folder: Where the files go; made if it is not there.
+        folder: Folder for the files, created if missing.
 
     Raises:
         MissingExtraError: matplotlib is not installed.

@@ -28,7 +28,7 @@ _PROTOCOL: Final = (
     "Each run simulates active learning: a model starts from a few labels drawn at random, asks for the label that it "
     "expects to learn most from, learns, and so on, on a pool whose labels are known. Everything that a stopping rule "
     "may look at is recorded on the way, together with the error on test rows that neither model nor rule ever sees.",
-    "Then every rule is told the same recorded runs, step by step, and says where it would have stopped. No rule sees "
+    "Then every rule sees the same recorded runs, step by step, and says where it would have stopped. No rule sees "
     "a later step. Where the model has learned its hyper-parameters again, a rule starts over, on the past as it looks "
     "with these.",
     "Stopping at a step costs the labels bought until then, the first ones too, and so much for the error above the "
@@ -38,10 +38,10 @@ _PROTOCOL: Final = (
     "A threshold is never chosen on the data set that it is judged on: it is the one of least typical regret on the "
     "other data sets, in runs of the same model with as many labels at a time, either one for all costs (one "
     "threshold) or one for each (per cost). Beside its own settings a rule may be set to stop at once or never: a "
-    "person who knows that labels are dear, or that errors are, needs no rule for that. Default is the value of the "
-    "literature. Rules of costs are told what labels and errors cost, and have nothing to choose. A leaderboard shows "
-    "each rule in the way that did best; which one that is was decided with the results in view, and all of them stand "
-    "further down.",
+    "person who knows that labels or errors are expensive needs no rule for that. Default is the value of the "
+    "literature. Rules of costs take the costs of labels and errors, and have nothing to choose. A leaderboard shows "
+    "each rule in the way that did best; this choice was made after the results were seen, and all settings are listed "
+    "below.",
 )
 _TERMS: Final = (
     ("Relative regret", REGRET.partition(": ")[2]),
@@ -102,7 +102,7 @@ _FIGURES: Final = {
 
 @dataclass(frozen=True, eq=False)
 class ComparisonReportContents:
-    """What the page holds.
+    """Contents of the page.
 
     Attributes:
         boards: The rules ranked, kind by kind; at least one.

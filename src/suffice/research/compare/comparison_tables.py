@@ -42,7 +42,7 @@ class Leaderboard:
 
     @property
     def title(self) -> str:
-        """What kind of runs they are."""
+        """Kind of the runs."""
         return TITLES[self.key]
 
     @property
@@ -124,7 +124,7 @@ def mean_regret(rows: Sequence[Row]) -> float:
 
 
 def short(data: str) -> str:
-    """What a data set is called where there is little room: a table by the name of its file.
+    """Short name of a data set; for a table the name of its file.
 
     Examples:
         >>> short("wine"), short("tables/mine.csv")
@@ -286,7 +286,7 @@ def _regrets_by(board: Leaderboard, column: Callable[[Row], str], name: str, tit
 
 
 def settings_table(board: Leaderboard) -> ReportTable | None:
-    """What was chosen for each rule, always on other data sets than the one judged; None if nothing was."""
+    """Setting chosen for each rule on the other data sets; None if there was nothing to choose."""
     chosen = [row for row in board.rows if row["setting"] in ("one threshold", "per cost")]
     if not chosen:
         return None
@@ -319,7 +319,7 @@ def settings_table(board: Leaderboard) -> ReportTable | None:
 
 
 def runs_table(rows: Sequence[Row]) -> ReportTable:
-    """What was run."""
+    """Table of the runs."""
     lines = []
     for data, model in pairs_of(rows):
         runs = [row for row in runs_of(rows) if (row["data"], row["model"]) == (data, model)]
@@ -358,7 +358,7 @@ def _least_wrong(runs: Sequence[Row]) -> str:
 
 
 def guarantees_table(summary: Sequence[Row]) -> ReportTable | None:
-    """How often bounds held that rules guarantee; None if none was looked at."""
+    """How often guaranteed bounds of rules were true; None if none was evaluated."""
     if not summary:
         return None
     rows = tuple(
@@ -401,7 +401,7 @@ def _spread(values: Iterable[Any]) -> str:
 
 
 def _place(value: Any) -> tuple[int, float]:
-    """Where a setting stands: to stop at once before all numbers, never to stop after them."""
+    """Sort key of a setting: to stop at once before all numbers, never to stop after them."""
     return (0, float(value)) if not isinstance(value, str) else (-1 if value == "at once" else 1, 0.0)
 
 

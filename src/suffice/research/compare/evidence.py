@@ -63,7 +63,7 @@ def _of(scores: Sequence[RuleScore], name: str, batch: int) -> list[RuleScore]:
 
 
 def _names(model: str) -> tuple[str, str]:
-    """What a run with a model is evidence for: the model, and its kind of task."""
+    """Names that a run is evidence for: the model and its task."""
     return model, MODELS[model]
 
 

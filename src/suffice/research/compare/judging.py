@@ -25,7 +25,7 @@ _HALF_PRECISION: Final = 2.0**-12
 
 @dataclass(frozen=True)
 class BoundCoverage:
-    """How often a bound held along a run, and how tight it was.
+    """Coverage and tightness of a bound along a run.
 
     Attributes:
         bound: Which one.
@@ -298,7 +298,7 @@ def judged(
 
 
 def variant(setting: RecordingSettings) -> str:
-    """What of a setting is no matter of size but of kind, in words; nothing if it is all as usual.
+    """Unusual options of a setting, in words; empty if there are none.
 
     Examples:
         >>> variant(RecordingSettings()), variant(RecordingSettings(noise=0.1, stop_set=200))

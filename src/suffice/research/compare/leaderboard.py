@@ -117,7 +117,7 @@ def interval(resampled: Floats, share: float = 0.9) -> list[float] | None:
 
 
 def _times(size: int, most: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """How often each of ``size`` seeds comes when as many are drawn with replacement."""
+    """Count of each of ``size`` seeds in a sample with replacement."""
     return np.bincount(rng.integers(size, size=size), minlength=most)
 
 
@@ -191,7 +191,7 @@ _CASE: Final = ("data", "model", "seed", "batch", "variant")
 
 
 def ratio_name(ratio: float) -> str:
-    """How a ratio is written as a key: 21.5, 1000.
+    """Key of a ratio: 21.5, 1000.
 
     Examples:
         >>> ratio_name(1000.0), ratio_name(21.5)

@@ -265,12 +265,12 @@ class RecordingJob:
 
     @property
     def name(self) -> str:
-        """What it is called, for people."""
+        """Name for people."""
         return f"{self.model} on {self.data}, seed {self.seed}, {self.batch} at a time"
 
     @property
     def stem(self) -> str:
-        """What its files are called: readable, and different for different runs."""
+        """Base name of its files: readable, and different for different runs."""
         return f"{Path(self.data).stem}-{self.model}-{self.batch}-{self.seed}-{self.identity[:8]}"
 
     @property

@@ -54,7 +54,7 @@ class ReplaySegment(NamedTuple):
 
 
 def first_stops(trace: Trace, entry: Entry) -> Stops:
-    """Where a rule first stops, at each of its settings: see :meth:`Replayer.replay`.
+    """First stop of a rule at each of its settings; see :meth:`Replayer.replay`.
 
     Examples:
         >>> from suffice.recommendation.compared_rules import catalogue
@@ -85,7 +85,7 @@ class Replayer:
         self._made: dict[tuple[int | None, bool], list[Step]] = {}
 
     def replay(self, entry: Entry) -> ReplayResult:
-        """Where a rule first stops, at each of its settings, told only what was known then; and how long it took.
+        """First stop of a rule at each of its settings, without later steps; and the computing time.
 
         Where hyper-parameters were learned again the rule starts over on the past as they see it, as in
         :meth:`suffice.Trace.replay`. The time is that of the rule alone, its steps ready made.
@@ -196,7 +196,7 @@ def _holding(entry: Entry, verdicts: list[Verdict]) -> NDArray[np.bool_]:
 
 
 def _rows_of(holding: NDArray[np.bool_], before: NDArray[np.intp]) -> NDArray[np.intp]:
-    """How many steps in a row it has held by each step, having held ``before`` steps in a row at the start."""
+    """Number of consecutive steps up to each step, starting from ``before``."""
     at = np.arange(len(holding))[:, None]
     last = np.maximum.accumulate(np.where(holding, -1 - before, at), axis=0)
     return np.asarray(at - last)
@@ -368,7 +368,7 @@ def _score(  # noqa: PLR0913 - what a score is made of, all but four by keyword
 
 
 def _random(case: RunCase, run: CostedRun, ratios: tuple[float, ...], wrong: Floats) -> RuleScore:
-    """What is expected of a stop at a step drawn at random."""
+    """Expected result of a stop at a random step."""
     good = first_good(run)
     return RuleScore(
         case=case,

@@ -45,7 +45,7 @@ class DataFile:
 
     @property
     def expected(self) -> str:
-        """What the checksum should be, in words."""
+        """Expected checksum, in words."""
         return " or ".join([f"{self.sha256} ({self.size} bytes)", *self.also])
 
 

@@ -24,7 +24,7 @@ data_app = typer.Typer(
 
 
 def _set_names() -> list[str]:
-    """What the shell completes."""
+    """Names for shell completion."""
     from suffice.research.data.catalogue import SETS
 
     return list(SETS)
@@ -79,7 +79,7 @@ def list_command(as_json: AsJson = False) -> None:
 def fetch_command(names: Names = None, source: From = None, as_json: AsJson = False) -> None:
     """Fetch what is missing or corrupt of the data sets, from their public homes or from a copy.
 
-    A file is stored only if its checksum is right. An interrupted download goes on where it was.
+    A file is stored only if its checksum is right. An interrupted download continues where it was.
 
     Example: suffice data fetch power_plant skin
     """
@@ -90,7 +90,7 @@ def fetch_command(names: Names = None, source: From = None, as_json: AsJson = Fa
     try:
         outcomes = _fetched(_chosen(names), source, console)
     except KeyboardInterrupt:
-        kept = "what has come so far is kept, and the same command goes on from there"
+        kept = "what has come so far is kept, and the same command continues from there"
         typer.echo(f"suffice: interrupted; {kept}", err=True)
         raise typer.Exit(1) from None
     failed = [outcome for outcome in outcomes if outcome.what is FetchStatus.failed]

@@ -161,7 +161,7 @@ class Downloads:
         if broken or done < (total or 0):
             what = f"the connection to {urlsplit(address).netloc} broke off after {done} of {total or 'unknown'} bytes"
             if done and _version(response):
-                what = f"{what}; what has come is kept, and the same command goes on from there"
+                what = f"{what}; what has come is kept, and the same command continues from there"
             else:
                 _forget(part)
             raise requests.ConnectionError(what)

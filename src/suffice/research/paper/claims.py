@@ -415,7 +415,7 @@ class ErratumEffect:
 
 
 def errata_tables(effects: Iterable[ErratumEffect]) -> list[ReportTable]:
-    """The slips that were put right, and what that changes.
+    """The errors that were corrected, and the effect of each correction.
 
     Args:
         effects: Pairs of runs; several seeds are summarised by their median.
@@ -430,25 +430,25 @@ def errata_tables(effects: Iterable[ErratumEffect]) -> list[ReportTable]:
     return [
         ReportTable(
             "published-slips",
-            "Slips of the paper and of its authors' scripts",
-            ("slip", "what was done", "what is right"),
+            "Errors in the paper and in its authors' scripts",
+            ("error", "what was done", "what is correct"),
             tuple((erratum.name, erratum.done, erratum.right) for erratum in errata),
         ),
         ReportTable(
             "published-slip-effects",
-            "What each slip does: put right alone, all else as published",
+            "Effect of each error: corrected alone, everything else as published",
             (
-                "slip",
+                "error",
                 "run",
                 "correlation",
-                "correlation, put right",
+                "correlation, corrected",
                 "stop",
-                "stop, put right",
+                "stop, corrected",
                 "excess",
-                "excess, put right",
+                "excess, corrected",
             ),
             tuple(rows),
-            f"{seeds}Each pair is as published, and with the slip put right. The stop is at the paper's second "
+            f"{seeds}Each pair is as published, and with the error corrected. The stop is at the paper's second "
             "threshold of the model, counted in acquisitions from 0; the excess is that at the stop.",
         ),
     ]

@@ -104,7 +104,7 @@ def label(model: Any, experiment: Experiment, split: DataSplit, progress: Callab
         model: A model of :mod:`suffice.models`, or a pipeline that ends in one.
         experiment: What is run.
         split: The data.
-        progress: Called now and then with the steps done and to do.
+        progress: Called regularly with the numbers of steps done and to do.
     """
     return simulate(
         model,
@@ -132,7 +132,7 @@ def logistic_run(experiment: Experiment, split: DataSplit, *, progress: Progress
     Args:
         experiment: What to run.
         split: The data.
-        progress: Called now and then with the steps done and to do.
+        progress: Called regularly with the numbers of steps done and to do.
     """
     if experiment.protocol == "published":
         return _published_run(experiment, split, progress)
@@ -277,7 +277,7 @@ def regression_run(
     Args:
         experiment: What to run.
         split: The data.
-        progress: Called now and then with the steps done and to do.
+        progress: Called regularly with the numbers of steps done and to do.
     """
     build = _process if experiment.model == "gpr" else _ridge
     return label(build(experiment, split), experiment, split, progress)
@@ -472,7 +472,7 @@ def run_experiment(
         seed: Seed of everything random.
         folder: The data folder; the usual one if left out.
         checkpoint: Where a network's run is kept after every round, to go on from.
-        progress: Called now and then with the steps done and to do.
+        progress: Called regularly with the numbers of steps done and to do.
 
     Returns:
         The run. That of a network also has the authors' error, in ``measures["published_error"]``.

@@ -130,7 +130,7 @@ class RunGroup:
         ]
 
     def stopped(self, threshold: str) -> int:
-        """How many of the runs stopped."""
+        """Number of runs with a stop."""
         return sum(each.stops[threshold] is not None for each in self.outcomes)
 
     def excesses(self, threshold: str) -> list[float]:
@@ -179,7 +179,7 @@ def has_two_arms(groups: Iterable[RunGroup]) -> bool:
 
 
 def told_arm(groups: Iterable[RunGroup]) -> str:
-    """Where all hyper-parameters of some runs came from, as a sentence after others; nothing if that is no question."""
+    """Source of the hyper-parameters of some runs, as a sentence; empty if there is no choice."""
     arms = {each.arm for each in groups} - {None}
     words = {"bought": "bought labels", "outside": "labels outside the run"}
     return f" Hyper-parameters from {words[str(arms.pop())]}." if len(arms) == 1 else ""

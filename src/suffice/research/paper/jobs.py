@@ -45,14 +45,14 @@ class PaperRun:
 
     @property
     def name(self) -> str:
-        """What it is called, for people."""
+        """Name for people."""
         arm = f", hyper-parameters from labels {self.arm}" if self.arm else ""
         variant = f", {self.variant}" if self.variant else ""
         return f"{self.experiment.protocol} {self.experiment.name}, seed {self.seed}{arm}{variant}"
 
     @property
     def stem(self) -> str:
-        """What its files are called, without their endings."""
+        """Base name of its files."""
         run = self.experiment
         variant = None if self.shared else self.variant
         parts = (run.protocol, run.model, run.data, self.arm, self.seed, variant)

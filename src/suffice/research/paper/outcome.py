@@ -127,7 +127,7 @@ class RunOutcome:
         return f"{self.model}/{self.data}"
 
     def excess(self, threshold: str) -> float | None:
-        """How far the error at the stop is above the best of the run: (at stop - best) / (first - best).
+        """Excess of the error at the stop: (at stop - best) / (first - best).
 
         0 is the best of the run, and above 1 the error is worse than the first. None if it never stopped, or if the
         error never fell below the first.
@@ -149,7 +149,7 @@ def measure(experiment: Experiment, trace: Trace, *, seed: int, arm: str | None,
     """Measure a run.
 
     Args:
-        experiment: What was run.
+        experiment: The experiment.
         trace: The run.
         seed: Its seed.
         arm: What its hyper-parameters were learned from.

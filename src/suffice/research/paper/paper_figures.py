@@ -470,7 +470,7 @@ def draw_paper(outcomes: Iterable[RunOutcome], folder: Path) -> list[Drawn]:
 
     Args:
         outcomes: Runs of any protocol; those that are missing leave out their panel.
-        folder: Where the files go; made if it is not there.
+        folder: Folder for the files, created if missing.
 
     Raises:
         MissingExtraError: matplotlib is not installed.

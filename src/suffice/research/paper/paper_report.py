@@ -55,7 +55,7 @@ def _target(each: Experiment) -> str:
 
 
 def _inputs(each: Experiment) -> str:
-    """How many inputs, and which columns are neither inputs nor target."""
+    """Number of inputs, and columns that are neither inputs nor target."""
     columns, view = SETS[each.data].columns, each.view
     if not columns:
         return "28 x 28 pixels"
@@ -283,7 +283,7 @@ def _without_empty_arms(table: ReportTable) -> ReportTable:
 
 
 def _cost(groups: Sequence[RunGroup]) -> ReportTable:
-    """What it costs to learn hyper-parameters from labels that have to be bought."""
+    """Cost of learning hyper-parameters from bought labels."""
     rows = []
     for bought in groups:
         outside = other_arm(groups, bought)
@@ -375,7 +375,7 @@ def _count(value: float) -> str:
 _NAMES: Final = {**TITLES, "further": "Further"}
 _ABOUT: Final = {
     "published": (
-        "What the authors ran, slips of their scripts included. It shows whether the computations here are theirs: "
+        "What the authors ran, with the errors of their scripts. It shows whether our computations equal theirs: "
         "the correlations should come out as printed in the paper."
     ),
     "corrected": (
@@ -421,7 +421,7 @@ _TERMS: Final = (
     ),
     (
         "Verdict",
-        "Decided by rules of our own, the same for every run: a claim holds if all cases that it speaks of agree, in "
+        "Decided by our rules, the same for every run: a claim holds if all cases that it speaks of agree, in "
         "part if at least half do, else it does not hold. A high correlation is one above 0.9; one place is an excess "
         "within 0.1; an error has risen again if it ends more than 5 % above its least; a published number is met to "
         "its last digit by GPR and BRR, and within 0.05 by BLR and BDNN, whose picks depend on a solver's tolerance or "
@@ -429,8 +429,8 @@ _TERMS: Final = (
     ),
     (
         "Bought, outside",
-        "Whether hyper-parameters were learned from the labels bought so far, as in life, or from other labels that "
-        "the run did not pay for. The second shows what learning them costs.",
+        "Whether hyper-parameters were learned from the labels bought so far, as in practice, or from other labels "
+        "that the run did not pay for. The second shows what learning them costs.",
     ),
     (
         "Median (lowest to highest)",
@@ -448,7 +448,7 @@ _PAPER: Final = (
 
 
 class ClaimFindings(NamedTuple):
-    """What was found on one claim of the paper.
+    """Findings on one claim of the paper.
 
     Attributes:
         claim: The claim.
@@ -462,7 +462,7 @@ class ClaimFindings(NamedTuple):
 
 
 class ReportPart(NamedTuple):
-    """What belongs to one protocol, or to none.
+    """Part of the report for one protocol, or for none.
 
     Attributes:
         about: What the protocol shows.
@@ -477,7 +477,7 @@ class ReportPart(NamedTuple):
 
 @dataclass(frozen=True)
 class PaperReportContents:
-    """What the page holds.
+    """Contents of the page.
 
     Attributes:
         title: Its heading.
@@ -547,7 +547,7 @@ def report(contents: PaperReportContents) -> str:
 
 
 def _counted(findings: Sequence[ClaimFinding], protocol: str) -> str:
-    """How many of the claims that were tested hold under a protocol; empty where none was judged."""
+    """Number of tested claims that hold under a protocol; empty if none was tested."""
     given = [each.verdict for each in findings if each.protocol == protocol]
     tested = [verdict for verdict in given if verdict != "not tested"]
     if not given:

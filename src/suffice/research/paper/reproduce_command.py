@@ -70,13 +70,13 @@ def _completed_experiments(incomplete: str) -> list[str]:
 def reproduce_command(
     protocol: Annotated[
         Protocol,
-        typer.Option(help="published: as the authors ran it, slips included; corrected: as the paper says it."),
+        typer.Option(help="published: as the authors ran it, with their errors; corrected: as the paper describes it."),
     ] = Protocol.published,
     only: Annotated[
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Experiments (gpr/power_plant), models (gpr) or data sets (skin), with commas between.",
+            help="Experiments (gpr/power_plant), models (gpr) or data sets (skin), separated by commas.",
             autocompletion=_completed_experiments,
             show_default="all; the network only where there is a GPU",
         ),
@@ -89,15 +89,15 @@ def reproduce_command(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for runs, tables, figures and report.")] = Path("suffice-reproduce"),
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write a row a run as JSON; - is the terminal.")
+        Path | None, typer.Option("--json", metavar="FILE", help="Write one row per run as JSON; - is the terminal.")
     ] = None,
     slips: Annotated[
-        bool, typer.Option("--slips", help="Also put each slip of the authors right alone, and measure what it does.")
+        bool, typer.Option("--slips", help="Also correct each error of the authors alone, and measure its effect.")
     ] = False,
 ) -> None:
-    """Run the experiments of the paper, and write its tables and figures, and what holds of its claims.
+    """Repeat the experiments of the paper, and write its tables and figures and which claims hold.
 
-    Every run is kept in the folder as soon as it is done; the same command goes on from there.
+    Every run is kept in the folder as soon as it is done; the same command continues from there.
 
     Example: suffice reproduce --only gpr,brr --out paper
     """

@@ -160,7 +160,7 @@ function numberBox(project, give) {
   const element = h("form", { class: "number", novalidate: true, on: { submit: accept } },
     h("label", { for: "number" }, project.target), minus, input,
     h("button", { type: "submit", class: "primary answer" }, "Record ", h("kbd", {}, "Enter")), problem,
-    h("p", { class: "muted hint" }, "Escape leaves the box; then s skips, n is unsure and u takes back."));
+    h("p", { class: "muted hint" }, "Escape leaves the box; then s skips, n means unsure and u undoes."));
   const key = (name) => {
     if (!/^[-.0-9/]$/.test(name)) return false;
     input.focus();

@@ -78,7 +78,7 @@ function confirmAbort() {
         h("li", {}, "The labels given so far stay, and the model learns them."),
         h("li", {}, "A later check has to be a little larger to guarantee the same.")),
       problem,
-      h("div", { class: "row end" }, button(() => dialog.close(), {}, "Go on with the check"), yes)),
+      h("div", { class: "row end" }, button(() => dialog.close(), {}, "Continue the check"), yes)),
   ]);
 }
 
@@ -209,12 +209,12 @@ async function offerCheck(status) {
       intro, list,
       h("details", {}, h("summary", {}, "What happens in a check"),
         h("ul", {},
-          h("li", {}, "The model is kept as it is now. Items are drawn at random, and you are asked for them before all " +
+          h("li", {}, "The model does not change now. Items are drawn at random, and you are asked for them before all " +
             "others, without its predictions."),
           h("li", {}, screening ? "An item that you skip counts as missed." : "An item that you skip counts as predicted wrong."),
           h("li", {}, "When all are answered, the guarantee is stated. The model learns your answers when you go on " +
             "labelling; the new model then has no guarantee until it is checked."),
-          h("li", {}, `If it finds more ${screening ? "relevant items" : "wrong predictions"} than expected, it guarantees less than it says here. ` +
+          h("li", {}, `If it finds more ${screening ? "relevant items" : "wrong predictions"} than expected, it guarantees less than shown here. ` +
             "Your labels are never lost."),
           h("li", {}, "You can pause, and others can help. If you stop the check for good, it guarantees nothing. Each " +
             "check that is started makes the next ones a little larger."))),

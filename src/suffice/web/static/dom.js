@@ -67,7 +67,7 @@ export function fromHtml(html) {
   return [...new DOMParser().parseFromString(html, "text/html").body.childNodes].map(copy);
 }
 
-/** Whether the screen is touched, so that there is likely no keyboard to speak of. */
+/** Whether this is a touch screen, which usually has no keyboard. */
 export const touched = () => matchMedia("(pointer: coarse)").matches;
 
 const whole = new Intl.NumberFormat("en-GB");

@@ -83,7 +83,7 @@ async function save(path, file, link, problem) {
 
 function report(problem) {
   return h("section", { class: "card" }, h("h3", {}, "Report"),
-    h("p", {}, "One page to send on, in plain words: whether it is enough, how large the error is, what was labelled."),
+    h("p", {}, "One page to share: whether you can stop, how large the error is, what was labelled."),
     h("div", { class: "row" },
       h("a", { class: "button primary", href: "api/report", target: "_blank", rel: "noopener" }, "See the report"),
       saving("api/report", `${store.project.name} report.html`, problem, {}, "Save it")));
@@ -94,25 +94,27 @@ function script(project) {
   const label = project.task === "regression" ? "3.5" : JSON.stringify(project.classes[0] ?? "yes");
   const sent = `{"person": "script", "item": 0, "label": ${label}, "request": "any name, used once"}`;
   const quoted = (body) => `'${body.replaceAll("'", "'\\''")}'`;
-  const post = `curl -H "Content-Type: application/json" ${base}`;
+  const get = 'curl -H "Authorization: Bearer $TOKEN"';
+  const post = `${get} -H "Content-Type: application/json" ${base}`;
   const lines = [
+    "# the file \"token\" in the folder of the project; with accounts, the token of a personal link",
+    "TOKEN=...",
     "# the next item",
     `${post}api/next -d ${quoted('{"person": "script", "n": 1}')}`,
     "# its label",
     `${post}api/labels -d ${quoted(sent)}`,
     "# where it stands, and all labels",
-    `curl ${base}api/status`,
-    `curl -o labels.csv "${base}api/export/labels?format=csv"`,
+    `${get} ${base}api/status`,
+    `${get} -o labels.csv "${base}api/export/labels?format=csv"`,
   ];
   const text = lines.join("\n");
   const copy = button(() => {
     navigator.clipboard.writeText(text).then(() => toast("Copied."), () => toast("The browser does not allow it."));
   }, { class: "small" }, "Copy");
   return h("section", { class: "card wide" }, h("h3", {}, "From a script"),
-    h("p", {}, "This page uses nothing but the API, so a script can do the same."),
+    h("p", {}, "This page uses only the API, so a script can do the same."),
     h("pre", { tabindex: 0, "aria-label": "Commands" }, h("code", {}, text)),
     h("div", { class: "row" }, navigator.clipboard && copy,
       h("a", { href: "api/openapi.json" }, "All of the API (OpenAPI)")),
-    quiet("Where the server wants a token, add -H \"Authorization: Bearer TOKEN\" to each; where there are accounts, the " +
-      "token of a personal link."));
+    quiet("A server that was started without a token ignores the header Authorization."));
 }

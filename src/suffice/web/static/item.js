@@ -31,7 +31,7 @@ function text(cell) {
 }
 
 function shortened() {
-  return quiet("The text goes on: only its first 20,000 characters are shown.");
+  return quiet("The text is longer: only its first 20,000 characters are shown.");
 }
 
 function picture(item) {
@@ -50,7 +50,7 @@ function picture(item) {
     if (Math.max(image.naturalWidth, image.naturalHeight) <= SMALL) image.classList.add("small");
   });
   image.addEventListener("error", () => {
-    const told = "This image cannot be shown. Skip it, or look whether its file is still there.";
+    const told = "This image cannot be shown. Skip it, or check whether its file exists.";
     put(frame, h("p", { class: "problem" }, told));
   });
   return frame;

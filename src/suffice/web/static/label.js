@@ -107,10 +107,10 @@ export function makeLabelView(root, project) {
 
   function refused(item, error, path) {
     answered.delete(item.item);
-    // In the state that the project is in it cannot be done, now or later; anything else may be put right.
+    // The state of the project does not allow it, now or later. Other errors may be corrected by the user.
     if (error.status === 409) aside.add(item.item);
     else queue.unshift(item);
-    // Whoever skips what somebody else has labelled has said all there is to say.
+    // A person who skips an item that somebody else has labelled has nothing more to do.
     if (error.status === 409 && path !== "api/labels") toast("Set aside: somebody else has labelled it.");
     else problem.textContent = `Not recorded (${item.id}): ${error.message}`;
     draw();
@@ -168,7 +168,7 @@ export function makeLabelView(root, project) {
     const items = open.map((each) => ({ ...each, person: asker }));
     // What is on the screen stays there, unless it has gone to somebody else meanwhile.
     const wanted = items.find(({ item }) => item === first) ?? items.find(({ item }) => item === queue[0]?.item);
-    if (queue.length && !wanted && drawn === queue[0]) toast("That item is done, or has gone to somebody else.");
+    if (queue.length && !wanted && drawn === queue[0]) toast("That item is done, or was given to somebody else.");
     first = -1;
     queue = (wanted ? [wanted, ...items.filter((each) => each !== wanted)] : items).slice(0, AHEAD);
     // The next image is on its way before it is needed.
@@ -257,7 +257,7 @@ export function makeLabelView(root, project) {
 
   recover((entry, error) => {
     through.add(entry.body.item);
-    toast(error ? `Not recorded: ${error.message}` : "Saved what was still on its way.");
+    toast(error ? `Not recorded: ${error.message}` : "Saved the pending answers.");
     refreshSoon();
     refill();
   });

@@ -23,7 +23,7 @@ export function classBars(status) {
 
 /** Who labelled how many, and whether those who labelled the same agree. */
 export function people(status, project) {
-  // Whoever only opened the project has not labelled.
+  // A person who only opened the project has not labelled.
   const rows = status.people.filter((each) => each.labels > 0).map((each) =>
     h("div", {}, h("dt", { dir: "auto" }, each.name),
       h("dd", {}, many(each.labels, "label"), " ",

@@ -105,7 +105,7 @@ async function open() {
         await signIn();
         continue;
       }
-      const next = error.passing ? "Trying again." : "Reload this page when that is put right.";
+      const next = error.passing ? "Trying again." : "Reload this page when the problem is solved.";
       at("starting").textContent = `${error.message} ${next}`;
       if (!error.passing) return null;
       await new Promise((resume) => {

@@ -1,4 +1,4 @@
-// Who labels: asked once, kept in this browser, and changed with a click. Whoever has an account signs in instead.
+// The name of the person who labels: asked once, kept in this browser, changed with a click. People with accounts sign in.
 
 import { openDialog } from "./dialog.js";
 import { h } from "./dom.js";
@@ -13,7 +13,7 @@ let passing = "";
 
 const ROLES = ["label", "review", "manage"];
 
-/** Whether whoever is here may do what needs a role; without accounts everybody may. */
+/** Whether the present user has a role; without accounts everybody has every role. */
 export function can(role) {
   const account = store.project?.account;
   return !account || ROLES.indexOf(account.role) >= ROLES.indexOf(role);
@@ -39,7 +39,7 @@ export function askPerson() {
       event.preventDefault();
       chosen = input.value.trim().replace(/\s+/g, " ");
       if (!chosen) {
-        problem.textContent = "A name is needed, a short one will do.";
+        problem.textContent = "Enter a name; a short one is enough.";
         input.focus();
         return;
       }

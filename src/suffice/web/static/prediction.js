@@ -5,7 +5,7 @@ import { h, put, quiet, unbroken } from "./dom.js";
 import { person } from "./person.js";
 import { kept } from "./store.js";
 
-const WHY = "Seeing a prediction sways people. Labels that you give while it is shown are marked, and do not count as "
+const WHY = "Seeing a prediction influences people. Labels that you give while it is shown are marked, and do not count as "
   + "random labels when the error is estimated.";
 
 // Two people at one browser have a switch each.

@@ -143,10 +143,10 @@ function makeForm(title, isClasses) {
     return made;
   };
   const share = (text, name) => numberOf(text.replace("%", ""), name) / 100;
-  const target = isClasses ? "Wanted error, in % wrong" : "Wanted error";
-  const targetHint = isClasses ? "At most so many predictions may be wrong. Leave it empty for no target."
+  const target = isClasses ? "Target error, in % wrong" : "Target error";
+  const targetHint = isClasses ? "At most this share of the predictions may be wrong. Leave it empty for no target."
     : "The largest acceptable typical error, in units of the label. Leave it empty for no target.";
-  return formOf(title, "What is saved here holds for everybody. With other costs or another wanted error, the labels are judged again from the first one on.", [
+  return formOf(title, "Settings apply to everybody. After a change of the costs or the target error, the rule is applied again from the first label on.", [
     textField("name", "Name of the project", "", box({ maxlength: 200 })),
     cost("label_cost", "Cost of a label", "In any unit, the same as for a mistake."),
     cost("mistake_cost", "Cost of a mistake", "What one wrong prediction costs."),
@@ -154,7 +154,7 @@ function makeForm(title, isClasses) {
       write: (value) => (isClasses ? percentOf(value) : value === null ? "" : String(value)),
       read: (text) => (text.trim() ? (isClasses ? share(text, target) : numberOf(text, target)) : null),
     }),
-    textField("overlap", "Second opinions, in % of the items", "So many items are given to a second person too.", decimal(), {
+    textField("overlap", "Second opinions, in % of the items", "This share of the items is also given to a second person.", decimal(), {
       write: percentOf, read: (text) => share(text, "Second opinions"),
     }),
   ]);

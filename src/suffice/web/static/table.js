@@ -14,7 +14,7 @@ const FILTERS = [
   ["all", "All"], ["unsure", "Unsure"], ["skipped", "Skipped"], ["disagreed", "Disagreed"], ["corrected", "Corrected"],
 ];
 
-// Whoever sees their own labels only sees no disagreements.
+// People who see their own labels only see no disagreements.
 const filters = () => FILTERS.filter(([value]) => can("review") || value !== "disagreed");
 
 /** Make the view. */

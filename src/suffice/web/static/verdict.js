@@ -177,10 +177,10 @@ function confirmSwitch(status, alternative, name) {
       h("ul", {},
         h("li", {}, `All ${many(status.n_labelled, "label")} stay, and all items that were skipped.`),
         h("li", {}, "The new model learns them again from the first one. That takes a few seconds to minutes; you " +
-          "can go on labelling meanwhile."),
-        h("li", {}, "The error, the predictions and the answer are computed anew. They may say that more labels are " +
+          "can continue to label meanwhile."),
+        h("li", {}, "The error, the predictions and the decision are computed again. They may say that more labels are " +
           "worth it."),
-        h("li", {}, "It holds for everybody who labels in this project. The command suffice switch changes it back.")),
+        h("li", {}, "The change applies to everybody in this project. The command suffice switch reverses it.")),
       problem,
       h("div", { class: "row end" }, button(() => dialog.close(), {}, "Cancel"), yes)),
   ]);
@@ -188,7 +188,7 @@ function confirmSwitch(status, alternative, name) {
 
 /** What a certificate says and when it holds. */
 export function certified({ statement, assumption }) {
-  return [h("h4", {}, "What the rule certifies of the last label"), h("p", {}, capital(statement)),
+  return [h("h4", {}, "What the rule certifies about the last label"), h("p", {}, capital(statement)),
     quiet(capital(`This holds if ${assumption}`))];
 }
 

@@ -11,11 +11,11 @@ import { can } from "./person.js";
 export function noItem({ reached, trouble, pending, left }) {
   if (!reached) {
     const held = `${many(pending, "answer")} of yours ${pending === 1 ? "waits" : "wait"} in this tab: keep it open.`;
-    const lost = "This page tries again by itself. Look whether suffice serve is still running.";
+    const lost = "This page tries again by itself. Check whether suffice serve is still running.";
     return words("The server cannot be reached", lost, pending > 0 && h("p", {}, held));
   }
   if (trouble) return words("The server does not let you in", trouble);
-  if (pending > 0) return words("One moment", "The last answer is on its way.");
+  if (pending > 0) return words("One moment", "The last answer is being saved.");
   if (left === null) return h("p", { class: "empty muted" }, "The next item is coming.");
   if (left > 0) {
     const those = left === 1 ? "The last item is" : `The last ${left} items are`;
