@@ -1,9 +1,9 @@
 """Picks of a Gaussian process from a pool on the workers of a Dask cluster, beside one process with the pool in memory.
 
-Both keep rows in single precision. Each run is a process of its own; runs alternate. From the time per row, the time per
-exchange, and the messages follows a calculated plan for a billion rows. With ``--write`` the result is written.
+Both keep rows in single precision. Each run is a process of its own, and runs alternate. The time per row, the time of
+an exchange and the messages give a calculated plan for a billion rows. With ``--write`` the result is written.
 
-Run: ``OMP_NUM_THREADS=1 python benchmarks/dask_pool.py`` (about 8 minutes and 12 GB of memory; ``--small`` takes a minute).
+Run: ``OMP_NUM_THREADS=1 python benchmarks/dask_pool.py`` (8 minutes and 12 GB of memory; ``--small`` takes a minute).
 """
 
 import argparse
@@ -19,7 +19,7 @@ import numpy as np
 from suffice.engines import KernelRows, MemoryPool
 from suffice.engines.sharded_pool import DaskShards, Shard, ShardedPool, ShardPrior, shard_memory
 from suffice.engines.variance_pool import LargestVariance
-from suffice.engines.worker_rows import WorkerRows
+from suffice.engines.worker_rows import WorkerRows, local_client
 from suffice.models.gaussian_state import KernelState
 from suffice.models.kernels import GaussianKernel
 from tables import publish, table
@@ -81,11 +81,8 @@ def in_memory(m: int, n: int) -> Picked:
 
 
 def on_workers(m: int, n: int) -> Picked:
-    import distributed
-
     X, state = points(m), new_state(n)
-    options: dict[str, Any] = {"n_workers": WORKERS, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options, silence_logs=50) as cluster, distributed.Client(cluster) as client:
+    with local_client(WORKERS) as client:
         # The first use of a worker imports modules.
         client.run(_warm)
         start = time.perf_counter()
@@ -106,21 +103,16 @@ def _warm() -> None:
 
 
 def exchange_times(counts: tuple[int, ...], n: int, repeats: int) -> dict[int, tuple[float, float]]:
-    """Median processor time of this process, driver and scheduler, of an exchange with so many small shards and of the
-    planning of a block.
-    """
-    import distributed
-
+    """Median processor time of this process for an exchange with so many small shards, and for planning a block."""
     found: dict[int, tuple[float, float]] = {}
-    options: dict[str, Any] = {"n_workers": WORKERS, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options, silence_logs=50) as cluster, distributed.Client(cluster) as client:
+    with local_client(WORKERS) as client:
         client.run(_warm)
         for count in counts:
             X = points(1024 * count)
             parts = np.split(X, count)
             prior = ShardPrior((LENGTH,), NOISE, n, "float32")
             shards = DaskShards(client, parts, [1024] * count, prior)
-            state, taken, exchanges = new_state(n), [], list[float]()
+            state, taken, exchanges = new_state(n), list[float](), list[float]()
             step = shards.step
 
             def timed(*given: Any, step: Any = step, exchanges: list[float] = exchanges) -> Any:
@@ -129,7 +121,7 @@ def exchange_times(counts: tuple[int, ...], n: int, repeats: int) -> dict[int, t
                 exchanges.append(time.process_time() - begun)
                 return answer
 
-            shards.step = timed  # type: ignore[method-assign]
+            shards.step = timed  # type: ignore[method-assign,assignment]
             pool = ShardedPool(state, shards, single=True)
             planner = LargestVariance(state, pool, 10**6)
             for _ in range(repeats):
@@ -182,13 +174,14 @@ def plan(per_row: float, blocks: int, exchange: tuple[float, float, float], n: i
     best = float(np.sqrt(per_row * m / (blocks * each)))
     return (
         f"Calculated for 1,000,000,000 x {FEATURES}, {n} picks in {blocks} blocks, single precision, with "
-        f"{1e6 * per_row:.2f} us of a worker for each of its rows, and in the process of the learner {1e3 * fixed:.1f} ms "
-        f"for an exchange, {1e3 * each:.2f} ms more for each worker, and {1e3 * planning:.0f} ms to plan a block:\n\n"
+        f"{1e6 * per_row:.2f} us of a worker for each of its rows, and in the process of the learner "
+        f"{1e3 * fixed:.1f} ms for an exchange, {1e3 * each:.2f} ms more for each worker, and {1e3 * planning:.0f} ms "
+        "to plan a block:\n\n"
         + table(header, rows)
         + f"\n\nMore workers make it faster up to about {best:,.0f}; from there on the messages of this process take "
         f"longer than the rows. With 100 workers, {blocks * (fixed + 100 * each + planning):.1f} s of "
-        f"{per_row * m / 100 + blocks * (fixed + 100 * each + planning):.0f} s are not spent on rows. This process keeps "
-        "about 20 bytes for each item, 20 GB."
+        f"{per_row * m / 100 + blocks * (fixed + 100 * each + planning):.0f} s are not spent on rows. "
+        "This process keeps up to 64 bytes for each item, 64 GB."
     )
 
 
@@ -240,9 +233,9 @@ def main() -> None:
     said = ", ".join(f"{count} shards {1e3 * times[count][0]:.1f} ms" for count in counts)
     text = (
         f"{n} picks of largest variance, single precision, {WORKERS} workers and this process on "
-        f"{os.cpu_count()} shared processors (seconds are affected by other work on them; processor time is less); medians of "
-        f"{given.repeats} for the smaller pool, one run of the larger. One message goes to each worker and one comes back "
-        "for each block.\n\n"
+        f"{os.cpu_count()} shared processors. Other work on them affects seconds, and processor time less. Median of "
+        f"{given.repeats} for the smaller pool, one run of the larger. One message goes to each worker and one comes "
+        "back for each block.\n\n"
         + table(header, rows)
         + f"\n\nProcessor time of the process of the learner (with the scheduler) for one exchange: {said}.\n\n"
         + plan(seconds_per_row, blocks, (fixed, slope, planning), n)

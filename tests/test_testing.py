@@ -141,7 +141,7 @@ class Raises(Criterion):
         (NoReason, "gives no reason"),
         (UsesAClock, "answered the same steps differently"),
         (SharesState, "answered the same steps differently"),
-        (HidesState, "goes on differently"),
+        (HidesState, "continues differently"),
         (KeepsArrays, "is not JSON"),
         (NeverResets, "reset leaves something"),
         (RequiresTheUnknown, "requires 'colour', which a Step does not have"),

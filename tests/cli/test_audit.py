@@ -250,7 +250,7 @@ def test_orders_that_would_take_long_are_left_out(monkeypatch: pytest.MonkeyPatc
     options = ["--target", "y", "--ignore", "answer", *RIDGE]
     shown = RUN.invoke(app, ["audit", labelled(), *options]).output
     assert "How much this depends on the order was not measured: 5 other orders would take " in shown
-    assert "ask for it with --orders 5." in shown
+    assert "request them with --orders 5." in shown
     assert result("labelled.csv", *options)["orders"] is None
     assert len(result("labelled.csv", *options, "--orders", "2")["orders"]) == 2
 

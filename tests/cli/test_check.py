@@ -177,8 +177,8 @@ def test_other_quantities(pets: str, tmp_path: Path) -> None:
         (["--size", "5", "--tolerance", "1"], "tolerance cannot be checked: the model predicts classes"),
         (["--tolerance", "1"], "tolerance is for numbers, and the labels of this project are classes"),
         (["--size", "5", "--confidence", "1"], "--confidence must be a share above 0 and below 1"),
-        (["--abort", "--size", "5"], "--abort gives the open check up, and takes no other options"),
-        (["--abort", "--exclude-unlabelable"], "--abort gives the open check up, and takes no other options"),
+        (["--abort", "--size", "5"], "--abort ends the open check, and takes no other options"),
+        (["--abort", "--exclude-unlabelable"], "--abort ends the open check, and takes no other options"),
         (["--size", "5", "--person", " "], "the name of a person must be 1 to 64 characters"),
     ],
 )

@@ -46,6 +46,7 @@ def command(*options: str) -> list[str]:
 def test_a_cluster_is_started_or_joined(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     table(600)
+
     def picked(*more: str) -> Any:
         given = command("--most", "40", "--json", "--random-share", "0.2", "--save", "run.npz", *more)
         result = json.loads(RUN.invoke(app, given, catch_exceptions=False).stdout)
@@ -57,6 +58,17 @@ def test_a_cluster_is_started_or_joined(tmp_path: Path) -> None:
         found.append(picked("--scheduler", cluster.scheduler_address))
     assert found[0] == found[1] == found[2]
     assert not list(tmp_path.glob("*checkpoint*"))
+
+
+def test_classes_on_workers() -> None:
+    pytest.importorskip("distributed", reason="distributed is not installed")
+    table(600, classes=True)
+    found = []
+    for more in ([], _started(1)):
+        given = ["run", "big.parquet", "--target", "y", "--most", "40", "--json", "--save", "run.npz", *more]
+        assert RUN.invoke(app, given, catch_exceptions=False).exit_code == 0
+        found.append(np.load("run.npz")["indices"].tolist())
+    assert found[0] == found[1]
 
 
 def _started(workers: int) -> list[str]:
@@ -76,15 +88,15 @@ def test_an_interrupted_run_goes_on_with_the_same_picks(tmp_path: Path, workers:
     table(20_000)
     saved = tmp_path / "labels.json"
     options = command("--most", "1500", "--json", "--checkpoint", str(saved), "--save", "run.npz", *workers)
-    # A process of its own, with the workers in its group, as in a terminal.
+    # A process of its own, with the workers in its group, as in a terminal; this one may ignore the signal.
+    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import suffice.cli as c; c.main()"
     process = subprocess.Popen(
-        [sys.executable, "-m", "suffice", *options],
+        [sys.executable, "-c", start, *options],
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     end = time.monotonic() + 120.0
     while labelled(saved) < 30 and time.monotonic() < end and process.poll() is None:
@@ -144,7 +156,10 @@ def test_a_table_that_does_not_fit_is_reported_before_it_is_read(monkeypatch: py
         (["--scheduler", "tcp://h:1", "--workers", "2"], "leave one of them out"),
         (["--engine", "dask", "--positive", "up"], "--engine dask cannot be combined with --positive"),
         (["--checkpoint", "c", "--positive", "up"], "--checkpoint cannot be combined with --positive"),
-        (["--engine", "dask", "--model", "ridge"], "--engine dask is for --model gp, and the model is ridge"),
+        (
+            ["--engine", "dask", "--model", "ridge"],
+            "--engine dask is for --model gp and --model logistic, and the model is ridge",
+        ),
         (["--engine", "dask", "--acquisition", "k-centre"], "k-centre cannot use --engine dask; give --acquisition"),
     ],
 )

@@ -12,6 +12,7 @@ from suffice.engines.class_pool import ScoredPool, UncertainPool
 from suffice.engines.disk_rows import NpyPool
 from suffice.errors import InvalidValueError, NotEnoughMemoryError
 from suffice.learner import ActiveLearner, simulate
+from suffice.models.factory import make_model
 from suffice.models.laplace import laplace
 from suffice.models.logistic import BayesianLogistic
 
@@ -104,6 +105,32 @@ def require_bounds(
     assert (np.abs(found.double().cpu().numpy() - expected) <= error.double().cpu().numpy() + slack).all()
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@NAMES
+@DEVICES
+def test_numbers_that_single_precision_cannot_hold(device: str, name: str, classes: int) -> None:
+    X = points(300)
+    state = posterior(X, classes)
+    X[7] *= 1e30
+    X[11] *= 1e100
+    X[13] *= 1e-300
+    with np.errstate(all="ignore"):
+        expected = in_memory(X, name, classes).nearest(state, 5)
+        np.testing.assert_array_equal(on_device(X, name, device, single=True).nearest(state, 5), expected)
+
+
+def test_a_setting_of_torch_is_left_as_it_was() -> None:
+    products, before = torch.backends.cuda.matmul, torch.get_float32_matmul_precision()
+    name = "fp32_precision" if hasattr(products, "fp32_precision") else "allow_tf32"
+    torch.set_float32_matmul_precision("high")
+    try:
+        with device_pool._full_precision():
+            assert getattr(products, name) in {"ieee", False}
+        assert getattr(products, name) in {"tf32", True}
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
 def test_few_points_are_scored_again() -> None:
     X = points(20_000)
     for classes, name in ((2, "entropy"), (2, "bald"), (4, "entropy"), (4, "bald")):
@@ -180,3 +207,13 @@ def test_what_a_device_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(torch, "empty", full)
     with pytest.raises(NotEnoughMemoryError, match=r"50 items with 5 features needs 0.0 GB of the memory of cpu"):
         on_device(X, "entropy", "cpu", single=True)
+
+
+@DEVICES
+def test_a_kernel_classifier_uses_a_device(device: str) -> None:
+    X = points(400)[:, :4]
+    y = np.where(np.hypot(X[:, 0], X[:, 1]) > 1.2, "out", "in")
+    model = make_model("kernel", classes=["in", "out"])
+    options: dict[str, Any] = {"acquisition": "bald", "seed": 1, "initial": 12, "steps": 12}
+    one, two = (simulate(model, X, y, **options, device=each) for each in (None, device))
+    np.testing.assert_array_equal(one.indices, two.indices)

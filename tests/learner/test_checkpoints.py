@@ -1,6 +1,7 @@
 """Runs of the classical models that are interrupted and go on: the same picks as without an interruption."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -105,12 +106,13 @@ def test_other_runs_and_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "run"
     run: dict[str, Any] = {"steps": 5, "checkpoint": path}
     sf.simulate(BayesianRidge(), X, NUMBERS, **run)
-    for change in (
+    changes: list[Callable[[], Any]] = [
         lambda: sf.simulate(BayesianRidge(), X, NUMBERS, seed=1, **run),
         lambda: sf.simulate(BayesianRidge(), X + 1.0, NUMBERS, **run),
         lambda: sf.simulate(BayesianRidge(alpha=2.0), X, NUMBERS, **run),
         lambda: sf.simulate(GaussianProcess(), X, NUMBERS, **run),
-    ):
+    ]
+    for change in changes:
         with pytest.raises(CheckpointError, match=r"checkpoint .*run is of another run: its .* Remove the file"):
             change()
     for text in ("", "hello", "{}", json.dumps({"format": "another", "run": {}, "groups": []})):

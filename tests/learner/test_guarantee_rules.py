@@ -184,7 +184,7 @@ def test_a_planned_recall_check_succeeds_as_often_as_planned() -> None:
 
 def test_the_cost_of_a_recall_is_said_first() -> None:
     learner, _ = labelled(sf.Budget(1500))
-    assert "Not achievable for less" in str(learner.recall_plan("spam", 1.0, predicted_as_found=False))
+    assert "Not achievable without labelling" in str(learner.recall_plan("spam", 1.0, predicted_as_found=False))
     sizes = [learner.recall_plan("spam", 0.7, predicted_as_found=flag).labels for flag in (True, False)]
     assert sizes[0] is not None
     assert sizes[1] is not None

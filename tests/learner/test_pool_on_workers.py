@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,15 @@ da = pytest.importorskip("dask.array", reason="dask is not installed")
 pytestmark = pytest.mark.filterwarnings("default")
 
 
+@pytest.fixture
+def client(started: Any) -> Any:
+    # A worker that an earlier test has killed is replaced.
+    started.wait_for_workers(2, timeout=60)
+    return started
+
+
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
+def started() -> Iterator[Any]:
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, set_as_default=False) as client:
         yield client
@@ -62,13 +69,14 @@ def test_the_picks_are_those_in_memory(client: Any, kind: str, tmp_path: Path, m
     X, y = data()
     # The workers do not have this working directory.
     monkeypatch.chdir(tmp_path)
-    pool = {
+    pools: dict[str, Callable[[], Any]] = {
         "array": lambda: X,
         "npy": lambda: npy_file(Path(), X),
         "parquet": lambda: parquet_file(Path(), X),
         "dask array": lambda: da.from_array(X, chunks=(170, 2)),
         "dask frame": lambda: frame(X),
-    }[kind]()
+    }
+    pool = pools[kind]()
     options: dict[str, Any] = {"steps": 35, "acquisition": "variance", "random_share": 0.2, "seed": 3}
     expected = sf.simulate(GaussianProcess(), X, y, **options)
     found = sf.simulate(GaussianProcess(), pool, y, client=client, **options)
@@ -81,9 +89,7 @@ def test_the_picks_are_those_in_memory(client: Any, kind: str, tmp_path: Path, m
 def test_ties_batches_and_skipped_items(client: Any, acquisition: str) -> None:
     X, y = data(400, ties=True)
     model = GaussianProcess(length_scale=1.0, noise=0.05)
-    one, two = (
-        sf.ActiveLearner(model, X, acquisition=acquisition, client=each, seed=1) for each in (None, client)
-    )
+    one, two = (sf.ActiveLearner(model, X, acquisition=acquisition, client=each, seed=1) for each in (None, client))
     for number, size in enumerate([10, 1, 4, 1, 30, 1]):
         asked = one.ask(size)
         np.testing.assert_array_equal(two.ask(size), asked)
@@ -177,7 +183,7 @@ def test_a_slow_worker_delays_and_changes_nothing(client: Any) -> None:
             time.sleep(1.6)
             return fast(self, *arguments)
 
-        Shard.step = step  # type: ignore[method-assign]
+        Shard.step = step  # type: ignore[method-assign,assignment]
 
     np.testing.assert_array_equal(two.ask(), one.ask())
     shards = two._backend._planner._pool._shards  # type: ignore[attr-defined]
@@ -206,15 +212,19 @@ def test_what_cannot_be_used_is_refused(client: Any, tmp_path: Path) -> None:
         sf.ActiveLearner(GaussianProcess(), X, client="tcp://127.0.0.1:1")
     with pytest.raises(InvalidValueError, match="device and client cannot be combined"):
         sf.ActiveLearner(GaussianProcess(), X, client=client, device="cpu")
-    with pytest.raises(InvalidValueError, match=r"'k-centre'.*cannot use a pool on the workers.*'variance'.*client out"):
+    with pytest.raises(
+        InvalidValueError, match=r"'k-centre'.*cannot use a pool on the workers.*'variance'.*client out"
+    ):
         sf.ActiveLearner(GaussianProcess(), X, client=client, acquisition="k-centre")
     for model in (BayesianRidge(), LogisticRegression()):
         with pytest.raises(InvalidValueError, match=f"{type(model).__name__} cannot use a pool on the workers"):
             sf.ActiveLearner(model, X, client=client)
-    with pytest.raises(InvalidValueError, match="'quantiletransformer'.*cannot be fitted on a pool on disk or on work"):
+    with pytest.raises(
+        InvalidValueError, match=r"'quantiletransformer'.*cannot be fitted on a pool on disk or on work"
+    ):
         sf.ActiveLearner(make_pipeline(QuantileTransformer(), GaussianProcess()), X, client=client)
     for pool in (X[:, 0], [["a", "b"]], X[:0], da.from_array(X[:, 0]), da.from_array(X > 0)[:0]):
-        with pytest.raises((InvalidValueError, ValueError), match="table of|could not convert"):
+        with pytest.raises((InvalidValueError, ValueError), match=r"table of|could not convert"):
             sf.ActiveLearner(GaussianProcess(), pool, client=client)
     with pytest.raises(InvalidValueError, match="there is no file"):
         sf.ActiveLearner(GaussianProcess(), tmp_path / "none.npy", client=client)
@@ -229,7 +239,7 @@ def test_a_file_that_only_this_process_has_is_named(client: Any, tmp_path: Path,
 
 
 def test_a_pool_that_does_not_fit_is_reported_with_figures(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = data(1000)
+    X, _ = data(1000)
     rows = rows_on_workers(client, X)
     assert rows is not None
     with pytest.raises(NotEnoughMemoryError, match=r"for each of 1,000 rows on 2 workers: the worker tcp.* GB"):
@@ -241,16 +251,14 @@ def test_a_pool_that_does_not_fit_is_reported_with_figures(client: Any, monkeypa
     monkeypatch.setattr(client, "scheduler_info", lambda n_workers: info)
     with pytest.raises(NotEnoughMemoryError, match=r"2 of the workers, on 127\.0\.0\.1, would need"):
         rows.require_room(10**12, "following the pool")
-    monkeypatch.setattr(workers_module, "free_memory", None)
+    monkeypatch.setattr(client, "run", lambda function: dict.fromkeys(info["workers"], 10**5))
     with pytest.raises(NotEnoughMemoryError, match=r"following the pool over 256 labels takes 3,\d+ bytes.* MB"):
-        monkeypatch.setattr(client, "run", lambda function: dict.fromkeys(info["workers"], 10**5))
         sf.ActiveLearner(GaussianProcess(), X, client=client)
-    del y
 
 
 def test_a_cluster_without_workers_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     class Empty:
-        def scheduler_info(self, n_workers: int) -> dict[str, Any]:
+        def scheduler_info(self, **_: Any) -> dict[str, Any]:
             return {"workers": {}}
 
     monkeypatch.setattr(workers_module, "PATIENCE", 0.2)

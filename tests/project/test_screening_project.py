@@ -179,7 +179,7 @@ def test_options_of_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert opened() == settings
     with pytest.raises(InvalidValueError, match="the positive class in"):
         opened(positive="out")
-    with pytest.raises(InvalidValueError, match=r"the wanted recall 0\.8"):
+    with pytest.raises(InvalidValueError, match=r"the target recall 0\.8"):
         opened(positive="in", recall="0.9")
     with pytest.raises(InvalidValueError, match="stops by Knee"):
         opened(rule="Safe")

@@ -298,7 +298,7 @@ def test_a_worker_tells_how_far_it_is_wherever_its_blocks_end(monkeypatch: pytes
 def test_a_worker_that_is_killed_is_told_in_a_sentence_and_what_is_done_is_kept() -> None:
     jobs = [Toy(0, killed_after_toy_1), Toy(1)]
     Path("deadly").touch()
-    with pytest.raises(SufficeError, match=r"^a worker was killed.*The same command goes on from there"):
+    with pytest.raises(SufficeError, match=r"^a worker was killed.*The same command continues from there"):
         all_of(jobs, 2)
     assert [is_kept(job, TRACES) for job in jobs] == [False, True]
     Path("deadly").unlink()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
-from logging import CRITICAL
+from importlib import import_module
 from os import cpu_count
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -139,7 +139,7 @@ def run_command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Where to save the labels while the run goes on; with the same command, it goes on from there.",
+            help="Where to save the labels during the run; the same command continues from there.",
             show_default="suffice-run.checkpoint for large pools",
         ),
     ] = None,
@@ -147,7 +147,7 @@ def run_command(
         Engine | None,
         typer.Option(
             metavar="ENGINE",
-            help="Where the pool is kept and scored: memory, or dask for the workers of a Dask cluster (--model gp).",
+            help="Where the pool is kept and scored: memory, or dask for the workers of a Dask cluster.",
             show_default="memory",
         ),
     ] = None,
@@ -283,7 +283,9 @@ def _on_workers(engine: Engine | None, workers: int | None, scheduler: str | Non
     if workers is not None:
         whole(workers, "--workers", least=1)
         if scheduler is not None:
-            raise InvalidValueError("--workers starts workers here, and --scheduler joins others; leave one of them out")
+            raise InvalidValueError(
+                "--workers starts workers here, and --scheduler joins others; leave one of them out"
+            )
     if scheduler is None and workers is None:
         return engine is Engine.dask
     if engine is Engine.memory or (engine is None and workers is not None):
@@ -300,8 +302,8 @@ def _require_able(job: TableJob, acquisition: str | None) -> None:
     backend = backend_type(final_estimator(job.model))
     if not backend.worker_acquisitions:
         raise InvalidValueError(
-            f"--engine dask is for --model gp, and the model is {job.name.value}; leave --engine out, and the pool is "
-            "kept in memory"
+            f"--engine dask is for --model gp and --model logistic, and the model is {job.name.value}; leave --engine "
+            "out, and the pool is kept in memory"
         )
     if acquisition is not None and acquisition not in backend.worker_acquisitions:
         known = " or ".join(f"--acquisition {name}" for name in sorted(backend.worker_acquisitions))
@@ -317,7 +319,7 @@ def _client(workers: int | None, scheduler: str | None, console: Console) -> Ite
         SufficeError: No scheduler answers.
     """
     try:
-        import distributed
+        distributed: Any = import_module("distributed")
     except ImportError:
         raise MissingExtraError("distributed", "dask", "--engine dask") from None
     if scheduler is not None:
@@ -334,14 +336,9 @@ def _client(workers: int | None, scheduler: str | None, console: Console) -> Ite
             yield client
         return
     size = workers or cpu_count() or 1
-    options: dict[str, Any] = {"n_workers": size, "threads_per_worker": 1, "dashboard_address": ":0"}
-    options["silence_logs"] = CRITICAL
-    # Ctrl-C is sent to all processes of a terminal; the workers are ended by this one.
-    options["preload"] = ["import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"]
-    with (
-        distributed.LocalCluster(**options) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
+    from suffice.engines.worker_rows import local_client
+
+    with local_client(size) as client:
         console.print(f"Started a Dask cluster of {count(size, 'worker')} on this machine.", markup=False)
         yield client
 

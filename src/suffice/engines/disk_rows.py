@@ -95,7 +95,7 @@ class DiskRows(ABC):
     def fingerprint(self) -> str:
         """What tells these rows from others without reading all: their number, and a checksum of some of them."""
         some = self.rows(np.unique(np.linspace(0, len(self) - 1, 64).astype(np.intp)))
-        return f"{self.shape[0]}x{self.shape[1]} with checksum {crc32(np.ascontiguousarray(some)):08x} of some rows"
+        return f"{self.shape[0]}x{self.shape[1]} with checksum {crc32(some.tobytes()):08x} of some rows"
 
     @property
     def files(self) -> list[Path]:

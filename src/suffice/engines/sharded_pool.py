@@ -348,7 +348,7 @@ class DaskShards(Shards):
         lost: How often a shard was made again.
     """
 
-    def __init__(  # noqa: PLR0913 - the last by keyword
+    def __init__(
         self, client: Any, rows: Sequence[Any], sizes: Sequence[int], prior: Any, *, make: Callable[..., Any] = Shard
     ) -> None:
         super().__init__([0, *np.cumsum(sizes)])
@@ -544,11 +544,10 @@ class ShardedPool(_Told):
 
 
 class ShardedSums(_Told):
-    """A pool in shards, scored by the reduction of its mean variance; see
-    :class:`suffice.engines.variance_reduction.ReductionPool`.
+    """A pool in shards, scored by the reduction of its mean variance.
 
-    Each shard computes the points that could be its best in double precision. One exchange makes a pick, and the picks
-    are those of a pool in memory.
+    It is a :class:`suffice.engines.variance_reduction.ReductionPool`. Each shard computes the points that could be its
+    best in double precision. One exchange makes a pick, and the picks are those of a pool in memory.
 
     Args:
         state: The posterior to follow.

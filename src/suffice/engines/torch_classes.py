@@ -190,21 +190,25 @@ def _error(formula: _Formula, norm: Any) -> Any:
 
 def _can_win(score: Any, error: Any, n: int) -> Any:
     """Positions whose score can be one of the ``n`` largest, or tie with it; ascending."""
-    low = score - error
+    # A score that overflows in single precision may be any: it is no bound for others, and may be the best.
+    low = (score - error).nan_to_num_(nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf)
     cut = low.max() if n == 1 else torch.topk(low, n, sorted=False).values.min()
-    tie = 4.0 * _TIE * max(1.0, abs(float(score.max())))
-    return torch.nonzero((score + error >= cut - tie) & (score > -torch.inf))[:, 0]
+    tie = 4.0 * _TIE * max(1.0, abs(float(cut)))
+    return torch.nonzero(~(score + error < cut - tie) & (score != -torch.inf))[:, 0]
 
 
 @contextmanager
 def _full_precision() -> Iterator[None]:
     """Products of single precision are not rounded to fewer digits, which a user may have allowed."""
-    allowed = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = False
+    # Since version 2.9 there is another setting, and the old one must not be read where that is used.
+    products: Any = torch.backends.cuda.matmul
+    name, full = ("fp32_precision", "ieee") if hasattr(products, "fp32_precision") else ("allow_tf32", False)
+    allowed = getattr(products, name)
+    setattr(products, name, full)
     try:
         yield
     finally:
-        torch.backends.cuda.matmul.allow_tf32 = allowed
+        setattr(products, name, allowed)
 
 
 def _formula(name: str, posterior: Any) -> _Formula:

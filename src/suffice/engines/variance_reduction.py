@@ -254,7 +254,7 @@ class KernelSums(CovarianceSums):
     ) -> None:
         super().__init__(state, rows, len(sample))
         self._kernel_state, self._pool = state, rows
-        chosen = sample if sample.ndim == 2 else rows.points[sample]
+        chosen: Any = sample if sample.ndim == 2 else rows.points[sample]
         self._sample = KernelRows(state, chosen, capacity, np.float64)
         self._middle = state.kernel.scaled(rows.points).mean(axis=0)
         self._centred = state.kernel.scaled(chosen) - self._middle

@@ -2,6 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from logging import CRITICAL
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +21,9 @@ PATIENCE: Final = 120.0
 _SPAN: Final = 2**18
 # How often Dask computes a part of a collection again whose worker was lost.
 _RETRIES: Final = 5
+
+# Setting of Dask: environment variables of new workers.
+_ENVIRONMENT: Final = "distributed.nanny.pre-spawn-environ"
 
 RowFunction = Callable[[Floats], Any]
 
@@ -122,18 +128,19 @@ class WorkerRows(DiskRows):
             limit = info[place].get("memory_limit") or 0
             used = int(info[place].get("metrics", {}).get("memory", 0))
             if limit and needed[place] > limit - used:
-                raise self._no_room(row, what, needed[place], f"the worker {place}", max(0, limit - used), limit)
+                there = f"{figure(max(0, limit - used))} of a limit of {figure(limit)}"
+                raise self._no_room(row, what, f"the worker {place} would need {figure(needed[place])}", there)
         for host, here in hosts.items():
-            there, total = min(free.get(place, 0) for place in here), sum(needed[place] for place in here)
-            if total > there:
-                raise self._no_room(row, what, total, f"{len(here)} of the workers, on {host},", there, None)
+            left, total = min(free.get(place, 0) for place in here), sum(needed[place] for place in here)
+            if total > left:
+                who = f"{len(here)} of the workers, on {host}, would need {figure(total)}"
+                raise self._no_room(row, what, who, figure(left))
 
-    def _no_room(self, row: int, what: str, needed: int, who: str, free: int, limit: int | None) -> Exception:
-        limited = "" if limit is None else f" of a limit of {figure(limit)}"
+    def _no_room(self, row: int, what: str, needed: str, free: str) -> NotEnoughMemoryError:
         return NotEnoughMemoryError(
-            f"{what} takes {row:,} bytes for each of {len(self):,} rows on {len(self.parts)} workers: {who} would need "
-            f"{figure(needed)} of memory, and {figure(free)}{limited} are free. More workers on other machines, "
-            "dtype='float32', fewer labels or a smaller pool would help"
+            f"{what} takes {row:,} bytes for each of {len(self):,} rows on {len(self.parts)} workers: {needed} of "
+            f"memory, and {free} are free. More workers on other machines, dtype='float32', fewer labels or a smaller "
+            "pool would help"
         )
 
     def _mapped(self, block: Any) -> Floats:
@@ -195,8 +202,7 @@ class CollectionRows(StoredRows):
 
     def __init__(self, client: Any, collection: Any) -> None:
         super().__init__(MEMORY_LIMIT)
-        from dask import delayed
-
+        delayed: Any = import_module("dask.delayed").delayed
         self._client = client
         array = _as_dask_array(collection)
         self.columns = [str(name) for name in collection.columns] if hasattr(collection, "columns") else None
@@ -344,7 +350,7 @@ def rows_on_workers(client: Any, X: Any) -> WorkerRows | None:
     if client is None and not is_collection(X):
         return None
     try:
-        import distributed
+        distributed: Any = import_module("distributed")
     except ImportError:
         raise MissingExtraError("distributed", "dask", "A pool on the workers of a cluster") from None
     if client is None:
@@ -382,3 +388,31 @@ def rows_on_workers(client: Any, X: Any) -> WorkerRows | None:
         )
     return WorkerRows(client, array)
 
+
+@contextmanager
+def local_client(workers: int) -> Iterator[Any]:
+    """A client of a cluster of worker processes on this machine, as pools use them; it ends with the context.
+
+    Each worker has one thread, ignores Ctrl-C, and keeps memory that was freed for the next block of picks: by default
+    Dask returns it to the system at once, which takes a fifth more time.
+
+    Args:
+        workers: Number of workers.
+
+    Raises:
+        MissingExtraError: Dask's package ``distributed`` is not installed.
+    """
+    try:
+        distributed, config = import_module("distributed"), import_module("dask.config")
+    except ImportError:
+        raise MissingExtraError("distributed", "dask", "A pool on the workers of a cluster") from None
+    options: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": ":0"}
+    options["silence_logs"] = CRITICAL
+    # Ctrl-C is sent to all processes of a terminal; the workers are ended by this one.
+    options["preload"] = ["import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"]
+    environment = dict(config.get(_ENVIRONMENT, {}))
+    environment.pop("MALLOC_TRIM_THRESHOLD_", None)
+    with ExitStack() as stack:
+        with config.set({_ENVIRONMENT: environment}):
+            cluster = stack.enter_context(distributed.LocalCluster(**options))
+        yield stack.enter_context(distributed.Client(cluster, set_as_default=False))

@@ -397,7 +397,6 @@ class GaussianBackend(Backend):
             needed, f"following {m} pool items and {tests} other items {extent}", halved=follows and not single
         )
 
-
     def _require_workers(self, rows: WorkerRows, itemsize: int) -> None:
         """Say before the first label if the workers of a cluster cannot follow their parts of the pool."""
         raise NotImplementedError

@@ -165,8 +165,8 @@ def _fitted_in_batches(steps: Any, rows: DiskRows) -> Pipeline:
         if not hasattr(step, "partial_fit"):
             raise InvalidValueError(
                 f"the transformer {name!r} ({type(step).__name__}) cannot be fitted on a pool on disk or on workers, a "
-                "batch at a time: it has no partial_fit. Use one that has, such as StandardScaler; transform the file beforehand; "
-                "or give the pool in memory"
+                "batch at a time: it has no partial_fit. Use one that has, such as StandardScaler; transform the file "
+                "beforehand; or give the pool in memory"
             )
         before = Pipeline(list(fitted)) if fitted else None
         new = clone(step)
@@ -346,10 +346,10 @@ def pool_device(device: Any, X_pool: Any, backend: type[Backend], acquisition: s
         if device is not None:
             raise InvalidValueError("device and client cannot be combined: the pool is on one of them; leave one out")
         if acquisition not in backend.worker_acquisitions:
-            known = ", ".join(map(repr, sorted(backend.worker_acquisitions)))
+            names = ", ".join(map(repr, sorted(backend.worker_acquisitions)))
             raise InvalidValueError(
-                f"the acquisition {acquisition!r} of this model cannot use a pool on the workers of a cluster; give one "
-                f"of {known}, or leave client out"
+                f"the acquisition {acquisition!r} of this model cannot use a pool on the workers of a cluster; give "
+                f"one of {names}, or leave client out"
             )
         return None
     if device is None:

@@ -578,7 +578,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         client: Client of a Dask cluster whose workers keep and score the pool, likewise.
         checkpoint: File that the run is saved in: of a network after every step, of the other models of
             :mod:`suffice.models` about every second and when it is interrupted. Called again with the same arguments,
-            the run goes on from there with the same picks as if it had never been interrupted; of a network, on a CPU.
+            the run continues from there with the same picks as without the interruption; for a network, on a CPU.
             The others learn the labels of the file again first.
         watch: Called with the fitted model after every step; the numbers that it returns by name are recorded in
             ``trace.measures``.

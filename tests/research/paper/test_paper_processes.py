@@ -148,7 +148,7 @@ def told_of_the_killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, l
 def test_a_worker_that_is_killed_is_told_in_a_sentence(told_of_the_killed: tuple[str, list[bool]]) -> None:
     said, kept_ones = told_of_the_killed
     assert said.startswith("a worker was killed")
-    assert "The same command goes on from there" in said
+    assert "The same command continues from there" in said
     assert kept_ones == [True, True, False]
 
 
