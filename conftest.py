@@ -5,8 +5,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).parent
-#: The examples of frameworks, which the tests of these run.
-collect_ignore = ["docs/snippets"]
+#: Examples, which tests of their own run.
+collect_ignore = ["docs/snippets", "docs/examples", "docs/gallery"]
 _IMPORT = re.compile(r"^(import|from) torch\b", re.MULTILINE)
 
 

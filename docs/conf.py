@@ -1,6 +1,8 @@
-"""Sphinx configuration, and the directives that list the stopping rules."""
+"""Sphinx configuration, and the directive that lists the stopping rules."""
 
 import inspect
+import sys
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -11,6 +13,8 @@ import suffice
 from suffice.criteria import RULES, Criterion
 from suffice.criteria.rule_info import rule_info, rule_sources, rule_summary
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 project = "suffice"
 author = "the suffice developers"
 copyright = "the suffice developers"
@@ -20,45 +24,43 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx_design",  # tabs
+    "sphinx_design",  # tabs and cards
     "sphinx-mathjax-offline",  # formulas without a network
+    "api_pages",
+    "gallery_pages",
 ]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
-source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build", "measured"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "measured", "examples"]
+
+# Every reference to a name must lead somewhere; see resolve_alias for names that are not public.
+nitpicky = True
+nitpick_ignore_regex = [
+    ("py:.*", r"(numpy|collections|pathlib|sklearn|scipy|torch|pandas)\..*"),
+    ("py:class", r".* .*"),  # "What it is: more about it", which Sphinx takes for a type
+]
 
 # The documentation is built without torch; a stand-in knows no "|", so unions with its types are in quotes.
 autodoc_mock_imports = ["torch"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 90
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_custom_sections = [("Reference", "returns_style")]
 
 html_theme = "furo"
 html_title = f"suffice {release}"
-html_static_path = []
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 
 
-class _Generated(Directive):
-    """A directive whose content is generated in the language of the page that uses it."""
-
-    def lines(self) -> list[str]:
-        """Return the content."""
-        raise NotImplementedError
-
-    def run(self) -> list[nodes.Node]:
-        """Parse the content in place of the directive."""
-        parent = nodes.Element()
-        self.state.nested_parse(StringList(self.lines(), source="conf.py"), self.content_offset, parent)
-        return parent.children
-
-
-class RuleTable(_Generated):
+class RuleTable(Directive):
     """A table of all stopping rules, in Markdown: what each does, what it requires, and its source."""
 
-    def lines(self) -> list[str]:
+    def run(self) -> list[nodes.Node]:
         """Return the table, family by family."""
         lines = ["| rule | what it does | requires | source |", "| --- | --- | --- | --- |"]
         family = ""
@@ -71,21 +73,9 @@ class RuleTable(_Generated):
             requires = ", ".join(f"`{name}`" for name in sorted(rule.requires)) or "nothing"
             source = ", ".join(f"[{key}](bibliography.md)" for key in rule_sources(rule)) or info.origin
             lines.append(f"| {call} | {rule_summary(rule)} | {requires} | {source} |")
-        return lines
-
-
-class RuleReference(_Generated):
-    """The reference of all stopping rules, in reStructuredText."""
-
-    def lines(self) -> list[str]:
-        """Return an autodoc directive for each rule, with its alternative constructors."""
-        lines = []
-        for rule in RULES.values():
-            lines.append(f".. autoclass:: suffice.criteria.{rule.__name__}")
-            makers = [name for name, value in vars(rule).items() if isinstance(value, classmethod)]
-            lines += [f"   :members: {', '.join(makers)}"] if makers else []
-            lines.append("")
-        return lines
+        parent = nodes.Element()
+        self.state.nested_parse(StringList(lines, source="conf.py"), self.content_offset, parent)
+        return parent.children
 
 
 def _arguments(rule: type[Criterion]) -> str:
@@ -95,6 +85,5 @@ def _arguments(rule: type[Criterion]) -> str:
 
 
 def setup(app: Any) -> None:
-    """Register the directives."""
+    """Register the directive."""
     app.add_directive("rule-table", RuleTable)
-    app.add_directive("rule-reference", RuleReference)

@@ -11,6 +11,7 @@ one at a time, each learned before the next is asked for. The pictures are taken
 import argparse
 import csv
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -80,7 +81,8 @@ class Served:
     def check(self, size: int) -> None:
         """Start a check and answer all of it."""
         self._ask("api/checks", {"person": "Ann", "size": size})
-        self.label(size)
+        found = self.label(size)
+        print(f"  a check of {size}:", *found["words"], sep="\n    ", flush=True)
 
     def picture(self, name: str, view: str = "", *, height: int = HEIGHT) -> None:
         """Take a picture of a view, or of the report."""
@@ -169,7 +171,27 @@ def table(page: Page, folder: Path) -> None:
         project.picture("decision-table")
 
 
-CASES: Final = {"adult": adult, "texts": texts, "table": table}
+def tutorial(page: Page, folder: Path) -> None:
+    """The project of the tutorial, with the file that its program makes."""
+    text = (IMAGES.parent / "tutorial.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    found: dict[str, Any] = {}
+    with chdir(folder):
+        exec(program, found)
+    truth = list(found["reviews"].values())
+    options = ("--text", "review", "--classes", "good,bad", "--at-most", "10%")
+    with served(page, folder / "reviews.csv", truth, *options) as project:
+        project.picture("tutorial-start")
+        project.label_until(20, lambda _: False)
+        project.picture("tutorial-label")
+        project.label_until(150, lambda status: status["words"][0].startswith("Time for a check"))
+        project.picture("tutorial-stop")
+        project.check(55)
+        project.picture("tutorial-guarantee")
+        project.picture("tutorial-report", "api/report", height=1000)
+
+
+CASES: Final = {"adult": adult, "texts": texts, "table": table, "tutorial": tutorial}
 
 
 def main() -> None:

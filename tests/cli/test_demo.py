@@ -7,6 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
+from suffice.cli.demo_command import CHECK_SIZE, LEAST_CHECK, SHARE_BEYOND
+from suffice.cli.project_options import ProjectOptions
 from suffice.errors import InvalidValueError, SufficeError
 from tests.processes import run_suffice, start_suffice
 from tests.smaller_work import DEMO_NAME, main_with_small_demo, small_demo_task
@@ -28,7 +30,7 @@ def small_pool(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.one_in(2)
-@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
 def test_demo_stops_early_with_nearly_the_error_of_all_labels(task: str) -> None:
     done = run_suffice("demo", "--task", task, "--json")
     assert done.returncode == 0, done.stderr
@@ -36,8 +38,10 @@ def test_demo_stops_early_with_nearly_the_error_of_all_labels(task: str) -> None
     result = json.loads(done.stdout)
     assert result["task"] == task
     assert result["stopped"] is True
-    assert result["labels"] + result["saved"] == result["pool"]
-    assert result["saved"] > 0.4 * result["pool"]
+    assert result["labels"] + result["check_labels"] + result["saved"] == result["pool"]
+    assert result["check_labels"] == CHECK_SIZE
+    assert result["saved"] > (0.3 if task == "regression" else 0.6) * result["pool"]
+    assert result["true_share"] <= (SHARE_BEYOND if task == "regression" else result["guaranteed"])
     assert result["error_at_stop"] <= (1.05 if task == "regression" else 1.06) * result["error_with_all"]
     if task == "classification":
         assert result["wrong_share_at_stop"] <= result["wrong_share_with_all"] + 0.005
@@ -53,6 +57,16 @@ def test_demo_tells_a_person_what_happened() -> None:
     assert max(map(len, done.stdout.splitlines())) > 120
     for words in ("Go on at 50 labels", "more labels (", "Stop at", "Labels saved:", "with all labels", "Certificate:"):
         assert words in done.stdout
+    # The end: what was saved, what is guaranteed, and the next command.
+    *_, saved, guaranteed, truth, figure, _, _, serve, run = done.stdout.splitlines()
+    assert re.fullmatch(r"Labels saved: \d+ of 398 \(\d+.%\)\. \d+ were needed until the stop, and 60 for .*", saved)
+    assert re.fullmatch(
+        r"Guaranteed: at most [\d.]+.% of the predictions .* are wrong \(95.% confidence\)\.", guaranteed
+    )
+    assert "in fact wrong" in truth
+    assert figure == "Figure: run.svg"
+    assert serve.startswith("  suffice serve data.csv --classes")
+    assert run.startswith("  suffice run labelled.csv --target")
     assert Path("run.svg").read_text().startswith("<?xml")
     assert "Figure: run.svg" in done.stdout
 
@@ -66,15 +80,25 @@ def test_demo_is_repeatable() -> None:
 
 @pytest.mark.usefixtures("no_figure", "small_pool")
 def test_demo_where_the_rule_never_stops_says_so() -> None:
-    result = RUN.invoke(app, ["demo", "--threshold", "0.001"])
+    result = RUN.invoke(app, ["demo", "--task", "regression", "--threshold", "0.001"])
     assert result.exit_code == 0
     assert "No stop: all 90 labels are used up, and the error ratio" in result.output
-    assert "at the stop" not in result.output
-    assert "more labels" not in result.output.splitlines()[-5]
+    for words in ("at the stop", "Labels saved", "Guaranteed"):
+        assert words not in result.output
+    assert "Next, with data of your own:" in result.output
     as_json = json.loads(RUN.invoke(app, ["demo", "--threshold", "0", "--json"]).output)
     assert as_json["stopped"] is False
     assert as_json["error_at_stop"] is None
-    assert as_json["saved"] == 0
+    assert as_json["saved"] == as_json["check_labels"] == 0
+    assert as_json["guarantee"] is None
+
+
+@pytest.mark.usefixtures("no_figure", "small_pool")
+def test_a_stop_near_the_end_leaves_too_few_items_for_a_check() -> None:
+    result = json.loads(RUN.invoke(app, ["demo", "--task", "regression", "--threshold", "0.2", "--json"]).output)
+    assert result["stopped"] is True
+    assert result["pool"] - result["labels"] < 2 * LEAST_CHECK
+    assert result["guarantee"] is None
 
 
 @pytest.mark.usefixtures("no_figure", "small_pool")
@@ -179,6 +203,25 @@ def test_without_matplotlib_the_demo_works_and_says_how_to_get_the_figure(monkey
 def test_version_and_help() -> None:
     assert run_suffice("--version").stdout.startswith("suffice 0.")
     shown = run_suffice("demo", "--help").stdout
-    assert "Example: suffice demo --task classification" in shown
+    assert "Example: suffice demo --task regression" in shown
     assert run_suffice("-h").returncode == 0
     assert run_suffice().returncode == 2
+
+
+def test_the_page_of_the_demo_names_the_error_to_guarantee_and_the_next_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    served: list[ProjectOptions] = []
+
+    def serve(options: ProjectOptions, *_: object, **__: object) -> None:
+        served.append(options)
+
+    monkeypatch.setattr("suffice.cli.serve_command.serve_project", serve)
+    monkeypatch.setattr("suffice.tables.example_data.write_digits", lambda _: 0)
+    result = RUN.invoke(app, ["demo", "--page"])
+    assert result.exit_code == 0, result.output
+    (options,) = served
+    assert options.target_error == "10%"
+    assert "whether at most 10% are wrong" in result.output
+    assert "suffice serve data.csv --classes" in result.output
+    assert RUN.invoke(app, ["demo", "--page", "--json"]).output == ""

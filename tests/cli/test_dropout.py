@@ -62,7 +62,8 @@ def test_the_demonstration_stops_early_with_nearly_the_accuracy_of_all_labels() 
     assert done.exit_code == 0, done.output
     found = json.loads(done.output)
     assert (found["task"], found["pool"], found["stopped"], found["threshold"]) == ("classification", 1257, True, 0.2)
-    assert found["labels"] + found["saved"] == 1257
+    assert found["labels"] + found["check_labels"] + found["saved"] == 1257
+    assert 1.0 - found["accuracy_at_stop"] < found["guaranteed"] < 0.2
     assert found["saved"] > 0.5 * 1257
     assert found["accuracy_at_stop"] > 0.93
     assert found["accuracy_at_stop"] > found["accuracy_with_all"] - 0.03

@@ -29,7 +29,7 @@ class CommandEntry(NamedTuple):
 COMMANDS: Final = {
     "demo": CommandEntry(
         "suffice.cli.demo_command:demo_command",
-        "Watch a simulated person label scikit-learn's diabetes, breast-cancer or digits data until it is enough.",
+        "Watch a simulated person label scikit-learn's breast-cancer, diabetes or digits data until it is enough.",
     ),
     "label": CommandEntry(
         "suffice.cli.label_command:label_command",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -19,11 +19,20 @@ from rich.table import Table
 from rich.text import Text
 from threadpoolctl import threadpool_limits
 
+from suffice.checks import Check, Guarantee
 from suffice.cli.rule_options import BoundName, DemoModel, RuleValues, TaskName, problem
 from suffice.criteria import Criterion, ErrorStability, Verdict
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.factory import make_model
-from suffice.presentation.messages import RATIO_RULE, run_error_sentence, run_wrong_share_sentence
+from suffice.presentation.messages import (
+    RATIO_RULE,
+    demo_next_sentences,
+    demo_page_sentence,
+    demo_saved_sentence,
+    demo_truth_sentence,
+    run_error_sentence,
+    run_wrong_share_sentence,
+)
 from suffice.presentation.text_chart import chart
 from suffice.report.run_figure import WRONG_SHARE_NAME, RunCurves, draw_run, require_writable_figure
 from suffice.tables.example_data import Task, demo_task, digits_task
@@ -36,6 +45,12 @@ if TYPE_CHECKING:
 INITIAL = 10
 #: The same for a network, which then asks for some at a time.
 NETWORK_INITIAL, NETWORK_BATCH = 50, 10
+#: Labels of the random check after the stop, and the fewest of which there is one.
+CHECK_SIZE, LEAST_CHECK = 60, 30
+#: For numbers: the share of the predictions that may be off by more than the tolerance that the check finds.
+SHARE_BEYOND = 0.2
+#: The error to guarantee for the handwritten digits on the page.
+DEMO_PAGE_ERROR = "10%"
 
 
 # Error on the test set, and the share of wrong predictions for classes.
@@ -53,6 +68,8 @@ class Progress:
         verdicts: What the rule says of every step so far: the newest last. Where the model's scales were learned again,
             the past is seen with the new ones.
         trace: The run so far.
+        labelled: The labelled items.
+        model: The fitted model; it changes with the next label.
     """
 
     n_labelled: int
@@ -60,6 +77,8 @@ class Progress:
     wrong_share: float | None
     verdicts: tuple[Verdict, ...]
     trace: Trace
+    labelled: tuple[int, ...]
+    model: Any
 
     @property
     def verdict(self) -> Verdict:
@@ -103,8 +122,9 @@ def _bought(
         items = learner.ask(size if learner.labelled else initial)
         learner.tell(items, task.y_pool[items.tolist()])
         if learner.verdicts:
-            error, wrong = error_of(task, learner.model)
-            yield Progress(len(learner.labelled), error, wrong, tuple(learner.verdicts), learner.trace())
+            known, model = tuple(map(int, learner.labelled)), learner.model
+            error, wrong = error_of(task, model)
+            yield Progress(len(known), error, wrong, tuple(learner.verdicts), learner.trace(), known, model)
 
 
 def linear_error(task: Task, model: Any) -> Errors:
@@ -205,6 +225,19 @@ _SECONDS_A_LABEL = 0.03
 _ERROR_NAME = {"regression": "test error (root mean square)", "classification": "test error (cross entropy)"}
 
 
+class _CheckOutcome(NamedTuple):
+    """What a check after the stop guarantees, and the truth, which is known here.
+
+    Attributes:
+        guarantee: For classes, the largest share of wrong predictions; for numbers, the tolerance that at most a fifth
+            of the predictions exceeds.
+        true_share: The share of the items left unlabelled that are wrong, or beyond the tolerance.
+    """
+
+    guarantee: Guarantee
+    true_share: float
+
+
 @dataclass(frozen=True)
 class _Run:
     """A labelling run to the end of the pool, with the moment at which the rule stopped."""
@@ -213,6 +246,16 @@ class _Run:
     steps: "list[Progress]"
     verdicts: list[Verdict]
     stop: int | None
+    check: "_CheckOutcome | None" = None
+
+    @property
+    def check_labels(self) -> int:
+        return 0 if self.check is None else self.check.guarantee.checked
+
+    @property
+    def saved(self) -> int:
+        """Items that nobody labelled, neither before the stop nor for the check."""
+        return len(self.task.y_pool) - self.n_labelled[self.last] - self.check_labels
 
     @property
     def last(self) -> int:
@@ -235,9 +278,7 @@ class _Run:
 def demo_command(
     task: Annotated[
         TaskName | None,
-        typer.Option(
-            help="What to predict: a number, or a class.", show_default="regression; classification by dropout"
-        ),
+        typer.Option(help="What to predict: a number, or a class.", show_default="classification"),
     ] = None,
     model: Annotated[
         DemoModel, typer.Option(help="A linear model, or a network with dropout (needs torch; half a minute).")
@@ -259,9 +300,11 @@ def demo_command(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")] = False,
 ) -> None:
-    """Watch a simulated person label scikit-learn's diabetes, breast-cancer or digits data until it is enough.
+    """Watch a simulated person label scikit-learn's breast-cancer, diabetes or digits data until it is enough.
 
-    Example: suffice demo --task classification --threshold 0.05
+    A random check then guarantees the error of the items that stay unlabelled.
+
+    Example: suffice demo --task regression --threshold 0.05
 
     To label yourself: suffice demo --page
     """
@@ -275,7 +318,7 @@ def demo_command(
     console = Console(quiet=as_json, highlight=False)
     console.soft_wrap = not console.is_terminal
     rng = np.random.default_rng(seed)
-    job = digits_task(rng) if model is DemoModel.dropout else demo_task((task or TaskName.regression).value, rng)
+    job = digits_task(rng) if model is DemoModel.dropout else demo_task((task or TaskName.classification).value, rng)
     try:
         # Brings scikit-learn, which a wrong option need not wait for; only loaded libraries can be limited to a thread.
         import_module("suffice.learner")
@@ -288,6 +331,7 @@ def demo_command(
     _summarise(console, run)
     failure = failure or problem(lambda: draw_run(_curves(run, rule.threshold), path), raised=False)
     console.print(f"No figure: {failure}" if failure else f"Figure: {path}", markup=False)
+    console.print("\n" + "\n".join(demo_next_sentences()), markup=False)
     if as_json:
         typer.echo(json.dumps(_result(run, rule.threshold, None if failure else path)))
     # Asked for by name, a figure that could not be written is a failure; but only now, with the result shown.
@@ -303,8 +347,12 @@ def _serve_digits(*, as_json: bool) -> None:
 
     folder = Path("suffice-digits")
     write_digits(folder)
-    options = ProjectOptions(str(folder), classes=",".join(DIGITS), target="digit", threshold=0.2)
+    options = ProjectOptions(str(folder), classes=",".join(DIGITS), target="digit", target_error=DEMO_PAGE_ERROR)
+    if not as_json:
+        typer.echo(demo_page_sentence(DEMO_PAGE_ERROR))
     serve_project(options, ("127.0.0.1", 0), open_page=not as_json, as_json=as_json)
+    if not as_json:
+        typer.echo("\n".join(demo_next_sentences()))
 
 
 def _rule(model: DemoModel, threshold: float | None, bound: BoundName) -> ErrorStability:
@@ -331,6 +379,7 @@ def _label(task: Task, model: DemoModel, rule: ErrorStability, rng: np.random.Ge
     steps: list[Progress] = []
     verdicts: list[Verdict] = []
     stop: int | None = None
+    check: _CheckOutcome | None = None
     with view:
         for progress in label(task, rule, rng):
             steps.append(progress)
@@ -338,13 +387,34 @@ def _label(task: Task, model: DemoModel, rule: ErrorStability, rng: np.random.Ge
                 # After a replay the past is seen with the scales of today; a stop that was not taken stays untaken.
                 verdicts = list(progress.verdicts)
                 view.show(verdicts)
-                stop = len(verdicts) - 1 if progress.verdict.stop else None
+                if progress.verdict.stop:
+                    stop, check = len(verdicts) - 1, _checked(task, progress, rng.spawn(1)[0])
                 if view.animated and model is DemoModel.linear:
                     time.sleep(_SECONDS_A_LABEL)
             else:
                 verdicts.append(progress.verdict)
                 view.go_on(progress.n_labelled)
-    return _Run(task, steps, verdicts, stop)
+    return _Run(task, steps, verdicts, stop, check)
+
+
+def _checked(task: Task, progress: Progress, rng: np.random.Generator) -> _CheckOutcome | None:
+    """Check the model of the stop on random unlabelled items; None where too few are left."""
+    unlabelled = np.setdiff1d(np.arange(len(task.y_pool)), progress.labelled)
+    size = min(CHECK_SIZE, len(unlabelled) // 2)
+    if size < LEAST_CHECK:
+        return None
+    # The run goes on without these labels: what it shows after the stop is the same with and without a check.
+    check = Check.draw(unlabelled, size, rng)
+    check = check.tell({item: task.y_pool[item].item() for item in check.items})
+    predictions = np.asarray(progress.model.predict(task.X_pool[unlabelled]))
+    by_item = dict(zip(unlabelled.tolist(), predictions.tolist(), strict=True))
+    if task.kind == "regression":
+        guarantee = check.tolerance_guarantee(by_item, SHARE_BEYOND)
+        wrong = np.abs(predictions - task.y_pool[unlabelled]) > (guarantee.tolerance or 0.0)
+    else:
+        guarantee = check.guarantee(by_item)
+        wrong = predictions != task.y_pool[unlabelled]
+    return _CheckOutcome(guarantee, float(np.mean(wrong[~np.isin(unlabelled, check.items)])))
 
 
 def _curves(run: _Run, threshold: float) -> RunCurves:
@@ -359,6 +429,7 @@ def _curves(run: _Run, threshold: float) -> RunCurves:
         threshold=threshold,
         stop=run.stop,
         error_is_share=bool(wrong),
+        guarantee="" if run.check is None or not wrong else f"{100.0 * run.check.guarantee.value:.2g}\u00a0%",
     )
 
 
@@ -370,7 +441,11 @@ def _result(run: _Run, threshold: float, figure: Path | None) -> dict[str, objec
         "stopped": run.stop is not None,
         "labels": run.n_labelled[run.last],
         "pool": len(run.task.y_pool),
-        "saved": len(run.task.y_pool) - run.n_labelled[run.last],
+        "check_labels": run.check_labels,
+        "saved": run.saved,
+        "guarantee": None if run.check is None else str(run.check.guarantee),
+        "guaranteed": None if run.check is None else run.check.guarantee.value,
+        "true_share": None if run.check is None else run.check.true_share,
         "wrong_share_at_stop": wrong[run.last] if wrong and run.stop is not None else None,
         "wrong_share_with_all": wrong[-1] if wrong else None,
         "error_at_stop": None if run.stop is None else run.errors[run.last],
@@ -387,14 +462,20 @@ def _result(run: _Run, threshold: float, figure: Path | None) -> dict[str, objec
 
 
 def _summarise(console: Console, run: _Run) -> None:
-    verdict, pool, n = run.verdicts[run.last], len(run.task.y_pool), run.n_labelled[run.last]
+    verdict, pool = run.verdicts[run.last], len(run.task.y_pool)
     name, errors, wrong, stopped = _ERROR_NAME[run.task.kind], run.errors, run.wrong_shares, run.stop is not None
     if not stopped:
         console.print(f"\n[bold]No stop: all {pool} labels are used up, and {verdict.reason}.[/]")
     else:
         console.print(f"\n[bold]{verdict}[/]")
-        console.print(f"Labels saved: {pool - n} of {pool} ({100.0 * (pool - n) / pool:.0f}\u00a0%).")
     if wrong:
         console.print(run_wrong_share_sentence(wrong[run.last] if stopped else None, wrong[-1], "with all labels"))
     console.print(run_error_sentence(name, errors[run.last] if stopped else None, errors[-1], "with all labels"))
     console.print(f"Certificate: {verdict.certificate}")
+    if stopped:
+        # What counts comes last.
+        console.print(f"\n[bold]{demo_saved_sentence(pool, run.n_labelled[run.last], run.check_labels)}[/]")
+    if run.check is not None:
+        said = str(run.check.guarantee)
+        console.print(f"[bold]Guaranteed: {said[0].lower()}{said[1:]}[/]")
+        console.print(demo_truth_sentence(run.check.true_share, run.check.guarantee.tolerance))

@@ -38,6 +38,7 @@ class RunCurves:
             the threshold; ``log`` or ``linear`` for any other number.
         threshold_name: What the threshold is called.
         error_is_share: Whether the error is a share, shown in percent.
+        guarantee: The error that a check after the stop guarantees, as it is shown; empty without one.
     """
 
     title: str
@@ -52,6 +53,7 @@ class RunCurves:
     scale: Literal["ratio", "log", "linear"] = "ratio"
     threshold_name: str = "threshold"
     error_is_share: bool = False
+    guarantee: str = ""
 
 
 def require_writable_figure(path: Path) -> None:
@@ -98,6 +100,8 @@ def draw_run(curves: RunCurves, path: Path) -> None:
         _draw_value(axes[-1], curves)
     axes[-1].set_xlabel("labels", color=_INK)
     _set_title(axes[0], curves.title, pad=6.0 if measured else 20.0)
+    if measured and compared:
+        axes[-1].set_title(_reason(curves), color=_INK, fontsize=9, loc="left")
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(colors=_INK, which="both")
@@ -110,6 +114,13 @@ def draw_run(curves: RunCurves, path: Path) -> None:
             figure.savefig(path, dpi=150)
     except OSError as error:
         raise SufficeError(f"the figure cannot be written to {path}: {error.strerror or error}") from None
+
+
+def _reason(curves: RunCurves) -> str:
+    """What the lower part shows."""
+    line = f"why it {'stopped' if curves.stop is not None else 'did not stop'}: {curves.value_name} and"
+    line += f" {curves.threshold_name}"
+    return line if len(line) <= 90 else f"{line[:87]}..."
 
 
 def _draw_error(axis: Any, curves: RunCurves) -> None:
@@ -132,6 +143,8 @@ def _draw_error(axis: Any, curves: RunCurves) -> None:
     else:
         n = curves.n_labelled[curves.stop]
         text = f"stop at {n} labels: {shown(curves.error[curves.stop])}\n{all_labels}"
+        if curves.guarantee:
+            text += f"\nguaranteed for the unlabelled items: at most {curves.guarantee}"
     # The error falls to the right, so the upper right is free; a stop in the last part is described on its left.
     late = n > 0.65 * curves.n_labelled[-1]
     axis.annotate(

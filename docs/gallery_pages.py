@@ -1,0 +1,114 @@
+"""The gallery: pages and notebooks from ``docs/examples``, and the runs that make their output and figures.
+
+An example is a Python file of cells: ``# %% [markdown]`` begins text in comments, ``# %%`` code. As a Sphinx extension,
+this module writes a page and a notebook of each before the build, to ``docs/gallery``. As a program, it runs examples::
+
+    .venv/bin/python docs/gallery_pages.py --write [NAME ...]
+
+``--write`` stores what they print as ``docs/examples/NAME.txt`` and the figure as ``docs/images/gallery-NAME.png``.
+"""
+
+import argparse
+import io
+import json
+import re
+from base64 import b64encode
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+DOCS: Final = Path(__file__).parent
+#: The examples in the order of the gallery.
+NAMES: Final = ("texts", "images", "numbers", "screening", "network", "framework", "optimisation", "large_pool")
+
+
+class Cell(NamedTuple):
+    """A part of an example: text in Markdown, or code."""
+
+    is_text: bool
+    source: str
+
+
+def cells(name: str) -> list[Cell]:
+    """Read an example."""
+    found = []
+    for part in re.split(r"^# %%", (DOCS / "examples" / f"{name}.py").read_text(encoding="utf-8"), flags=re.M)[1:]:
+        kind, _, source = part.partition("\n")
+        is_text = "[markdown]" in kind
+        found.append(Cell(is_text, (re.sub(r"^# ?", "", source, flags=re.M) if is_text else source).strip()))
+    return found
+
+
+def run(name: str) -> tuple[str, Any]:
+    """Run an example; return what it prints and its figure."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+    printed, code = io.StringIO(), "\n\n".join(cell.source for cell in cells(name) if not cell.is_text)
+    with redirect_stdout(printed):
+        exec(compile(code, f"{name}.py", "exec"), {"__name__": name})
+    return printed.getvalue(), plt.gcf()
+
+
+def page(name: str) -> str:
+    """Return the page of an example, in Markdown: text and code, then what is printed, and the figure."""
+    title, *rest = [cell.source if cell.is_text else f"```python\n{cell.source}\n```" for cell in cells(name)]
+    links = f"Download: {{download}}`notebook <{name}.ipynb>` · {{download}}`Python file <../examples/{name}.py>`"
+    output = (DOCS / "examples" / f"{name}.txt").read_text(encoding="utf-8").strip()
+    figure = f"![Figure of the example: see the labels of its axes](../images/gallery-{name}.png)"
+    return "\n\n".join([title, links, *rest, "It prints:", f"```text\n{output}\n```", figure]) + "\n"
+
+
+def notebook(name: str) -> str:
+    """Return the notebook of an example; the last cell has the output of all."""
+    printed = (DOCS / "examples" / f"{name}.txt").read_text(encoding="utf-8")
+    picture = b64encode((DOCS / "images" / f"gallery-{name}.png").read_bytes()).decode()
+    made: list[dict[str, Any]] = []
+    for k, cell in enumerate(cells(name)):
+        kind = "markdown" if cell.is_text else "code"
+        made.append({"cell_type": kind, "id": f"{name}-{k}", "metadata": {}, "source": cell.source})
+        if not cell.is_text:
+            made[-1] |= {"execution_count": None, "outputs": []}
+    made[-1]["outputs"] = [
+        {"output_type": "stream", "name": "stdout", "text": printed},
+        {"output_type": "display_data", "data": {"image/png": picture}, "metadata": {}},
+    ]
+    about = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    return json.dumps({"cells": made, "metadata": about, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+
+
+def write_pages(_: Any = None) -> None:
+    """Write pages and notebooks where they changed."""
+    folder = DOCS / "gallery"
+    folder.mkdir(exist_ok=True)
+    for name in NAMES:
+        for path, text in ((folder / f"{name}.md", page(name)), (folder / f"{name}.ipynb", notebook(name))):
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                path.write_text(text, encoding="utf-8")
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Write the pages before the build."""
+    app.connect("builder-inited", write_pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def main() -> None:
+    """Run the examples that are asked for."""
+    reader = argparse.ArgumentParser(description=__doc__)
+    reader.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
+    reader.add_argument("--write", action="store_true")
+    given = reader.parse_args()
+    for name in given.names or NAMES:
+        printed, figure = run(name)
+        print(f"{name}\n{printed}", flush=True)
+        if given.write:
+            (DOCS / "examples" / f"{name}.txt").write_text(printed, encoding="utf-8")
+            figure.savefig(DOCS / "images" / f"gallery-{name}.png", dpi=110, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""The site: every public name has a page, and every page is reachable."""
+
+import importlib
+import json
+import re
+import shlex
+import signal
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.processes import run_suffice, start_suffice
+
+DOCS = Path(__file__).parent.parent / "docs"
+MODULES = (
+    *("suffice", "suffice.acquisition", "suffice.checks", "suffice.criteria", "suffice.divergence", "suffice.engines"),
+    *("suffice.learner", "suffice.models", "suffice.posteriors", "suffice.project", "suffice.recommendation"),
+    *("suffice.tables", "suffice.testing"),
+)
+#: An alias of ``NDArray[np.int64]``, and the version.
+WITHOUT_PAGE = {"suffice.acquisition.Indices", "suffice.__version__"}
+
+
+@pytest.fixture
+def api_pages(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(DOCS)
+    yield importlib.import_module("api_pages")
+    sys.modules.pop("api_pages")
+
+
+def test_every_public_name_has_a_page(api_pages: ModuleType) -> None:
+    documented = {id(entry.value) for entry in api_pages.all_entries()}
+    missing = [
+        f"{module}.{name}"
+        for module in MODULES
+        for name in importlib.import_module(module).__all__
+        if not isinstance(value := getattr(importlib.import_module(module), name), ModuleType)
+        and id(value) not in documented
+    ]
+    assert set(missing) <= WITHOUT_PAGE
+
+
+def test_every_page_of_the_reference_is_generated_once_and_says_how_to_import(api_pages: ModuleType) -> None:
+    paths = [entry.path for entry in api_pages.all_entries()]
+    assert len(paths) == len(set(paths)) > 250
+    entry = api_pages.Entry("suffice.learner", "ActiveLearner", "ask, tell")
+    assert "``from suffice import ActiveLearner``" in entry.page()
+    assert ".. autoclass:: suffice.learner.ActiveLearner\n   :members: ask, tell\n" in entry.page()
+    assert ":no-value:" in api_pages.Entry("suffice.criteria", "RULES").page()
+    assert api_pages.Entry("suffice.acquisition.scores", "NAMES").imported == "from suffice.acquisition import NAMES"
+
+
+def test_summaries_are_one_plain_sentence(api_pages: ModuleType) -> None:
+    for entry in api_pages.all_entries():
+        assert "\n" not in entry.summary
+        assert ":`" not in entry.summary, entry.path
+
+
+def test_the_navigation_has_every_page() -> None:
+    index = (DOCS / "index.md").read_text()
+    captions = re.findall(r":caption: (.*)", index)
+    assert captions == [
+        *("Get started", "Label", "In your loop", "How it decides"),
+        *("What it guarantees", "Research", "Reference", "Contribute"),
+    ]
+    listed = [line for block in re.findall(r"```{toctree}\n(.*?)```", index, re.DOTALL) for line in block.split()]
+    missing = {path.stem for path in DOCS.glob("*.md")} - {"index", *listed}
+    assert not missing
+
+
+@pytest.fixture
+def gallery(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(DOCS)
+    yield importlib.import_module("gallery_pages")
+    sys.modules.pop("gallery_pages")
+
+
+def example_names() -> list[str]:
+    return sorted(path.stem for path in (DOCS / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    # A network takes longest.
+    [pytest.param(name, marks=[pytest.mark.slow] if name == "network" else []) for name in example_names()],
+)
+def test_an_example_of_the_gallery_runs_and_draws(name: str, gallery: ModuleType) -> None:
+    for module in {"network": ["torch"], "framework": ["skactiveml"]}.get(name, []):
+        pytest.importorskip(module)
+    printed, figure = gallery.run(name)
+    stored = (DOCS / "examples" / f"{name}.txt").read_text()
+    # What is printed in detail depends on the versions of other packages.
+    assert printed.count("\n") == stored.count("\n") > 0
+    assert figure.axes
+
+
+def test_the_gallery_shows_every_example_and_offers_it_as_a_notebook(gallery: ModuleType) -> None:
+    assert sorted(gallery.NAMES) == example_names()
+    shown = (DOCS / "gallery.md").read_text()
+    for name in gallery.NAMES:
+        assert shown.count(f"gallery/{name}\n") == 2, "a card, and the navigation"
+        code = [cell.source for cell in gallery.cells(name) if not cell.is_text]
+        assert all(source in gallery.page(name) for source in code)
+        made = json.loads(gallery.notebook(name))
+        assert [cell["source"] for cell in made["cells"] if cell["cell_type"] == "code"] == code
+        assert (made["nbformat"], len({cell["id"] for cell in made["cells"]})) == (4, len(made["cells"]))
+
+
+def test_the_commands_of_the_tutorial_lead_to_a_guarantee(tmp_path: Path) -> None:
+    text = (DOCS / "tutorial.md").read_text()
+    (program,) = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    commands = [shlex.split(line)[1:] for line in re.findall(r"^suffice .*", text, re.MULTILINE)]
+    assert [command[0] for command in commands] == ["serve", "status", "check", "export"]
+    serve, status, check, export = commands
+    made: dict[str, Any] = {}
+    exec(program, made)
+    truth = list(made["reviews"].values())
+    with start_suffice(*serve, "--port", "0", "--no-token", "--json") as server:
+        url = json.loads(server.stdout.readline())["url"] if server.stdout else ""
+
+        def ask(path: str, **body: Any) -> Any:
+            data = json.dumps(body).encode() if body else None
+            asked = urllib.request.Request(url + path, data, {"Content-Type": "application/json"})
+            with urllib.request.urlopen(asked, timeout=60) as answer:
+                return json.load(answer)
+
+        def label_some(n: int) -> Any:
+            for given in ask("api/next", person="Ann", n=n)["items"]:
+                ask("api/labels", person="Ann", item=given["item"], label=truth[given["item"]])
+            while (found := ask("api/status"))["behind"]:
+                time.sleep(0.02)
+            return found
+
+        while not (found := label_some(5))["words"][0].startswith("Time for a check"):
+            assert found["n_labelled"] < 150
+        assert "Time for a check" in run_suffice(*status).stdout
+        started = run_suffice(*check)
+        assert started.returncode == 0, started.stderr
+        # One at a time: the guarantee is about the model of the check, until it learns more.
+        while "Guaranteed" not in " ".join((found := label_some(1))["words"]):
+            assert found["n_labelled"] < 200, found["words"]
+        assert "Guaranteed: at most" in run_suffice(*status).stdout
+        assert run_suffice(*export).returncode == 0
+        server.send_signal(signal.SIGINT)
+        server.communicate()
+    files = re.findall(r"^\| `([\w.]+)` \|", text, re.MULTILINE)
+    assert len(files) == 4
+    for name in files:
+        assert (tmp_path / "reviews.suffice" / "export" / name).exists(), name
