@@ -175,7 +175,7 @@ class SoftmaxCrossEntropy:
             logits -= largest[:, None]
             np.exp(logits, out=logits)
             total += float(np.sum(largest + np.log(logits.sum(axis=1)) - chosen, dtype=np.float64))
-        return total / (S * m)
+        return float(total / (S * m))
 
 
 class ClassLosses(NamedTuple):
