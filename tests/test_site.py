@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import suffice as sf
 from tests.processes import run_suffice, start_suffice
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -155,3 +156,11 @@ def test_the_commands_of_the_tutorial_lead_to_a_guarantee(tmp_path: Path) -> Non
     assert len(files) == 4
     for name in files:
         assert (tmp_path / "reviews.suffice" / "export" / name).exists(), name
+
+
+def test_the_decision_diagram_is_what_its_program_draws_and_names_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(DOCS)
+    diagram = importlib.import_module("rule_diagram")
+    assert (DOCS / "images" / "which-rule.svg").read_text() == diagram.diagram()
+    for name, _ in (*(answer for _, answer in diagram.STEPS), diagram.LAST):
+        assert name in sf.criteria.RULES or name == "ErrorGuarantee"
