@@ -15,6 +15,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,14 +26,12 @@ COLUMNS, PART = 4, 1_000_000
 
 
 def write_parquet(file: Path, rows: int) -> None:
-    import pyarrow
-    import pyarrow.parquet
-
+    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     rng, writer = np.random.default_rng(0), None
     for start in range(0, rows, PART):
         X = rng.normal(size=(min(PART, rows - start), COLUMNS)).astype(np.float32)
-        table = pyarrow.table({f"x{k}": X[:, k] for k in range(COLUMNS)})
-        writer = writer or pyarrow.parquet.ParquetWriter(file, table.schema)
+        table = arrow.table({f"x{k}": X[:, k] for k in range(COLUMNS)})
+        writer = writer or parquet.ParquetWriter(file, table.schema)
         writer.write_table(table, row_group_size=250_000)
     assert writer is not None
     writer.close()

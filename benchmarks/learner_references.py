@@ -77,6 +77,44 @@ def sklearn_logistic_step(pool: Any, labelled: Any, basis: Any) -> int:
     return int(np.argmax(score))
 
 
+def sklearn_softmax_step(pool: Any, labelled: Any, classes: int) -> int:
+    """One step for many classes by scikit-learn: posterior, divergences, margins, and both losses on the test set.
+
+    A class without a label has weights of 0, which is not what the prior says, but costs the same.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    phi, J = np.column_stack([np.ones(len(labelled)), pool.X[labelled]]), pool.X.shape[1] + 1
+    model = LogisticRegression(C=1.0, fit_intercept=False, max_iter=1000).fit(phi, pool.y[labelled])
+    weights = np.zeros((classes, J))
+    if len(model.classes_) > 2:
+        weights[model.classes_] = model.coef_
+    p = softmax(phi @ weights.T)
+    curvature = np.einsum("nk,kl->nkl", p, np.eye(classes)) - p[:, :, None] * p[:, None]
+    precision = np.einsum("nkl,ni,nj->kilj", curvature, phi, phi, optimize=True).reshape(classes * J, classes * J)
+    precision += np.eye(classes * J)
+    gaussian_divergences(precision, precision, weights.ravel(), weights.ravel())
+    blocks = np.linalg.inv(precision).reshape(classes, J, classes, J)[np.arange(classes), :, np.arange(classes)]
+    averaged = []
+    for X in (pool.X, pool.X_test):
+        points = np.column_stack([np.ones(len(X)), X])
+        variance = np.einsum("mi,kij,mj->mk", points, blocks, points, optimize=True)
+        averaged.append(softmax(points @ weights.T / np.sqrt(1.0 + np.pi / 8.0 * variance)))
+    float(-np.log(averaged[1][np.arange(len(pool.y_test)), pool.y_test]).mean())
+    test = np.column_stack([np.ones(len(pool.X_test)), pool.X_test])
+    draws = np.random.default_rng(0).multivariate_normal(weights.ravel(), np.eye(classes * J), 32, method="cholesky")
+    float(np.mean([np.log(softmax(test @ draw.reshape(classes, J).T)).mean() for draw in draws]))
+    best = np.sort(averaged[0], axis=1)
+    margin = best[:, -1] - best[:, -2]
+    margin[labelled] = np.inf
+    return int(np.argmin(margin))
+
+
+def softmax(logits: Floats) -> Floats:
+    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
 def gaussian_divergences(A: Floats, B: Floats, a: Floats, b: Floats) -> tuple[float, float]:
     """Both KL divergences of two Gaussians by their precisions (here of one with itself: the cost is the same)."""
     spread, log_det = np.linalg.solve(A, B), np.linalg.slogdet(A)[1] - np.linalg.slogdet(B)[1]

@@ -1369,7 +1369,8 @@ class _Table:
 @examples(60)
 @given(st.data())
 def test_any_sequence_of_updates_leaves_a_consistent_monitor(data: st.DataObject) -> None:
-    size, labels = 12, {}
+    size = 12
+    labels: dict[int, int] = {}
     pool = np.arange(size)
 
     def predict(model: _Table, part: Any) -> Any:

@@ -1,7 +1,6 @@
 """Losses, accuracy and calibration of predictions on a test set."""
 
-from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,7 +14,6 @@ from suffice.numerics.special_functions import Floats
 # above, Gauss-Laguerre is.
 _SERIES: Final = 0.15
 _HERMITE: Final = ((0.5, 8), (1.0, 12), (2.0, 24))
-_LIMITS: Final = np.array([_SERIES, *(limit for limit, _ in _HERMITE)])
 _LAGUERRE: Final = 40
 _DRAWS: Final = 32
 # Bytes of the logits of all draws that are held at a time.
@@ -41,16 +39,18 @@ def expected_softplus(mean: Floats, variance: Floats) -> Floats:
         >>> expected_softplus(np.zeros(2), np.array([0.0, 1.0])).round(5)
         array([0.69315, 0.80606])
     """
-    if variance.max(initial=0.0) <= _SERIES:
-        return _by_series(mean, variance)
-    # Most points of a test set have small variances: each is computed by the cheapest rule that serves it.
-    result = np.empty_like(mean)
-    rules: list[Callable[[Floats, Floats], Floats]] = [_by_series, *(partial(_by_hermite, n=n) for _, n in _HERMITE)]
-    kind = np.searchsorted(_LIMITS, variance)
-    for number, compute in enumerate([*rules, _by_laguerre]):
-        part = np.flatnonzero(kind == number)
-        if len(part):
-            result[part] = compute(mean[part], variance[part])
+    # Most points of a test set have small variances, so all are computed by the series, and those for which it does not
+    # hold are computed again.
+    result = _by_series(mean, variance)
+    left = np.flatnonzero(variance > _SERIES)
+    for limit, nodes in _HERMITE:
+        if not len(left):
+            return result
+        small = variance[left] <= limit
+        part, left = left[small], left[~small]
+        result[part] = _by_hermite(mean[part], variance[part], nodes)
+    if len(left):
+        result[left] = _by_laguerre(mean[left], variance[left])
     return result
 
 
@@ -58,7 +58,8 @@ def _by_series(mean: Floats, variance: Floats) -> Floats:
     tail = np.exp(-np.abs(mean))
     v = tail / (1.0 + tail) ** 2
     total = np.zeros_like(mean)
-    half = 0.5 * variance
+    # Larger variances are none of its business, and must not overflow.
+    half = 0.5 * np.minimum(variance, variance.dtype.type(_SERIES))
     for k, coefficients in reversed(list(enumerate(_derivatives(), start=1))):
         inner = v * coefficients[-1]
         for c in coefficients[-2:0:-1]:
@@ -91,8 +92,9 @@ def _by_hermite(mean: Floats, variance: Floats, n: int) -> Floats:
 
     Nodes come in pairs :math:`\pm z`, and with :math:`t = e^{-|\mu|}`
 
-    .. math:: \log(1 + e^{\mu + \sigma z}) + \log(1 + e^{\mu - \sigma z}) = 2 \max(\mu, 0) + \log\{1 + t^2 + t (g + 1/g)\},
-        \quad g = e^{\sigma z},
+    .. math::
+        \log(1 + e^{\mu + \sigma z}) + \log(1 + e^{\mu - \sigma z})
+        = 2 \max(\mu, 0) + \log\{1 + t^2 + t (g + 1/g)\}, \quad g = e^{\sigma z},
 
     which is one exponential and one logarithm for both.
     """
@@ -173,7 +175,7 @@ class SoftmaxCrossEntropy:
             logits -= largest[:, None]
             np.exp(logits, out=logits)
             total += float(np.sum(largest + np.log(logits.sum(axis=1)) - chosen, dtype=np.float64))
-        return total / (S * m)
+        return float(total / (S * m))
 
 
 class ClassLosses(NamedTuple):

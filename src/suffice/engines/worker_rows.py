@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from importlib import import_module
 from logging import CRITICAL
 from typing import Any, Final
@@ -37,22 +38,24 @@ class WorkerRows(DiskRows):
     Args:
         client: A ``distributed.Client``.
         source: An array in memory, rows on disk that the workers can read too, or rows of a Dask collection.
-        functions: What rows go through, one after the other, before they are used.
 
     Attributes:
         starts: Number of the first row of each part, and at the end the number of rows.
     """
 
-    def __init__(self, client: Any, source: Any, functions: Sequence[RowFunction] = ()) -> None:
-        self.client, self.source, self._functions = client, source, tuple(functions)
+    def __init__(self, client: Any, source: Any) -> None:
+        self.client, self.source = client, source
         self.columns = source.columns if isinstance(source, DiskRows) else None
-        self.shape = len(source), self._mapped(source[:1]).shape[1] if functions else source.shape[1]
+        self.shape = len(source), source.shape[1]
         if isinstance(source, CollectionRows):
             self.starts = source.starts
         else:
             parts = min(len(source), len(_workers(client)))
             self.starts = np.linspace(0, len(source), parts + 1).astype(np.intp)
         self._held: dict[int, tuple[str, Any]] = {}
+        # What rows go through, and the rows before the last function: what the workers have of them is used.
+        self._functions: tuple[RowFunction, ...] = ()
+        self._before: WorkerRows | None = None
 
     @property
     def small(self) -> bool:
@@ -77,7 +80,11 @@ class WorkerRows(DiskRows):
     def mapped(self, function: RowFunction, *, selects: bool = False) -> "WorkerRows":
         """The rows after a function of rows, which the workers compute."""
         del selects
-        return WorkerRows(self.client, self.source, (*self._functions, function))
+        # The parts stay the same, also where a worker was lost meanwhile.
+        found = copy(self)
+        found._before, found._held, found._functions = self, {}, (*self._functions, function)
+        found.shape, found.finite = (len(self), found._mapped(self.source[:1]).shape[1]), False
+        return found
 
     def batches(self) -> Iterator[tuple[int, Floats]]:
         """All rows in order, through this process."""
@@ -113,7 +120,7 @@ class WorkerRows(DiskRows):
         Raises:
             NotEnoughMemoryError: It does not fit; the message has the figures.
         """
-        row = per_row + 8 * self.shape[1]
+        row = per_row + 8 * (self.shape[1] + (self.source.shape[1] if self._functions else 0))
         workers = _workers(self.client)
         places = spread(len(self.parts), workers)
         needed: dict[str, int] = dict.fromkeys(workers, 0)
@@ -153,15 +160,15 @@ class WorkerRows(DiskRows):
             return known[1]
         first, last = int(self.starts[k]), int(self.starts[k + 1])
         there = {"workers": [place], "allow_other_workers": True, "pure": False}
-        if isinstance(self.source, CollectionRows):
+        if self._before is not None:
+            found = self.client.submit(_apply, self._before.on(k, place), self._functions[-1:], **there)
+        elif isinstance(self.source, CollectionRows):
             found = self.source.futures[k]
-            found = self.client.submit(_apply, found, self._functions, **there) if self._functions else found
         elif isinstance(self.source, DiskRows):
-            found = self.client.submit(_read_part, self.source, first, last, self._functions, **there)
+            found = self.client.submit(_read_part, self.source, first, last, **there)
         else:
             block = np.ascontiguousarray(self.source[first:last], dtype=np.float64)
             found = self.client.scatter(block, workers=[place], hash=False)
-            found = self.client.submit(_apply, found, self._functions, **there) if self._functions else found
         self._held[k] = place, found
         return found
 
@@ -284,17 +291,17 @@ def _apply(rows: Floats, functions: Sequence[RowFunction]) -> Floats:
     return rows
 
 
-def _read_part(source: DiskRows, first: int, last: int, functions: Sequence[RowFunction]) -> Floats:
+def _read_part(source: DiskRows, first: int, last: int) -> Floats:
     """Some rows of a file, read where this runs."""
     if missing := [path for path in source.files if not path.exists()]:
         raise SufficeError(
             f"a worker cannot read {missing[0]}: the file of a pool must be where all workers can read it, under the "
             "same path. Put it on a shared file system, or give the pool as a Dask collection"
         )
-    found: list[Floats] = []
+    found = np.empty((last - first, source.shape[1]))
     for start in range(first, last, _SPAN):
-        found.append(_apply(source[start : min(start + _SPAN, last)], functions))
-    return np.concatenate(found)
+        found[start - first : start - first + _SPAN] = source[start : min(start + _SPAN, last)]
+    return found
 
 
 def _checked(rows: Floats, columns: list[str] | None, name: str, first: int) -> None:

@@ -38,8 +38,8 @@ _MANY_CLASSES: Final = 8
 _LARGEST_PRODUCT: Final = 1 << 25
 # Norm of the gradient after the last step, tenfold below what is promised.
 _GRADIENT: Final = 1e-9
-# With so many weights, products and factors of P x P matrices are what a label costs. A divergence of traces needs none,
-# and conjugate gradients need fewer.
+# With so many weights, products and factors of P x P matrices are what a label costs. A divergence of traces needs no
+# product, and conjugate gradients need fewer factors.
 _MANY_WEIGHTS: Final = 400
 # Largest share of the squared distance that conjugate gradients leave of a step, and most products for one step.
 _INEXACT: Final = 0.01
@@ -89,7 +89,8 @@ class Snapshot:
     def trace_with(self, change: Floats) -> float:
         """``tr(H^-1 change)`` for a symmetric matrix."""
         diagonal = float(self.covariance.diagonal() @ change.diagonal())
-        return 2.0 * float(np.vdot(self.covariance, change)) - diagonal
+        # By rows like the other one, so that nothing is copied; a symmetric matrix is its own transpose.
+        return 2.0 * float(np.vdot(self.covariance.T, change)) - diagonal
 
     def gaussian(self) -> Gaussian:
         """The posterior as a value that :func:`suffice.kl` knows."""
@@ -254,11 +255,12 @@ class GrowingPosterior(ABC):
     def extend(self, features: Floats, labels: Any) -> Self:
         """Add labels, move to the new minimum, and return itself.
 
-        Steps with the old Hessian and the new rows are taken while each leaves at most a quarter of the distance; then
-        a Hessian is formed where they ended, and a step with it is the last. Where that does not converge, Newton's
-        step is cut to the minimum along it, so that the objective falls with every Hessian, from anywhere. The gradient
-        at the end is at most 1e-8, or else its rounding error: ``eps sum_i |x_ij| q_i (1 + sum_k |x_ik w_k|)`` for
-        feature ``j``, with ``q_i`` the probability of what label ``i`` is not. Features of scale 1e8 come to that.
+        Steps with the old Hessian and the new rows are taken while each leaves at most a quarter of the distance (with
+        400 weights or more, Newton's steps by conjugate gradients); then a Hessian is formed where they ended, and a
+        step with it is the last. Where that does not converge, Newton's step is cut to the minimum along it, so that
+        the objective falls with every Hessian, from anywhere. The gradient at the end is at most 1e-8, or else its
+        rounding error: ``eps sum_i |x_ij| q_i (1 + sum_k |x_ik w_k|)`` for feature ``j``, with ``q_i`` the probability
+        of what label ``i`` is not. Features of scale 1e8 come to that.
 
         Args:
             features: ``k x J``.
@@ -358,9 +360,9 @@ class GrowingPosterior(ABC):
     def _descend(self, here: _Point, solve: _Solver) -> _Point:
         """Newton's steps without new factors, until the distance is tiny or the rest is rounding.
 
-        A step that does not halve the distance is cut to the minimum along it. Each step solves the equations of the Hessian at its point by conjugate gradients, preconditioned with the
+        Each step solves the equations of the Hessian at its point by conjugate gradients, preconditioned with the
         inverse of a Hessian not far off: a product with the Hessian takes ``4 n P`` operations and one with the inverse
-        ``2 P^2``, a new factor ``P^3 / 3``.
+        ``2 P^2``, a new factor ``P^3 / 3``. A step that does not halve the distance is cut to the minimum along it.
         """
         first = solve(here.gradient)
         left = float(here.gradient @ first)
@@ -445,7 +447,8 @@ class GrowingPosterior(ABC):
         information = self._curvature(here.logits, 0)
         diagonal = information.diagonal() + self.alpha
         np.fill_diagonal(information, diagonal)
-        lower, failed = dpotrf(information, lower=1)
+        # LAPACK reads columns, and rows and columns of a symmetric matrix are the same.
+        lower, failed = dpotrf(information.T, lower=1)
         pivot = 0.0 if failed else float((lower.diagonal() ** 2 / diagonal).min())
         if pivot >= LEAST_PIVOT:
             step = _solve(lower, here.gradient)

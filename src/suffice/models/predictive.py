@@ -32,7 +32,7 @@ def moderated_logits(posterior: Any, features: Floats) -> Floats:
 
 
 def moderated(mean: Floats, variance: Floats) -> Floats:
-    r"""Logit of the probability averaged over :math:`N(\mu, s)`, by MacKay's formula: :math:`\mu / \sqrt{1 + \pi s / 8}`.
+    r"""Logits of probabilities averaged over :math:`N(\mu, s)`: MacKay's formula, :math:`\mu / \sqrt{1 + \pi s / 8}`.
 
     Examples:
         >>> moderated(np.array([2.0]), np.array([8.0 / np.pi])).round(4)

@@ -291,8 +291,8 @@ def _result(future: "Future[bytes]") -> Any:
         return pickle.loads(zlib.decompress(future.result()))
     except BrokenProcessPool:
         raise SufficeError(
-            "a worker was killed, perhaps for lack of memory; the runs that are done are kept. The same command continues "
-            "from there; try it with --jobs 1"
+            "a worker was killed, perhaps for lack of memory; the runs that are done are kept. The same command "
+            "continues from there; try it with --jobs 1"
         ) from None
 
 
