@@ -159,6 +159,8 @@ class ApiNames(Directive):
         lines += [f"| [`{entry.name}`](api/{entry.path}) | {entry.summary} |" for entry in listed]
         parent = nodes.Element()
         self.state.nested_parse(StringList(lines, source="api_pages.py"), self.content_offset, parent)
+        for table in parent.findall(nodes.table):
+            table["classes"].append("api-table")
         return parent.children
 
 

@@ -75,6 +75,7 @@ class RuleTable(Directive):
             lines.append(f"| {call} | {rule_summary(rule)} | {requires} | {source} |")
         parent = nodes.Element()
         self.state.nested_parse(StringList(lines, source="conf.py"), self.content_offset, parent)
+        parent.children[0]["classes"].append("rule-table")
         return parent.children
 
 

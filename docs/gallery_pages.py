@@ -15,6 +15,7 @@ import re
 from base64 import b64encode
 from contextlib import redirect_stdout
 from pathlib import Path
+from textwrap import fill
 from typing import Any, Final, NamedTuple
 
 DOCS: Final = Path(__file__).parent
@@ -57,7 +58,8 @@ def page(name: str) -> str:
     """Return the page of an example, in Markdown: text and code, then what is printed, and the figure."""
     title, *rest = [cell.source if cell.is_text else f"```python\n{cell.source}\n```" for cell in cells(name)]
     links = f"Download: {{download}}`notebook <{name}.ipynb>` · {{download}}`Python file <../examples/{name}.py>`"
-    output = (DOCS / "examples" / f"{name}.txt").read_text(encoding="utf-8").strip()
+    printed = (DOCS / "examples" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    output = "\n".join(fill(line, 88, subsequent_indent="  ") for line in printed)
     figure = f"![Figure of the example: see the labels of its axes](../images/gallery-{name}.png)"
     return "\n\n".join([title, links, *rest, "It prints:", f"```text\n{output}\n```", figure]) + "\n"
 

@@ -19,7 +19,9 @@ from sklearn.preprocessing import StandardScaler
 X, y_true = load_breast_cancer(return_X_y=True)
 y = np.full(len(X), np.nan)
 y[:30] = y_true[:30]
-model = SklearnClassifier(make_pipeline(StandardScaler(), LogisticRegression()), classes=[0, 1])
+model = SklearnClassifier(
+    make_pipeline(StandardScaler(), LogisticRegression()), classes=[0, 1]
+)
 strategy = UncertaintySampling(random_state=0)
 
 # %%
@@ -39,7 +41,9 @@ print(monitor.verdict)
 # cost. A wrong prediction costs as much as four labels here.
 
 # %%
-fig, (above, below) = plt.subplots(2, 1, sharex=True, figsize=(7.2, 4.2), layout="constrained")
+fig, (above, below) = plt.subplots(
+    2, 1, sharex=True, figsize=(7.2, 4.2), layout="constrained"
+)
 above.plot(sizes, errors, color="black")
 above.set(ylabel="share of the unlabelled\npredicted wrong", ylim=(0, None))
 monitor.plot(below)

@@ -24,7 +24,9 @@ rng = np.random.default_rng(0)
 known = rng.permutation(len(X))[:50].tolist()
 drawn, sizes, errors = list(known), [], []
 while True:
-    verdict = monitor.update(model.fit(X[known], y[known]), known, y[known], random=drawn)
+    verdict = monitor.update(
+        model.fit(X[known], y[known]), known, y[known], random=drawn
+    )
     rest = np.setdiff1d(np.arange(len(X)), known)
     sizes.append(len(known))
     errors.append(np.mean(model.predict(X[rest]) != y[rest]))
@@ -46,7 +48,9 @@ fig = plt.figure(figsize=(7.2, 4.2), layout="constrained")
 above, below = fig.subfigures(2, 1, height_ratios=(3, 1))
 ax = above.subplots()
 ax.plot(sizes, errors, color="black")
-ax.set(xlabel="labels", ylabel="share of the other images\npredicted wrong", ylim=(0, None))
+ax.set(
+    xlabel="labels", ylabel="share of the other images\npredicted wrong", ylim=(0, None)
+)
 for axis, k in zip(below.subplots(1, 10), known[-24:-14], strict=True):
     axis.imshow(images.images[k], cmap="gray_r")
     axis.set_title(str(y[k]), fontsize=9)

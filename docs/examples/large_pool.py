@@ -29,7 +29,9 @@ print(f"{path.stat().st_size / 2**20:.0f} MiB on disk")
 pool = NpyPool(path, memory_limit=8 * 2**20)
 model = sf.models.BayesianLogistic(alpha=1.0)
 rule = sf.LabelWorth(mistake_cost=0.01) | sf.Budget(400)
-learner = sf.ActiveLearner(model, pool, criterion=rule, acquisition="margin", random_share=0.2, seed=0)
+learner = sf.ActiveLearner(
+    model, pool, criterion=rule, acquisition="margin", random_share=0.2, seed=0
+)
 sizes, errors = [], []
 while not learner.verdict.stop:
     items = learner.ask(20)

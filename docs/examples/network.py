@@ -20,7 +20,9 @@ X, y, X_test, y_test = X[:500] / 16.0, y[:500], X[500:] / 16.0, y[500:]
 # %%
 model = sf.models.DropoutNetwork(classes=range(10))
 rule = sf.ErrorStability(0.4, calibration=1) | sf.Budget(200)
-learner = sf.ActiveLearner(model, X, criterion=rule, acquisition="batchbald", initial=50, seed=0)
+learner = sf.ActiveLearner(
+    model, X, criterion=rule, acquisition="batchbald", initial=50, seed=0
+)
 learner.tell(first := learner.ask(50), y[first])
 sizes, errors = [], []
 while not learner.verdict.stop:
@@ -39,8 +41,15 @@ check = learner.check(60)
 print(check.tell(y[check.indices]))
 
 # %%
-fig, (above, below) = plt.subplots(2, 1, sharex=True, figsize=(7.2, 4.2), layout="constrained")
+fig, (above, below) = plt.subplots(
+    2, 1, sharex=True, figsize=(7.2, 4.2), layout="constrained"
+)
 above.plot(sizes, errors, "o-", color="black")
 above.set(ylabel="test error", ylim=(0, None))
-below.plot([v.n_labelled for v in learner.verdicts], learner.trace().kl_new_old, "s-", color="black")
+below.plot(
+    [v.n_labelled for v in learner.verdicts],
+    learner.trace().kl_new_old,
+    "s-",
+    color="black",
+)
 below.set(xlabel="labels", ylabel="KL divergence of a batch", yscale="log")

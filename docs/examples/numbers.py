@@ -39,9 +39,15 @@ print(check.tell(y[check.indices]))
 # %%
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.4), layout="constrained")
 left.plot(sizes, errors, color="black")
-left.set(xlabel="measurements", ylabel="root mean squared error of the others", ylim=(0, None))
+left.set(
+    xlabel="measurements",
+    ylabel="root mean squared error of the others",
+    ylim=(0, None),
+)
 right.plot(y[rest], predicted, ".", color="black", ms=3)
 ends = np.array([y.min(), y.max()])
-right.fill_between(ends, ends - 1.5, ends + 1.5, color="0.85", label="off by at most 1.5")
+right.fill_between(
+    ends, ends - 1.5, ends + 1.5, color="0.85", label="off by at most 1.5"
+)
 right.set(xlabel="truth", ylabel="prediction at the stop")
 right.legend(frameon=False, loc="upper left")

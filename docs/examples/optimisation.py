@@ -37,14 +37,22 @@ while True:
     new = grid[np.argmin(mean - 2.0 * deviation)]
     X, y = np.append(X, [[new]], axis=0), np.append(y, objective(new))
 print(monitor.verdict)
-print(f"least value found: {y.min():.3f}; true least value: {objective(grid).min():.3f}")
+print(
+    f"least value found: {y.min():.3f}; true least value: {objective(grid).min():.3f}"
+)
 
 # %%
 mean, deviation = model.predict(grid[:, None], return_std=True)
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.4), layout="constrained")
-left.plot(np.arange(1, len(y) + 1), np.minimum.accumulate(y) - objective(grid).min(), color="black")
+left.plot(
+    np.arange(1, len(y) + 1),
+    np.minimum.accumulate(y) - objective(grid).min(),
+    color="black",
+)
 left.set(xlabel="evaluations", ylabel="distance to the least value", ylim=(0, None))
-right.fill_between(grid, mean - 2.0 * deviation, mean + 2.0 * deviation, color="0.85", label="model")
+right.fill_between(
+    grid, mean - 2.0 * deviation, mean + 2.0 * deviation, color="0.85", label="model"
+)
 right.plot(grid, objective(grid), color="black", lw=1, label="function")
 right.plot(X[:, 0], y, "o", color="black", mfc="white", label="evaluations")
 right.set(xlabel="x")

@@ -22,7 +22,9 @@ print((y == "relevant").sum(), "relevant documents")
 # %%
 monitor = sf.StopMonitor(X, sf.RecallTest(at_least=0.9), positive="relevant")
 known = rng.permutation(3000)[:100].tolist()
-while not monitor.update(model := LogisticRegression().fit(X[known], y[known]), known, y[known]).stop:
+while not monitor.update(
+    model := LogisticRegression().fit(X[known], y[known]), known, y[known]
+).stop:
     rest = np.setdiff1d(np.arange(3000), known)
     likely = model.predict_proba(X[rest])[:, model.classes_.tolist().index("relevant")]
     known += rest[np.argsort(-likely)[:20]].tolist()
@@ -43,5 +45,7 @@ fig, ax = plt.subplots(figsize=(7.2, 3.4), layout="constrained")
 ax.plot(np.arange(1, len(known) + 1), found, color="black", label="true recall")
 ax.axhline(0.9, color="black", ls=":", label="wanted: 90 %")
 ax.axhline(guarantee.value, color="black", ls="--", label="guaranteed after the check")
-ax.set(xlabel="documents read", ylabel="share of the relevant ones found", ylim=(0, 1.02))
+ax.set(
+    xlabel="documents read", ylabel="share of the relevant ones found", ylim=(0, 1.02)
+)
 ax.legend(frameon=False, loc="lower right")

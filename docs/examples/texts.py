@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Texts: from which library is this sentence?
 #
-# The pool holds the summaries of about 1,500 functions of NumPy, SciPy and scikit-learn. A person
+# The pool holds the summaries of about 1,300 functions of NumPy, SciPy and scikit-learn. A person
 # who reads them says which library each belongs to; here the truth is known. The model is a
 # pipeline of scikit-learn, which counts words and fits a logistic regression.
 
@@ -26,19 +26,33 @@ from sklearn.pipeline import make_pipeline
 LIBRARIES = {
     "NumPy": [np, np.linalg, np.fft, np.ma, np.random, np.polynomial],
     "SciPy": [scipy.stats, scipy.optimize, scipy.signal, scipy.linalg],
-    "scikit-learn": [sklearn.datasets, sklearn.linear_model, sklearn.metrics, sklearn.preprocessing],
+    "scikit-learn": [
+        sklearn.datasets,
+        sklearn.linear_model,
+        sklearn.metrics,
+        sklearn.preprocessing,
+    ],
 }
 
 
 def summaries(module):
     for name in module.__all__:
         documented = inspect.getdoc(getattr(module, name, None)) or ""
-        sentence = " ".join(documented.split("\n\n", 2)[min(1, documented.count("\n\n"))].split())
+        sentence = " ".join(
+            documented.split("\n\n", 2)[min(1, documented.count("\n\n"))].split()
+        )
         if 20 < len(sentence) < 400:
             yield sentence
 
 
-pairs = sorted({(text, name) for name, modules in LIBRARIES.items() for each in modules for text in summaries(each)})
+pairs = sorted(
+    {
+        (text, name)
+        for name, modules in LIBRARIES.items()
+        for each in modules
+        for text in summaries(each)
+    }
+)
 texts, truth = (np.array(column) for column in zip(*pairs, strict=True))
 print(len(texts), "sentences, for example:", texts[0])
 
@@ -54,7 +68,9 @@ rng = np.random.default_rng(0)
 known = rng.permutation(len(texts))[:40].tolist()
 drawn, sizes, errors = list(known), [], []
 while True:
-    verdict = monitor.update(model.fit(texts[known], truth[known]), known, truth[known], random=drawn)
+    verdict = monitor.update(
+        model.fit(texts[known], truth[known]), known, truth[known], random=drawn
+    )
     rest = np.setdiff1d(np.arange(len(texts)), known)
     sizes.append(len(known))
     errors.append(np.mean(model.predict(texts[rest]) != truth[rest]))
