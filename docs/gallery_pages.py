@@ -57,7 +57,7 @@ def run(name: str) -> tuple[str, Any]:
 def page(name: str) -> str:
     """Return the page of an example, in Markdown: text and code, then what is printed, and the figure."""
     title, *rest = [cell.source if cell.is_text else f"```python\n{cell.source}\n```" for cell in cells(name)]
-    links = f"Download: {{download}}`notebook <{name}.ipynb>` · {{download}}`Python file <../examples/{name}.py>`"
+    links = f"Download: {{download}}`notebook <{name}.ipynb>`,\n{{download}}`Python file <../examples/{name}.py>`"
     printed = (DOCS / "examples" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     output = "\n".join(fill(line, 88, subsequent_indent="  ") for line in printed)
     figure = f"![Figure of the example: see the labels of its axes](../images/gallery-{name}.png)"
