@@ -11,18 +11,19 @@ import pytest
 from tests.structure import ROOT
 
 CHECKED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "docs", "src", "tests", "benchmarks")
-GENERATED = ROOT / "docs" / "measured"
-BUILT = ROOT / "docs" / "_build"
+# Written by benchmarks, and by the build of the documentation, which may run beside the tests.
+GENERATED = tuple(ROOT / "docs" / name for name in ("measured", "_build", "api", "gallery"))
 PAGES = [
     path
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
-    if not path.is_relative_to(GENERATED) and not path.is_relative_to(BUILT)
+    if not any(map(path.is_relative_to, GENERATED))
 ] + [ROOT / "benchmarks" / "README.md"]
 CODE = [
     path
     for folder in ("src", "tests", "benchmarks", "docs")
     for path in sorted((ROOT / folder).rglob("*"))
-    if path.suffix in {".py", ".js", ".jinja", ".html"} and path != Path(__file__) and not path.is_relative_to(BUILT)
+    if path.suffix in {".py", ".js", ".jinja", ".html"} and path != Path(__file__)
+    if not any(map(path.is_relative_to, GENERATED))
 ]
 LONGEST = 100
 

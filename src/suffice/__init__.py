@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from suffice.recommendation import recommend
     from suffice.trace import Trace
 
-__version__ = "0.11.0"
+__version__ = "1.0.0rc1"
 
 __all__ = [
     "ActiveLearner",
