@@ -16,13 +16,13 @@ FIGURE: Final = Path(__file__).parent / "images" / "which-rule.svg"
 #: A question in lines, and the rule for "yes" with what it is.
 STEPS: Final = (
     (("Do you look for the items", "of a rare class?"), ("RecallTest", "screening")),
-    (("Do you search for the best", "value of a function?"), ("RegretBound", "Bayesian optimisation")),
+    (("Do you search for the best", "value of a function?"), ("RegretChange", "Bayesian optimisation")),
     (("Must the error be", "guaranteed?"), ("ErrorGuarantee", "and a random check")),
     (("Do you know what a label and", "a wrong prediction cost?"), ("LabelWorth", "the default")),
     (("Is the number of labels", "fixed?"), ("Budget", "stops at that number")),
     (("Do you have the posteriors", "of a Bayesian model?"), ("ErrorStability", "the rule of the paper")),
 )
-LAST: Final = ("StabilizingPredictions", "predictions change no more")
+LAST: Final = ("StabilizingPredictions", "predictions no longer change")
 WIDTH, ROW, BOX = 480, 78, 50
 _QUESTION, _ANSWER = (8, 228), (282, 190)
 
