@@ -58,6 +58,16 @@ def test_a_project_with_few_items_left_is_told_to_label_them(tmp_path: Path) -> 
     assert told("check", str(tmp_path / "few.suffice"))["offers"]["rows"] == []
 
 
+def test_after_a_guaranteed_target_no_further_label_is_suggested(pets: str) -> None:
+    with open_project(pets) as project:
+        label_some(project, range(20, 60))
+    said("check", pets, "--size", "150")
+    finish(pets)
+    assert told("status", pets)["decision"]["target_guaranteed"]
+    assert said("status", pets).splitlines()[-1] == f"Take the results: suffice export {pets}"
+    assert "Go on with" not in said("status", pets)
+
+
 def finish(place: str) -> None:
     """Label the items of the open check."""
     with open_project(place) as project:
@@ -242,6 +252,8 @@ def test_exports_and_the_report_begin_with_the_guarantee(pets: str) -> None:
     # Once as the first thing, once in the table of checks.
     assert page.count(statement) == 2
     assert "The predictions of another model." in page
+    # More than half of the labels are those of the check, drawn at random.
+    assert "the model chose some of the items" in page
     with open_project(pets) as project:
         label_some(project, [item for item in range(280) if project.state().is_open(item)][:1])
     lines = said("export", pets, "--format", "jsonl").splitlines()

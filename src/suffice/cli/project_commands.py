@@ -72,6 +72,9 @@ def _next_commands(found: Reading, told: dict[str, Any]) -> list[str]:
     better = decision["alternative"] if decision["answer"] == "limit" else None
     if better is not None and better["name"] in found.project.settings.models():
         return [f"Switch the model: suffice switch {place} --model {better['name']}", take, go_on]
+    if decision["target_guaranteed"]:
+        # Another label gives another model, which has no guarantee.
+        return [take]
     return [take, go_on] if decision["answer"] in STOPS else [go_on, take]
 
 

@@ -330,6 +330,9 @@ def _say_whether_more_helps(console: Console, found: RunFinding, at_stop: float 
     if decision is None or not decision.above_target or at_stop is None or at_end is None:
         return
     rule = found.verdicts[0].rule
+    if found.best is not None and found.best.labels <= found.n_labelled[found.last]:
+        # By the costs themselves, fewer labels would have been better.
+        return
     if at_end < _CLEARLY_LOWER * at_stop and rule in (RATIO_RULE, LabelWorth.__name__):
         console.print(raise_cost_sentence(ratio=rule == RATIO_RULE))
 

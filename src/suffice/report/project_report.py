@@ -259,6 +259,8 @@ def _chosen_note(told: ProjectReportContents) -> str:
     """Note about shares of classes among labels that the model chose."""
     share = told.settings.random_share
     items = "most of the items" if 0.0 < share < 0.5 else "some of the items" if share else "the items"
+    # The items of a check are drawn at random, and may be more than the chosen ones.
+    items = "some of the items" if told.checks else items
     return _CHOSEN.format(items=items) if len(told.given) > told.settings.initial and share < 1.0 else ""
 
 
