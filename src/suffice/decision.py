@@ -185,24 +185,34 @@ class Decision:
         if self.since is None:
             return False
         possibly = self.alternative is not None and not self.alternative.clear
-        return (possibly or self.error_in_doubt) and self.n_labelled < _LONGEST_DOUBT * self.since
+        return (possibly or self.error_in_doubt) and self.n_labelled < doubt_ends(self.since)[0]
 
     @property
     def target_out_of_reach(self) -> bool:
         """Whether it is not worth continuing for the target, although the rule says that labels are not worth it.
 
-        That is so if no check is expected to show it, and either the lower end of the interval of the error, less what
-        more labels can remove, is above the target, or it was in doubt for long: up to twice the labels at which the
-        rule first said stop, and at least 100 labels more than these. If the error is below the target, but too close
-        to it for a check, this lasts twice as long.
+        That is so if no check is expected to show it (where no check is planned: if the error is above it), and either
+        the lower end of the interval of the error, less what more labels can remove, is above the target, or it was in
+        doubt for long: up to twice the labels at which the rule first said stop, and at least 100 labels more than
+        these. If the error is below the target, but too close to it for a check, this lasts twice as long.
         """
         if self.out_of_reach is not None:
             return self.out_of_reach
-        if self.plan is None or self.target_expected or self.error is None or self.at_most is None:
+        if not self.target_in_question or self.target_expected:
             return False
-        begun = self.n_labelled if self.since is None else self.since
-        longest = begun + max((_LONGEST_DOUBT - 1.0) * begun, _SHORTEST_DOUBT) * (1.0 if self.above_target else 2.0)
-        return self.error.low - self.plan.reducible > self.at_most or self.n_labelled >= longest
+        assert self.error is not None
+        assert self.at_most is not None
+        _, above, below = doubt_ends(self.n_labelled if self.since is None else self.since)
+        removable = 0.0 if self.plan is None else self.plan.reducible
+        long = self.n_labelled >= (above if self.above_target else below)
+        return long or self.error.low - removable > self.at_most
+
+    @property
+    def target_in_question(self) -> bool:
+        """Whether a target was asked for and the estimate does not reach it: no guarantee, or an error above it."""
+        if self.error is None or self.at_most is None:
+            return False
+        return self.plan is not None or self.above_target
 
     @property
     def error_in_doubt(self) -> bool:
@@ -286,7 +296,7 @@ def decide(verdict: Verdict | None, about: Decision) -> Decision:
         answer = "enough"
     elif about.alternative is not None and about.alternative.clear:
         answer = "limit"
-    elif about.target_missed or about.in_doubt or (about.plan is not None and not about.target_out_of_reach):
+    elif about.target_missed or about.in_doubt or (about.target_in_question and not about.target_out_of_reach):
         answer = "keep going"
     else:
         # A target that is out of reach is not reached, whatever the estimate says.
@@ -332,6 +342,24 @@ def decide_from_labels(
         about, baseline=baseline, common=common, forecast=forecast, error_then=then, avoided=avoided, price=price
     )
     return decide(verdict, numbers)
+
+
+def doubt_ends(since: int) -> tuple[float, float, float]:
+    """Numbers of labels at which a decision ends to be in doubt.
+
+    Args:
+        since: Number of labels at which the rule first said stop.
+
+    Returns:
+        The ends of the doubt about another model or the error, about a target below the error, and about a target above
+        it.
+
+    Examples:
+        >>> doubt_ends(30), doubt_ends(200)
+        ((60.0, 130.0, 230.0), (400.0, 400.0, 600.0))
+    """
+    longer = max((_LONGEST_DOUBT - 1.0) * since, float(_SHORTEST_DOUBT))
+    return _LONGEST_DOUBT * since, since + longer, since + 2.0 * longer
 
 
 def first_stop(verdicts: Iterable[Verdict]) -> int | None:

@@ -422,8 +422,10 @@ class ActiveLearner:
             >>> while not learner.verdict.stop:
             ...     i = learner.ask()
             ...     verdict = learner.tell(i, y[i])
-            >>> learner.decision().answer, learner.decision(at_most=0.0).answer
-            ('enough', 'limit')
+            >>> learner.decision().answer
+            'enough'
+            >>> learner.decision(at_most=0.2).answer  # a check has to guarantee that
+            'keep going'
         """
         error = error_now(self.error_estimate(), share=self._of_classes) if self._begun else None
         since = first_stop(self.verdicts) if self.verdict.stop else None

@@ -662,10 +662,12 @@ def _doubt_sentence(decision: Mapping[str, Any]) -> str:
     alternative = decision.get("alternative")
     if alternative is not None:
         return f"{_alternative_sentence(decision, alternative)} More labels will show whether that is chance."
-    if decision.get("plan") is not None:
-        target = f"your target of at most {percent(decision['at_most'])}"
+    planned = decision.get("plan") is not None
+    if planned or decision.get("above_target"):
+        asked = percent(decision["at_most"]) if decision["share"] else number(decision["at_most"])
         where = "above" if decision.get("above_target") else "too close to"
-        return f"The error is still {where} {target}; more labels will show whether it falls enough for a check."
+        falls = "falls enough for a check" if planned else "falls"
+        return f"The error is still {where} your target of at most {asked}; more labels will show whether it {falls}."
     return "The error is not yet known well enough; some more random labels will show it."
 
 
@@ -1343,6 +1345,19 @@ def true_error_sentence(errors: tuple[float | None, float], end: str, rows: int,
 
 def _error_value(error: float, *, share: bool) -> str:
     return (percent(error) if error else "0\u00a0%") if share else number(error)
+
+
+def measured_target_sentence(measured: float, at_most: float, *, share: bool) -> str:
+    """Whether the measured error at the stop reaches the one that was asked for.
+
+    Examples:
+        >>> measured_target_sentence(0.018, 0.05, share=True).replace("\u00a0", " ")
+        'By this measure the target of at most 5 % was reached at the stop.'
+        >>> measured_target_sentence(2.5, 2.0, share=False)
+        'By this measure the target of at most 2 was not reached at the stop.'
+    """
+    reached = "reached" if measured <= at_most else "not reached"
+    return f"By this measure the target of at most {_error_value(at_most, share=share)} was {reached} at the stop."
 
 
 def off_share_sentence(shares: tuple[float | None, float], end: str, tolerance: float) -> str:
