@@ -15,7 +15,7 @@ from dataclasses import replace
 from math import inf, isinf
 from pathlib import Path
 
-from suffice.research.data.protocols import CORRECTED
+from suffice.research.data.protocols import CORRECTED, MODELS, RUN_NAMES
 from suffice.research.paper.claims import is_one_place
 from suffice.research.paper.experiments import run_experiment
 from suffice.research.paper.groups import RunGroup, grouped, middle, spread
@@ -78,7 +78,7 @@ def rules_table() -> str:
     for within, never in ((0.1, False), (0.05, False), (0.2, False), (0.1, True)):
         against = ", a set that never stops counts against it" if never else ""
         told_of = "; ".join(
-            f"{model.upper()} {places(groups, model, within, never)}" for model in ("gpr", "brr", "blr")
+            f"{MODELS[model]} {places(groups, model, within, never)}" for model in ("gpr", "brr", "blr")
         )
         rows.append([f"one place within {within:g}{against}", told_of])
     return table(["rule", "cases that agree"], rows)
@@ -115,7 +115,7 @@ def start_table() -> str:
             best = f"{middle(each.error_best for each in found):.3f}"
             rows.append([name, str(initial), best, threshold, told(labels, ".0f"), told(errors, ".3f")])
     head = ["run", "labels at random first", "least error", "threshold", "labels at the stop", "error there"]
-    note = "Median (lowest to highest) over five seeds; hyper-parameters from the labels bought."
+    note = f"Median (lowest to highest) over five seeds; hyper-parameters from the labels bought. {RUN_NAMES}"
     return f"{table(head, rows)}\n\n{note}"
 
 
@@ -135,7 +135,8 @@ def times() -> str:
     regressions = sum(row["seconds"] for row in rows["published"] if row["model"] in ("gpr", "brr"))
     picks = sum(row["steps"] for row in rows["published"] if row["model"] in ("gpr", "brr"))
     return (
-        f"The runs' own seconds together: the eight published runs of GPR and BRR, {picks:,} picks, "
+        f"The runs' own seconds together: the eight published runs of Gaussian process regression and Bayesian "
+        f"ridge regression, {picks:,} picks, "
         f"{regressions:.0f} s; all eleven {seconds['published']:.0f} s; the {len(rows['corrected'])} corrected ones "
         f"{seconds['corrected'] / 60:.0f} minutes, those of the network on a GPU."
     )

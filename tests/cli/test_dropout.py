@@ -177,5 +177,7 @@ def test_classes_that_nobody_has_met_are_told(model: str) -> None:
     options = ["--initial", "20", "--batch", "5", "--most", "50", "--orders", "0"]
     done = RUN.invoke(app, [*arguments, *options])
     assert done.exit_code == 0, done.output
-    assert "Note: no label of 2 of the 3 classes has been bought so far." in done.output
+    result = " ".join(done.output.split("\n\n", maxsplit=1)[1].split())
+    assert result.startswith("Warning: 2 of the 3 classes have no label "), "the warning comes before the numbers"
+    assert "The model cannot predict them, so do not rely on the" in result
     assert json.loads(RUN.invoke(app, [*arguments, *options, "--json"]).output)["classes_not_met"] == 2

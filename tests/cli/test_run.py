@@ -608,7 +608,7 @@ def test_a_person_is_told_of_costs_in_words() -> None:
     for words in (
         "Error on the test rows (RMSE)",
         "You can stop now: predictions for the ",
-        "More labels are not worth their cost: each is expected to lower the error too little.",
+        "More labels are not worth their cost: each further label is expected to lower the error too little.",
         "Details: by the rule LabelWorth, 1 more label is expected to lower the error by ",
         "which is below its cost of 1.",
         "In hindsight, counting 1 for a label and 2 for a mean squared error of 1: stopping there costs ",

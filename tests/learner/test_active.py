@@ -263,6 +263,8 @@ def test_mistakes_are_answered_and_change_nothing() -> None:
         (lambda: learner.tell([1, 1], [1.0, 2.0]), "twice"),
         (lambda: learner.tell([1, 2], [1.0]), "2 items came with labels of shape"),
         (lambda: learner.tell(1.5, 1.0), "whole numbers"),
+        (lambda: learner.tell(y > 0.0, y[y > 0.0]), r"not a mask of 120 flags; give indices, e\.g\. np\.flatnonzero"),
+        (lambda: learner.skip(y > 0.0), r"give indices, e\.g\. np\.flatnonzero\(mask\)"),
         (lambda: learner.tell(1, np.nan), "NaN"),
         (lambda: learner.tell(1, "spam"), "numbers"),
         (lambda: learner.correct(3, 1.0), "no label to correct"),

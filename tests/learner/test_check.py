@@ -384,7 +384,7 @@ def test_precision_is_drawn_from_the_predicted_items() -> None:
     random_items = learner.random_items
     learner.ask()
     assert learner.random_items == random_items
-    with pytest.raises(InvalidValueError, match="predicted as 'spam'; not 150"):
+    with pytest.raises(InvalidValueError, match=r"predicted as 'spam'\), not 150$"):
         learner.check(150, precision_of="spam")
 
 
@@ -622,9 +622,12 @@ def test_bad_sizes_and_quantities() -> None:
         learner.check(10)
     learner = labelled(X, y)
     bad: list[tuple[dict[str, Any], str]] = [
-        ({"m": 0}, "m must be a whole number, 1 or more, not 0"),
-        ({"m": 1.5}, "m must be a whole number"),
-        ({"m": 181}, "m must be at most the number of unlabelled items, 180 items; not 181"),
+        *(
+            ({"m": m}, rf"m, the number of items to check, must be a whole number from 1 to 180 \(.*\), not {m!r}$")
+            for m in (0, -1, 181, 1.5, True, None)
+        ),
+        ({"m": 181}, r"\(there are 180 unlabelled items\)"),
+        ({"m": 180, "precision_of": "ham"}, r"\(there are \d+ unlabelled items predicted as 'ham'\), not 180"),
         ({"m": 5, "recall_of": "eggs"}, "recall_of must be one of the classes that the model knows, 'ham', 'spam'"),
         ({"m": 5, "precision_of": 3}, "precision_of must be one of the classes"),
         ({"m": 5, "recall_of": "ham", "precision_of": "ham"}, "one quantity"),
@@ -663,6 +666,8 @@ def test_bad_answers_change_nothing() -> None:
     for labels, message in bad:
         with pytest.raises(InvalidValueError, match=message):
             check.tell(labels)
+    with pytest.raises(InvalidValueError, match=r"give indices, e\.g\. np\.flatnonzero\(mask\)"):
+        check.cannot_label(np.zeros(len(X), dtype=bool))
     with pytest.raises(InvalidValueError, match="only items of the check"):
         check.cannot_label(outside)
     with pytest.raises(InvalidValueError, match=f"item {a} belongs to the open check; answer it with check.tell"):

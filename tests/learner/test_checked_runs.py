@@ -213,7 +213,9 @@ def test_whether_a_guarantee_holds() -> None:
         ({"record": "all"}, "record cannot be combined"),
         ({"steps": 10_000}, "steps is 10000, but 800 rows less 10 initial ones leave 790"),
         ({"batch": 0}, "batch must be"),
-        ({"check": 0}, "m must be"),
+        ({"check": 0}, "check must be a whole number, 1 or more, not 0"),
+        ({"check": {"m": 0}}, "m of check must be a whole number, 1 or more, not 0"),
+        ({"check": {"size": 20}}, "check must have the number of items, such as {'m': 100}; it has 'size'"),
         ({"check": {"m": 20, "tolerance": 1.0}}, "tolerance cannot be checked"),
     ],
 )

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import log_softmax, softmax
 from scipy.stats import gamma
+from sklearn.linear_model import BayesianRidge as SklearnRidge
 
 import suffice as sf
 from suffice.errors import SufficeError
@@ -133,6 +134,23 @@ def test_the_estimate_is_its_formula(model: Any, y: Any, batch: int) -> None:
     assert estimate.value == pytest.approx(alone * ratio, rel=1e-6)
     assert estimate.low < estimate.value < estimate.high
     assert estimate.random_labels == 26
+
+
+@pytest.mark.parametrize("kind", ["learner", "monitor"])
+def test_an_estimate_of_numbers_is_in_squared_units_and_a_decision_in_units(kind: str) -> None:
+    y = 1000.0 + 50.0 * X[:, 0]
+    learner: Any
+    if kind == "learner":
+        learner = sf.ActiveLearner(BayesianRidge(), X)
+        items = learner.ask(20)
+        learner.tell(items, y[items])
+    else:
+        learner = sf.StopMonitor(X)
+        learner.update(SklearnRidge().fit(X[:20], y[:20]), np.arange(20), y[:20])
+    error, estimate = learner.decision().error, learner.error_estimate()
+    assert error is not None
+    for name in ("value", "low", "high"):
+        assert getattr(error, name) == pytest.approx(getattr(estimate, name) ** 0.5, rel=1e-12)
 
 
 @pytest.mark.parametrize(("model", "y"), MODELS)

@@ -191,7 +191,7 @@ def test_the_cost_of_a_recall_is_said_first() -> None:
     assert sizes[0] < sizes[1]
     with pytest.raises(InvalidValueError, match="class_name must be one of the classes"):
         learner.recall_plan("news", 0.9)
-    with pytest.raises(InvalidValueError, match="target must be a number"):
+    with pytest.raises(InvalidValueError, match=r"at_least must be a number above 0 and at most 1, not 1\.5"):
         learner.recall_plan("spam", 1.5)
     with pytest.raises(SufficeError, match="no label yet"):
         sf.ActiveLearner(BayesianLogistic(), rare()[0]).recall_plan("spam", 0.9)

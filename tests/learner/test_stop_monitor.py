@@ -1132,8 +1132,10 @@ def test_checks_of_a_monitor() -> None:
     assert second.record.number == 2
     second.abort()
     assert [each.aborted for each in monitor.checks] == [False, True]
-    with pytest.raises(InvalidValueError, match="m must be at most the number of unlabelled items"):
-        monitor.check(10_000)
+    for m in (0, 10_000, 2.5):
+        words = rf"m, the number of items to check, must be a whole number from 1 to {monitor.left} \(.*\), not {m}"
+        with pytest.raises(InvalidValueError, match=words):
+            monitor.check(m)  # type: ignore[arg-type]
     with pytest.raises(InvalidValueError, match="tolerance cannot be checked: the model predicts classes"):
         monitor.check(10, tolerance=0.5)
 
@@ -1298,6 +1300,8 @@ def test_bad_settings(options: dict[str, Any], error: Any, message: str) -> None
         ([-1, 0], Y[:2], (), "indices holds -1"),
         ([0.5], Y[:1], (), "indices must be indices into the pool"),
         ([], [], (), "indices must be indices into the pool"),
+        (np.arange(N) < 5, Y[:5], (), rf"not a mask of {N} flags; give indices, e\.g\. np\.flatnonzero\(mask\)"),
+        ([0, 1], Y[:2], np.arange(N) < 1, rf"not a mask of {N} flags for 2 items; give .* np\.flatnonzero\(mask\)"),
         ([0, 1], ["left", None], (), "labels holds None for item 1; leave out items without a label"),
         ([0, 1], ["left", float("nan")], (), "labels holds nan for item 1"),
         ([0, 1], [1.0, np.nan], (), "labels holds nan for item 1"),

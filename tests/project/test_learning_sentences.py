@@ -62,7 +62,7 @@ def test_a_project_with_numbers_under_way() -> None:
 def test_a_project_that_is_done() -> None:
     assert sentences(decision(stop=True)) == [
         "You can stop now: about 12 % of the 78 unlabelled items are predicted wrong (estimate; probably 9 to 16 %).",
-        "More labels are not worth their cost: each is expected to avoid too few wrong predictions.",
+        "More labels are not worth their cost: each further label is expected to avoid too few wrong predictions.",
         "The rule first said so at 33 labels.",
     ]
     priced = decision(stop=True)

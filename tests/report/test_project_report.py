@@ -74,7 +74,7 @@ def test_a_stop_is_told_with_the_error_first(tmp_path: Path) -> None:
     assert tone(page) == "good"
     for words in (
         "You can stop now About 12 % of the 78 unlabelled items are predicted wrong (estimate; probably 9 to 16 %).",
-        "More labels are not worth their cost: each is expected to avoid too few wrong predictions.",
+        "More labels are not worth their cost: each further label is expected to avoid too few wrong predictions.",
         "The rule first said so at 33 labels.",
         "12 % of the 78 unlabelled items predicted wrong, after 40 labels (probably 9 to 16 %; estimated from",
         "This is an estimate, and no guarantee. The model states how sure it is of its predictions for 78 unlabelled",

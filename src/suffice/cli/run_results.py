@@ -38,6 +38,7 @@ from suffice.presentation.messages import (
     true_error_sentence,
     try_sentence,
     unlike_random_sentence,
+    unseen_classes_sentence,
     with_labels,
     worsening_sentence,
 )
@@ -238,13 +239,18 @@ class Best:
 
 def summarise(console: Console, found: RunFinding) -> None:
     """Tell a person how it came out."""
+    classes, audited = len(np.unique(found.table.y)), found.command == "audit"
+    if found.unmet and audited:
+        stopped = found.audited is not None and found.audited.n_labelled is not None
+        warning = unseen_classes_sentence(found.unmet, classes, stopped=stopped)
+        console.print(f"\n{warning}", style="bold", markup=False)
     _show_chart(console, found)
-    if found.command == "audit":
+    if audited:
         _summarise_audit(console, found)
     else:
         _summarise_run(console, found)
-    if found.unmet:
-        console.print(classes_without_labels_sentence(found.unmet, len(np.unique(found.table.y))))
+    if found.unmet and not audited:
+        console.print(classes_without_labels_sentence(found.unmet, classes))
     if found.warning:
         console.print(f"Warning: {found.warning}")
     certificate = found.verdicts[found.last].certificate

@@ -379,9 +379,11 @@ class ActiveLearner:
     def error_estimate(self, most: int = REST_ITEMS, *, tolerance: float | None = None) -> CalibratedError:
         """The error of the unlabelled items: what the model expects of itself, calibrated by the random labels.
 
-        For classes it is the share of wrong predictions, for numbers the mean squared error or, with ``tolerance``, the
-        share of predictions that are off by more than that. It is an estimate, not a guarantee. Of many unlabelled
-        items some are looked at, always the same ones while they are unlabelled.
+        For classes it is the share of wrong predictions. For numbers it is the mean squared error, in squared units of
+        the labels: ``value ** 0.5`` is the root mean squared error, in their unit, which :meth:`decision` states and
+        takes as ``at_most``. With ``tolerance`` it is the share of predictions that are off by more than that. It is an
+        estimate, not a guarantee. Of many unlabelled items some are looked at, always the same ones while they are
+        unlabelled.
 
         Args:
             most: How many unlabelled items are looked at, at most.
@@ -1049,6 +1051,7 @@ class ActiveLearner:
             raise InvalidValueError(
                 f"class_name must be one of the classes that the model knows, {known}, not {class_name!r}"
             )
+        real(at_least, "at_least", "above 0 and at most 1", lambda x: 0.0 < x <= 1.0)
         rest, model = self._some_unlabelled(REST_ITEMS), self._bare_model()
         with one_thread():
             p = model.predict_proba(self._X[rest])

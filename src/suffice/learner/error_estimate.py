@@ -40,10 +40,11 @@ class CalibratedError(NamedTuple):
     """An estimate of the error of the unlabelled items. It is not a guarantee.
 
     Attributes:
-        value: The estimate: the share of wrong predictions for classes, the mean squared error for numbers.
-        low: Lower end of the 90 % interval.
-        high: Upper end.
-        model_alone: The error that the model expects of itself.
+        value: The estimate: for classes the share of wrong predictions, for numbers the mean squared error, in squared
+            units of the labels (or the share of predictions that are off by more than a tolerance).
+        low: Lower end of the 90 % interval, in the unit of ``value``.
+        high: Upper end, in the same unit.
+        model_alone: The error that the model expects of itself, in the same unit.
         random_labels: Number of random labels that calibrate it. With none, ``value`` is ``model_alone``, or for a
             classifier of suffice what all of its labels make of that.
     """

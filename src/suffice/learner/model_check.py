@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from suffice.arguments import real, whole
+from suffice.arguments import real
 from suffice.checks import Check, Guarantee, spent_alpha
 from suffice.checks.guarantee import Quantity, UnlabelableAs
 from suffice.errors import InvalidValueError
@@ -521,15 +521,22 @@ def require_size(m: Any, pool: int, which: str = "unlabelled item") -> int:
     """
     if not pool:
         raise InvalidValueError(f"there is no {which} to check")
-    size = whole(m, "m", least=1)
-    if size > pool:
-        words = count(pool, "item") + which.removeprefix("unlabelled item")
-        raise InvalidValueError(f"m must be at most the number of unlabelled items, {words}; not {size}")
-    return size
+    if isinstance(m, bool) or not isinstance(m, int | np.integer) or not 1 <= m <= pool:
+        there = f"there {'is' if pool == 1 else 'are'} {count(pool, 'unlabelled item')}"
+        there += which.removeprefix("unlabelled item")
+        raise InvalidValueError(
+            f"m, the number of items to check, must be a whole number from 1 to {pool} ({there}), not {m!r}"
+        )
+    return int(m)
 
 
 def _items(items: Any) -> list[int]:
     array = np.atleast_1d(np.asarray(items))
+    if array.dtype.kind == "b":
+        raise InvalidValueError(
+            "items must be indices of items of the check, whole numbers, not flags; give indices, e.g. "
+            "np.flatnonzero(mask)"
+        )
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise InvalidValueError(f"items must be indices of items of the check, whole numbers, not {items!r}")
     return [int(item) for item in array]

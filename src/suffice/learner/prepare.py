@@ -309,6 +309,11 @@ def first_items(initial: Any, size: int, rng: np.random.Generator) -> Indices:
 def checked_indices(indices: Any, size: int, name: str) -> Indices:
     """Return indices into a pool as an array, or say what is wrong with them."""
     array = np.atleast_1d(np.asarray(indices))
+    if array.dtype.kind == "b":
+        came = f"a mask of {array.size} flags" if np.ndim(indices) else repr(indices)
+        raise InvalidValueError(
+            f"{name} must be indices into the pool, whole numbers, not {came}; give indices, e.g. np.flatnonzero(mask)"
+        )
     if array.dtype.kind not in "iu" or array.ndim != 1 or not len(array):
         raise InvalidValueError(f"{name} must be indices into the pool, whole numbers, not {indices!r}")
     bad = array[(array < 0) | (array >= size)]

@@ -741,7 +741,7 @@ class CheckedRun:
         if rule is not None:
             require_rule(rule, "rule")
         self._batch = whole(batch, "batch", least=1)
-        self._check = {"m": check} if check is not None and not isinstance(check, Mapping) else check
+        self._check = _check_arguments(check)
         self._rule = rule
         self._learner = ActiveLearner(
             model, X_pool, criterion=_endless(model, X_pool) if rule is None else rule, initial=initial, **options
@@ -837,7 +837,7 @@ class CheckedRun:
     def _draw(self, m: int, **asked: Any) -> None:
         """Check, answer and record."""
         learner = self._learner
-        check = learner.check(min(whole(m, "m", least=1), learner.left), **asked)
+        check = learner.check(min(m, learner.left), **asked)
         found = check.tell(self._labels[check.indices])
         truth = true_value(check, self._labels)
         self._recorded.append(RecordedCheck(check.n_labelled, check.record.items, found, truth, self._passed(found)))
@@ -854,6 +854,18 @@ class CheckedRun:
         if isinstance(target, RecallGuarantee):
             return found.quantity == "recall" and found.value >= target.at_least
         return found.quantity in ("error", "within") and found.value <= target.at_most
+
+
+def _check_arguments(check: int | Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The arguments of :meth:`suffice.ActiveLearner.check` for the check at the end of a run; None for no check."""
+    if check is None:
+        return None
+    if not isinstance(check, Mapping):
+        return {"m": whole(check, "check", least=1)}
+    if "m" not in check:
+        names = ", ".join(map(repr, check)) or "nothing"
+        raise InvalidValueError(f"check must have the number of items, such as {{'m': 100}}; it has {names}")
+    return {**check, "m": whole(check["m"], "m of check", least=1)}
 
 
 def true_value(check: ModelCheck, labels: Any) -> float:

@@ -461,7 +461,11 @@ class StopMonitor:
         if given.dtype.kind == "b" and given.shape in ((1,), items.shape):
             return set(items[np.broadcast_to(given, items.shape)].tolist())
         if given.dtype.kind not in "iu" or given.ndim != 1:
-            raise InvalidValueError(f"random must be some of indices, or one flag for each of them, not {random!r}")
+            came = f"a mask of {given.size} flags for {len(items)} items" if given.dtype.kind == "b" else repr(random)
+            raise InvalidValueError(
+                f"random must be some of indices, or one flag for each of them, not {came}; give indices, e.g. "
+                "np.flatnonzero(mask)"
+            )
         if other := sorted(set(given.tolist()).difference(items.tolist())):
             raise InvalidValueError(f"random holds item {other[0]}, which is not in indices")
         return set(given.tolist())
@@ -733,10 +737,11 @@ class StopMonitor:
     def error_estimate(self, most: int = REST_ITEMS, *, tolerance: float | None = None) -> CalibratedError:
         """The error of the unlabelled items: what the model expects of itself, calibrated by the random labels.
 
-        For classes it is the share of wrong predictions, for numbers the mean squared error or, with ``tolerance``, the
-        share of predictions that are off by more than that. Each random label was predicted by the model of the update
-        before it. It is an estimate, not a guarantee. Without random labels it is the model's own account, which may be
-        far too low.
+        For classes it is the share of wrong predictions. For numbers it is the mean squared error, in squared units of
+        the labels: ``value ** 0.5`` is the root mean squared error, in their unit, which :meth:`decision` states and
+        takes as ``at_most``. With ``tolerance`` it is the share of predictions that are off by more than that. Each
+        random label was predicted by the model of the update before it. It is an estimate, not a guarantee. Without
+        random labels it is the model's own account, which may be far too low.
 
         Args:
             most: How many unlabelled items are looked at, at most.

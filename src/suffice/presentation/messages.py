@@ -160,7 +160,7 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
         >>> print(said.headline, *said.sentences, said.error_figure.replace("\xa0", " "), sep="\n")
         You can stop now
         You can stop now: about 6 % of the 4,618 unlabelled items are predicted wrong (estimate; probably 4 to 9 %).
-        More labels are not worth their cost: each is expected to avoid too few wrong predictions.
+        More labels are not worth their cost: each further label is expected to avoid too few wrong predictions.
         The rule first said so at 283 labels.
         6 %
     """
@@ -710,9 +710,11 @@ def _worth_sentence(decision: Mapping[str, Any]) -> str:
     """Why more labels are not worth their cost."""
     avoided, price = decision.get("avoided"), decision.get("price")
     if not decision["share"]:
-        return "More labels are not worth their cost: each is expected to lower the error too little."
+        return "More labels are not worth their cost: each further label is expected to lower the error too little."
     if avoided is None or price is None or avoided >= price:
-        return "More labels are not worth their cost: each is expected to avoid too few wrong predictions."
+        return (
+            "More labels are not worth their cost: each further label is expected to avoid too few wrong predictions."
+        )
     wrong = decision.get("wrong")
     # The estimate for one label is noisy: it can exceed the estimate of all wrong predictions.
     each = avoided if wrong is None else min(avoided, wrong)
@@ -1408,6 +1410,27 @@ def details_sentence(rule: str, reason: str) -> str:
 def classes_without_labels_sentence(unmet: int, classes: int) -> str:
     """Note that some classes have no label yet."""
     return f"Note: no label of {unmet} of the {classes} classes has been bought so far."
+
+
+def unseen_classes_sentence(unmet: int, classes: int, *, stopped: bool) -> str:
+    """Warning of an audit that some classes came later than the labels that it is about.
+
+    Args:
+        unmet: Number of these classes.
+        classes: Number of all classes.
+        stopped: Whether the labels are those before a stop; otherwise all labels that were used.
+
+    Examples:
+        >>> unseen_classes_sentence(1, 3, stopped=True)
+        'Warning: 1 of the 3 classes has no label before this stop. The model cannot predict it, so do not rely on the \
+stop.'
+    """
+    have, it = ("has", "it") if unmet == 1 else ("have", "them")
+    labels, result = ("before this stop", "stop") if stopped else ("among the labels that were used", "result")
+    return (
+        f"Warning: {unmet} of the {classes} classes {have} no label {labels}. The model cannot predict {it}, so do not "
+        f"rely on the {result}."
+    )
 
 
 def counted_costs(label: float, mistake: float | None, error: float | None, *, what: str) -> str:

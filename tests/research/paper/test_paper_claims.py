@@ -96,9 +96,12 @@ def test_some_are_met_and_some_are_not() -> None:
     found = finding(REPEATS, [*met, outcome("brr/protein", 0.97), outcome("blr/htru2", None)])
     assert found is not None
     assert found.verdict == IN_PART
-    assert "Further away than expected: brr/protein, blr/htru2." in found.words
-    assert "blr/skin 0.980 (0.987)" in found.words
-    assert "blr/htru2 undefined (0.2434)" in found.words
+    assert (
+        "Further away than expected: Bayesian ridge regression on Protein, Bayesian logistic regression on HTRU2."
+        in found.words
+    )
+    assert "Bayesian logistic regression on Skin 0.980 (0.987)" in found.words
+    assert "Bayesian logistic regression on HTRU2 undefined (0.2434)" in found.words
     assert verdict(REPEATS, *met) == HOLDS
 
 
@@ -168,7 +171,7 @@ def test_htru2_is_excepted() -> None:
     found = finding(CORRELATES, [outcome("gpr/protein"), outcome("blr/htru2", 0.256)])
     assert found is not None
     assert found.verdict == HOLDS
-    assert "What the paper excepts: blr/htru2 0.256." in found.words
+    assert "What the paper excepts: Bayesian logistic regression on HTRU2 0.256." in found.words
 
 
 def test_arms_are_cases_of_their_own() -> None:
@@ -177,13 +180,13 @@ def test_arms_are_cases_of_their_own() -> None:
     assert found is not None
     assert found.verdict == IN_PART
     assert "in 1 of 2 cases" in found.words
-    assert "brr/protein, outside 0.600 (0.500 to 0.700)" in found.words
+    assert "Bayesian ridge regression on Protein, outside 0.600 (0.500 to 0.700)" in found.words
 
 
 def test_one_seed_has_no_range() -> None:
     found = finding(CORRELATES, [outcome("gpr/protein", 0.5)])
     assert found is not None
-    assert "gpr/protein 0.500." in found.words
+    assert "Gaussian process regression on Protein 0.500." in found.words
 
 
 # --------------------------------------------------------------------------------------- the same place everywhere
@@ -219,7 +222,7 @@ def test_what_is_told_of_the_places() -> None:
     assert found is not None
     assert "Threshold 0.05: 0.300 to 0.350; threshold 0.04: 0.050 to 0.200, gas_emission never;" in found.words
     assert "threshold 0.03: no data set stops." in found.words
-    assert found.claim.endswith(": GPR")
+    assert found.claim.endswith(": Gaussian process regression (GPR)")
 
 
 def test_one_data_set_or_none_has_no_place_to_share() -> None:
@@ -232,7 +235,7 @@ def test_one_data_set_or_none_has_no_place_to_share() -> None:
 def test_each_model_is_judged_by_its_own_thresholds() -> None:
     runs = [outcome(name) for name in PUBLISHED if not name.startswith("bdnn")]
     found = [each for each in judge(runs) if each.claim.startswith(SAME_PLACE)]
-    assert [each.claim[-3:] for each in found] == ["GPR", "BRR", "BLR"]
+    assert [each.claim[-5:] for each in found] == ["(GPR)", "(BRR)", "(BLR)"]
     for each, thresholds in zip(found, ("0.05 0.04 0.03", "0.02 0.015 0.01", "0.3 0.2 0.1"), strict=True):
         assert all(f"threshold {threshold}: " in each.words.lower() for threshold in thresholds.split())
 
@@ -291,7 +294,10 @@ def test_the_correlation_up_to_the_least_error(before: tuple[float, ...], expect
     correlation = np.corrcoef(RATIO[10:15], before)[0, 1]
     assert (correlation > 0.9, correlation > 0.5) == (expected == HOLDS, expected != FAILS)
     assert found.verdict == expected
-    assert f"blr/htru2: 100% above by the end, correlation up to the least {correlation:.3f}." in found.words
+    assert (
+        f"Bayesian logistic regression on HTRU2: 100% above by the end, correlation up to the least {correlation:.3f}."
+        in found.words
+    )
 
 
 def test_an_error_that_is_least_at_once_has_no_correlation() -> None:

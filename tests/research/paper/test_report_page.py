@@ -104,7 +104,9 @@ def test_the_claims_are_counted(contents: PaperReportContents) -> None:
 
 
 def test_what_the_findings_are_judged_from_comes_before_them(contents: PaperReportContents) -> None:
-    told = ["Judged from 2 of the 12 experiments (published).", "Judged from 1 of the 12 experiments (corrected)."]
+    told = [
+        f"Judged from {number} of the 12 experiments, run as {how}." for number, how in ((2, "published"), (1, "told"))
+    ]
     text = Reader(report(replace(contents, scope=told))).text
     places = [text.index(sentence) for sentence in (*told, "It correlates\n")]
     assert places == sorted(places)

@@ -2,7 +2,10 @@
 
 import csv
 import io
+import json
+import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +14,9 @@ from suffice.report.html_page import ReportTable
 from suffice.research.data.protocols import PROTOCOLS, PUBLISHED
 from suffice.research.paper.outcome import RunOutcome
 from suffice.research.paper.paper_report import PaperReportContents, paper_tables, report
+from tests.structure import ROOT
+
+SHOWN = ROOT / "docs" / "measured" / "paper"
 
 HOSTILE = """=cmd|' /C calc'!A0, "<b>a|b</b>" & `x`\nend"""
 
@@ -57,7 +63,7 @@ def rows(name: str, outcomes: list[RunOutcome]) -> list[dict[str, str]]:
 def test_a_published_run() -> None:
     assert rows("published-correlations", [run()]) == [
         {
-            "model": "GPR",
+            "model": "Gaussian process regression (GPR)",
             "data": "Protein",
             "rows of the pool": "5000",
             "features": "9",
@@ -174,9 +180,34 @@ def test_runs_come_in_the_papers_order_whatever_order_they_are_given_in() -> Non
     tables = paper_tables(given)
     assert tables == paper_tables(given[::-1])
     names = [row[:2] for row in tables[0].rows]
-    assert names[0] == ("GPR", "Power plant")
-    assert names[-1] == ("BDNN", "MNIST")
-    assert [model for model, _ in names] == ["GPR"] * 4 + ["BRR"] * 4 + ["BLR"] * 3 + ["BDNN"]
+    assert names[0] == ("Gaussian process regression (GPR)", "Power plant")
+    assert names[-1] == ("Bayesian deep neural network (BDNN)", "MNIST")
+    assert [model for model, _ in names] == [
+        *["Gaussian process regression (GPR)"] * 4,
+        *["Bayesian ridge regression (BRR)"] * 4,
+        *["Bayesian logistic regression (BLR)"] * 3,
+        "Bayesian deep neural network (BDNN)",
+    ]
+
+
+def test_committed_tables_have_the_words_and_numbers_of_the_committed_runs() -> None:
+    curves: dict[str, Any] = {"ratio": np.zeros(1), "error": np.zeros(1), "counted_from": 0}
+    for protocol, number in (("published", 3), ("corrected", 7)):
+        given = [RunOutcome(**row, **curves) for row in json.loads((SHOWN / f"{protocol}.json").read_text())]
+        # The published network is in other files than the eleven other runs.
+        partial = {"published-correlations", "published-same-place"}
+        tables = [each for each in paper_tables(given) if each.name not in partial]
+        assert len(tables) == number
+        for each in tables:
+            assert (SHOWN / f"{each.name}.md").read_text(encoding="utf-8") == each.markdown(), each.name
+
+
+def test_short_names_of_models_are_spelled_out() -> None:
+    for path in SHOWN.glob("*.md"):
+        text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        if "In names of runs, gpr is Gaussian process regression" not in text:
+            alone = re.sub(r"regression \((GPR|BRR|BLR)\)|neural network \(BDNN\)", "", text)
+            assert re.findall(r"(?i)\b(?:gpr|brr|blr|bdnn)\b", alone) == [], path.name
 
 
 def test_the_time_that_a_run_took_changes_nothing() -> None:

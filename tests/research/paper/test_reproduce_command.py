@@ -78,7 +78,8 @@ def test_one_run_leaves_rows_tables_figures_and_a_report() -> None:
     head, line = Path("out/results.csv").read_text().splitlines()
     flat = dict(zip(head.split(","), line.split(","), strict=True))
     assert (flat["stop_0.02"], flat["arm"], float(flat["error_best"])) == ("454", "", row["error_best"])
-    assert "correlation 0.9898 (published 0.9898)" in done.output
+    assert "correlation 0.9898 (published 0.9898); stops at acquisition 454 (threshold 0.02), at ac" in done.output
+    assert "holds (run as published, with the authors' seed): The published correlations are" in done.output
     page = Path("out/report.html").read_text()
     assert "0.9898" in page
     assert "suffice" in page
@@ -104,7 +105,7 @@ def test_a_folder_with_an_odd_name_and_rows_inside_it() -> None:
     done = invoke("--only", "brr/power_plant", "--out", "a[/]b", "--json", "a[/]b/rows.json")
     assert "a[/]b/report.html" in done.output
     assert rows(Path("a[/]b/rows.json"))
-    assert "Judged from 1 of the 12 experiments (published)." in done.output
+    assert "Judged from 1 of the 12 experiments, run as published." in done.output
 
 
 @pytest.mark.slow
@@ -278,7 +279,7 @@ def test_the_network_is_left_out_where_there_is_no_gpu(monkeypatch: pytest.Monke
     monkeypatch.setattr("suffice.research.paper.reproduce_command._has_gpu", lambda: False)
     monkeypatch.setenv("SUFFICE_DATA", str(Path("empty").absolute()))
     done = invoke("--out", "out", code=1)
-    assert "bdnn/mnist is left out" in done.output
+    assert "The Bayesian deep neural network on MNIST (bdnn/mnist) is left out" in done.output
     assert "skipped gpr/power_plant" in done.stderr
     assert "skipped bdnn" not in done.stderr
     # Asked for by name it is not left out; only its data are missing here.

@@ -122,6 +122,10 @@ MODELS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
+#: What the short names of the models stand for: in names of runs, and in figures.
+RUN_NAMES: Final = f"In names of runs, {', '.join(f'{short} is {name}' for short, name in MODELS.items())}."
+SHORT_NAMES: Final = f"{', '.join(f'{short.upper()} is {name}' for short, name in MODELS.items())}."
+
 _AFTER_FIRST: Final = {name: each.columns[1:] for name, each in PAPER_SETS.items()}
 _GRID_INPUTS: Final = tuple(name for name in SETS["grid_stability"].columns[:12] if name != "p1")
 
@@ -244,6 +248,18 @@ CORRECTED: Final[Mapping[str, Experiment]] = MappingProxyType(
     {name: _corrected(each) for name, each in PUBLISHED.items()}
 )
 #: How the two are called in headings.
+
+
+def spelled_model(model: str) -> str:
+    """Name of a model of the paper, with its short name.
+
+    Examples:
+        >>> spelled_model("gpr")
+        'Gaussian process regression (GPR)'
+    """
+    return f"{MODELS[model]} ({model.upper()})"
+
+
 TITLES: Final[Mapping[str, str]] = MappingProxyType({"published": "As published", "corrected": "Corrected"})
 PROTOCOLS: Final[Mapping[str, Mapping[str, Experiment]]] = MappingProxyType(
     {"published": PUBLISHED, "corrected": CORRECTED}

@@ -9,7 +9,7 @@ import numpy as np
 
 from suffice.report.html_page import NOTHING, ReportTable
 from suffice.research.data.catalogue import SETS
-from suffice.research.data.protocols import PROTOCOLS, PUBLISHED, Experiment
+from suffice.research.data.protocols import MODELS, PROTOCOLS, PUBLISHED, RUN_NAMES, Experiment, spelled_model
 from suffice.research.paper.groups import RunGroup, grouped, middle, of_model, spread
 from suffice.research.paper.jobs import PaperRun
 from suffice.research.paper.outcome import RunOutcome, correlation
@@ -78,16 +78,17 @@ def _repeats(groups: Sequence[RunGroup]) -> ClaimFinding | None:
     if not first:
         return None
     gaps = {each.name: _gap(each) for each in first}
-    missed = [each.name for each in first if gaps[each.name] > _TOLERANCE[each.model]]
+    missed = [_run(each) for each in first if gaps[each.name] > _TOLERANCE[each.model]]
     exact = [each for each in first if each.model in ("gpr", "brr")]
     others = [each for each in first if each not in exact]
     words = []
     if exact:
         worst = max(gaps[each.name] for each in exact)
         far = "some of them undefined" if worst == inf else f"the furthest {worst:.0e} from what was published"
-        words.append(f"GPR and BRR: {len(exact)} correlations, {far}.")
+        regressions = " and ".join(MODELS[model] for model in dict.fromkeys(each.model for each in exact))
+        words.append(f"{regressions}: {len(exact)} correlations, {far}.")
     if others:
-        told = ", ".join(f"{each.name} {_told([each.correlation])} ({each.published_correlation})" for each in others)
+        told = ", ".join(f"{_run(each)} {_told([each.correlation])} ({each.published_correlation})" for each in others)
         words.append(f"Ours, and published: {told}; the picks depend on a solver's tolerance or a network's training.")
     if missed:
         words.append(f"Further away than expected: {', '.join(missed)}.")
@@ -163,7 +164,7 @@ def _same_place(groups: Sequence[RunGroup], protocol: str) -> ClaimFinding | Non
         return None
     model, remarks = groups[0].model, _remarks(list(places.values()))
     return ClaimFinding(
-        f"One threshold stops at about the same place on every data set: {model.upper()}",
+        f"One threshold stops at about the same place on every data set: {spelled_model(model)}",
         "section 5.3, figure " + {"gpr": "4", "brr": "5", "blr": "6"}[model],
         protocol,
         _share_verdict(same, total),
@@ -274,7 +275,12 @@ def _share_verdict(good: int, total: int) -> str:
 
 
 def _case(runs: RunGroup) -> str:
-    return f"{runs.name}, {runs.arm}" if runs.arm else runs.name
+    name = f"{MODELS[runs.model]} on {runs.title}"
+    return f"{name}, {runs.arm}" if runs.arm else name
+
+
+def _run(outcome: RunOutcome) -> str:
+    return _case(RunGroup(outcome.model, outcome.data, None, (outcome,)))
 
 
 def _told(values: Iterable[float | None], form: str = ".3f") -> str:
@@ -449,7 +455,7 @@ def errata_tables(effects: Iterable[ErratumEffect]) -> list[ReportTable]:
             ),
             tuple(rows),
             f"{seeds}Each pair is as published, and with the error corrected. The stop is at the paper's second "
-            "threshold of the model, counted in acquisitions from 0; the excess is that at the stop.",
+            f"threshold of the model, counted in acquisitions from 0; the excess is that at the stop. {RUN_NAMES}",
         ),
     ]
 

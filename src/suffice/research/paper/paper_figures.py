@@ -24,7 +24,7 @@ from suffice.report.figure_style import (
     scale_errors,
     thinned,
 )
-from suffice.research.data.protocols import MODELS, PROTOCOLS
+from suffice.research.data.protocols import MODELS, PROTOCOLS, SHORT_NAMES, spelled_model
 from suffice.research.paper.claims import HIGH
 from suffice.research.paper.groups import (
     MedianAndRange,
@@ -74,7 +74,8 @@ def correlations(groups: Sequence[RunGroup], protocol: str) -> Sketch:
     return Sketch(
         f"{protocol}-correlations",
         "Correlation of error ratio and error",
-        f"Figure 2 of the paper. Bars are {bars}; diamonds are what the paper gives.{lighter}{told_arm(groups)}",
+        f"Figure 2 of the paper. Bars are {bars}; diamonds are what the paper gives.{lighter}{told_arm(groups)} "
+        f"{SHORT_NAMES}",
         f"Bars of the correlation, {_correlations_in_words(groups)}.",
         figure,
     )
@@ -149,7 +150,7 @@ def _legend(groups: Sequence[RunGroup]) -> list[Any]:
 
 def _correlations_in_words(groups: Sequence[RunGroup]) -> str:
     return "; ".join(
-        f"{each.model.upper()} {each.title}{f' ({each.arm})' if each.arm else ''}: {_correlation_number(each)}"
+        f"{MODELS[each.model]} on {each.title}{f' ({each.arm})' if each.arm else ''}: {_correlation_number(each)}"
         for each in groups
     )
 
@@ -179,7 +180,7 @@ def error_curves(groups: Sequence[RunGroup], protocol: str) -> Sketch:
             _draw_other(axis, other_arm(groups, runs))
     return Sketch(
         f"{protocol}-errors-{model}",
-        f"{model.upper()}: error and stopping time",
+        f"{spelled_model(model)}: error and stopping time",
         _curves_caption(groups, drawn),
         f"Curves of the error of {MODELS[model]} against labels; {_curves_in_words(drawn)}.",
         figure,
@@ -309,7 +310,7 @@ def same_place(groups: Sequence[RunGroup], protocol: str) -> Sketch | None:
     return Sketch(
         f"{protocol}-same-place",
         "Does one threshold stop at the same place on every data set?",
-        _same_place_caption(groups),
+        f"{_same_place_caption(groups)} {SHORT_NAMES}",
         f"Strips of the excess error at the stop; {_same_place_in_words(models)}.",
         figure,
     )
@@ -385,7 +386,7 @@ def _same_place_in_words(models: Sequence[Sequence[RunGroup]]) -> str:
         found = (spread(each.excesses(each.thresholds[1])) for each in sets)
         middle = [each.median for each in found if each and isfinite(each.median)]
         reach = f"from {min(middle):.3f} to {max(middle):.3f}" if middle else "no stop"
-        told.append(f"{sets[0].model.upper()} at {sets[0].thresholds[1]}: {reach}")
+        told.append(f"{MODELS[sets[0].model]} at {sets[0].thresholds[1]}: {reach}")
     return "; ".join(told)
 
 
@@ -420,7 +421,8 @@ def scatter(groups: Sequence[RunGroup], protocol: str) -> Sketch | None:
         f"{protocol}-scatter",
         "Error ratio against error",
         f"Figure 3 of the paper: one point for each acquisition at which the ratio was lower than ever before.{faint}"
-        f"{told_arm(drawn)} Labelling goes from top to bottom. Both axes are linear, as the correlation is.",
+        f"{told_arm(drawn)} Labelling goes from top to bottom. Both axes are linear, as the correlation is. "
+        f"{SHORT_NAMES}",
         f"Scatter plots of error ratio against error, {_scatter_in_words(drawn)}.",
         figure,
     )
@@ -458,7 +460,7 @@ def _middle(runs: RunGroup) -> str:
 def _scatter_in_words(drawn: Sequence[RunGroup]) -> str:
     known = spread(value for each in drawn for value in each.correlations)
     reach = f"; correlations from {known.lowest:.2f} to {known.highest:.2f}" if known else ""
-    names = ", ".join(f"{each.model.upper()} {each.title}" for each in drawn)
+    names = ", ".join(f"{MODELS[each.model]} on {each.title}" for each in drawn)
     return f"one panel for each of {names}{reach}"
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from suffice.report.figure_style import Drawn
 from suffice.report.html_page import NOTHING, PageFigure, ReportTable, page_figure, plain, rendered, write_page
 from suffice.research.data.catalogue import SETS
-from suffice.research.data.protocols import MODELS, PROTOCOLS, TITLES, Experiment
+from suffice.research.data.protocols import MODELS, PROTOCOLS, RUN_NAMES, TITLES, Experiment, spelled_model
 from suffice.research.paper.claims import ClaimFinding
 from suffice.research.paper.groups import (
     MedianAndRange,
@@ -36,7 +36,8 @@ def settings_table(experiments: Iterable[Experiment]) -> ReportTable:
         ("run", "target", "inputs", "rows", "test", "pool", "initial", "steps", "thresholds", "settings"),
         tuple(_row(each) for each in given),
         "Inputs are standardised, and so is a numeric target unless it says otherwise. Thresholds are the paper's, "
-        "then those of the script. Gamma, the scale of the ratio, is the minimum over so many steps.",
+        "then those of the script. Gamma, the scale of the ratio, is the minimum over so many steps. "
+        f"{RUN_NAMES}",
     )
 
 
@@ -129,7 +130,7 @@ def _published_runs(groups: Sequence[RunGroup]) -> ReportTable:
     several = any(len(each.outcomes) > 1 for each in groups)
     rows = [
         (
-            each.model.upper(),
+            spelled_model(each.model),
             each.title,
             str(each.outcomes[0].pool),
             str(each.outcomes[0].features),
@@ -173,7 +174,7 @@ def _published_stops(groups: Sequence[RunGroup]) -> ReportTable:
     several = any(len(each.outcomes) > 1 for each in groups)
     return ReportTable(
         f"published-stops-{groups[0].model}",
-        f"As published, {groups[0].model.upper()}: where each threshold stops, and the error there",
+        f"As published, {spelled_model(groups[0].model)}: where each threshold stops, and the error there",
         (
             *("data", "first error", "least error"),
             *(name for each in thresholds for name in (f"stop at {each}", f"error at {each}")),
@@ -186,7 +187,7 @@ def _published_stops(groups: Sequence[RunGroup]) -> ReportTable:
 def _corrected_correlations(groups: Sequence[RunGroup]) -> ReportTable:
     rows = [
         (
-            *(each.model.upper(), each.title, each.arm or NOTHING),
+            *(spelled_model(each.model), each.title, each.arm or NOTHING),
             *map(str, (each.outcomes[0].pool, each.outcomes[0].features, each.outcomes[0].steps, len(each.outcomes))),
             *_beside_published(each),
         )
@@ -226,7 +227,7 @@ def _corrected_stops(groups: Sequence[RunGroup]) -> ReportTable:
     return _without_empty_arms(
         ReportTable(
             f"corrected-stops-{groups[0].model}",
-            f"Corrected, {groups[0].model.upper()}: labels at each threshold, and what more would have brought",
+            f"Corrected, {spelled_model(groups[0].model)}: labels at each threshold, and what more would have brought",
             (
                 *("data", _ARM),
                 *(f"{what} at {each}" for each in thresholds for what in ("labels", "stopped", "excess")),
@@ -254,7 +255,7 @@ def _same_place(groups: Sequence[RunGroup], protocol: str) -> ReportTable:
             apart = _share(max(known) - min(known)) if len(known) > 1 else NOTHING
             if 1 < len(known) < len(tried):
                 apart += f" ({len(known)} of {len(tried)} sets)"
-            rows.append((model.upper(), arm or NOTHING, threshold, apart, *cells, ", ".join(silent) or "none"))
+            rows.append((spelled_model(model), arm or NOTHING, threshold, apart, *cells, ", ".join(silent) or "none"))
     return _without_empty_arms(
         ReportTable(
             f"{protocol}-same-place",
@@ -294,7 +295,7 @@ def _cost(groups: Sequence[RunGroup]) -> ReportTable:
         times = spread(run.error_best / best[run.seed] for run in bought.outcomes if best.get(run.seed))
         rows.append(
             (
-                *(bought.model.upper(), bought.title),
+                *(spelled_model(bought.model), bought.title),
                 *(_cell(spread(run.error_best for run in each.outcomes), _error) for each in (bought, outside)),
                 _cell(times, _share),
                 threshold,

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from suffice.files import require_writable, write_bytes_whole
+from suffice.presentation.number_format import count
 from suffice.research.runner import (
     RunsView,
     completed_list,
@@ -35,7 +36,8 @@ def outcome_summary(found: "RunOutcome") -> str:
     """Return the summary of a run, on one line."""
     correlation = "undefined" if found.correlation is None else f"{found.correlation:.4f}"
     published = "" if found.published_correlation is None else f" (published {found.published_correlation:.4f})"
-    stops = ", ".join(f"{name} {'never' if at is None else f'at {at}'}" for name, at in list(found.stops.items())[:3])
+    places = ("never" if at is None else f"at acquisition {at}" for at in found.stops.values())
+    stops = ", ".join(f"{place} (threshold {name})" for name, place in list(zip(found.stops, places, strict=True))[:3])
     return f"correlation {correlation}{published}; stops {stops}; {found.seconds:.1f} s"
 
 
@@ -76,7 +78,9 @@ def reproduce_command(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Experiments (gpr/power_plant), models (gpr) or data sets (skin), separated by commas.",
+            help="Experiments (gpr/power_plant), models or data sets (skin), separated by commas. The models are gpr "
+            "(Gaussian process regression), brr and blr (Bayesian ridge and logistic regression) and bdnn (Bayesian "
+            "deep neural network).",
             autocompletion=_completed_experiments,
             show_default="all; the network only where there is a GPU",
         ),
@@ -146,7 +150,10 @@ def _without_network(jobs: "Sequence[PaperRun]", traces: Path, *, asked: bool) -
     slow = [job for job in jobs if job.experiment.model == "bdnn" and not asked and kept(job, traces) is None]
     if not slow or _has_gpu():
         return jobs, ""
-    said = "bdnn/mnist is left out: a run takes over an hour without a GPU. --only bdnn/mnist runs it all the same"
+    said = (
+        "The Bayesian deep neural network on MNIST (bdnn/mnist) is left out: a run takes over an hour without a GPU. "
+        "--only bdnn/mnist runs it all the same"
+    )
     return [job for job in jobs if job not in slow], said
 
 
@@ -218,6 +225,7 @@ def _errata(
     return errata_tables(effects), [each for each in found if not isinstance(each, RunOutcome)]
 
 
+_RUN_AS = {"published": "run as published", "corrected": "run as the paper describes it"}
 _COLOURS = {"holds": "green", "holds in part": "yellow", "does not hold": "red"}
 
 
@@ -285,7 +293,8 @@ def tell(
 ) -> None:
     """Say what was found, from how much of the paper, and where to read it."""
     for each in findings:
-        console.print(f"[bold {_COLOURS[each.verdict]}]{each.verdict}[/] ({each.protocol}): {escape(each.claim)}")
+        how = runs_in_words(outcomes, each.protocol)
+        console.print(f"[bold {_COLOURS[each.verdict]}]{each.verdict}[/] ({how}): {escape(each.claim)}")
     for sentence in _scope(outcomes):
         console.print(sentence)
     if request.left_out:
@@ -295,13 +304,20 @@ def tell(
         console.print(f"{runs}; read {escape(str(request.out / 'report.html'))}")
 
 
+def runs_in_words(outcomes: "Sequence[RunOutcome]", protocol: str) -> str:
+    """How the runs of a protocol were made, and with which seeds."""
+    seeds = {each.seed for each in outcomes if each.protocol == protocol}
+    used = "the authors' seed" if protocol == "published" and seeds == {1} else count(len(seeds), "seed")
+    return f"{_RUN_AS[protocol]}, with {used}"
+
+
 def _scope(outcomes: "Sequence[RunOutcome]") -> tuple[str, ...]:
     """A verdict on a few experiments is none on the paper."""
     from suffice.research.data.protocols import PROTOCOLS
 
     made = {name: {each.name for each in outcomes if each.protocol == name} for name in PROTOCOLS}
     return tuple(
-        f"Judged from {len(run)} of the {len(PROTOCOLS[name])} experiments ({name})."
+        f"Judged from {len(run)} of the {len(PROTOCOLS[name])} experiments, {_RUN_AS[name]}."
         for name, run in made.items()
         if run and len(run) < len(PROTOCOLS[name])
     )
