@@ -4,8 +4,8 @@ From the root of the repository::
 
     .venv/bin/python docs/layers.py
 
-writes ``docs/images/layers.svg``. Rows are the layers of the contract in ``pyproject.toml``: a package imports packages
-of lower rows only. Each box names the packages that it imports, without those that these import in turn.
+writes ``docs/images/layers.svg``. Boxes are the layers of the contract in ``pyproject.toml``: a package imports
+packages of lower boxes only. Below each package are those that it imports, without those that these import in turn.
 """
 
 import sys
@@ -14,6 +14,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 from html import escape
 from pathlib import Path
+from textwrap import wrap
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -30,7 +31,7 @@ CONTENTS: Final = {
     "testing": "conformance suites for authors",
     "learner": "ActiveLearner, StopMonitor, backends",
     "trace": "recorded runs and their replay",
-    "decision": "keep labelling, stop, or change the model",
+    "decision": "continue, stop, or change the model",
     "acquisition": "which item to label next",
     "engines": "pools: memory, disk, GPU, workers",
     "criteria": "stopping rules: a Step in, a Verdict out",
@@ -46,10 +47,14 @@ CONTENTS: Final = {
     "numerics": "special functions, Cholesky factors",
     "errors": "exceptions",
 }
-WIDTH, GAP, HEIGHT, MARGIN = 900, 10, 56, 10
+# As wide as a telephone, so that the text can be read there; the layers are below each other.
+WIDTH, GAP, MARGIN, PADDING = 400, 8, 6, 10
+# Height of a line of each kind, and the most characters of a line.
+LINE: Final = {"package": 20, "imports": 17}
+LETTERS: Final = 50
 STYLE: Final = (
-    "text{font-family:system-ui,sans-serif;fill:#1f2933}.name{font-size:14px;font-weight:600}"
-    ".contents{font-size:12px}.imports{font-size:11px;fill:#52606d}"
+    "text{font-family:system-ui,sans-serif;fill:#1f2933}.package{font-size:14px}"
+    ".name{font-weight:600}.imports{font-size:13px;fill:#52606d}"
 )
 
 
@@ -80,31 +85,37 @@ def direct_imports() -> dict[str, set[str]]:
     return {name: found - set().union(*(reached[other] for other in found)) for name, found in imports.items()}
 
 
+def _lines(name: str) -> list[tuple[str, str]]:
+    """The lines about a package as SVG, each with its kind."""
+    used = ", ".join(sorted(direct_imports().get(name, ())))
+    imports = wrap(f"imports {used}", LETTERS, subsequent_indent="\u00a0\u00a0") if used else []
+    package = f'<tspan class="name">{escape(name)}</tspan>: {escape(CONTENTS[name])}'
+    return [("package", package), *(("imports", escape(line)) for line in imports)]
+
+
 def layers_svg() -> str:
     """The figure."""
-    rows, imports = contract_layers(), direct_imports()
-    total = MARGIN * 2 + len(rows) * (HEIGHT + GAP) - GAP
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {total}" role="img">',
+    drawn, top = [], MARGIN
+    for row in contract_layers():
+        texts, y = [], top + PADDING
+        for place, name in enumerate(row):
+            y += GAP if place else 0
+            for kind, text in _lines(name):
+                y += LINE[kind]
+                texts.append(f'<text class="{kind}" x="{MARGIN + PADDING}" y="{y - 4}">{text}</text>')
+        height = y + PADDING - top
+        box = f'x="{MARGIN}" y="{top}" width="{WIDTH - 2 * MARGIN}" height="{height}" rx="5"'
+        drawn += [f'<rect {box} fill="#eef4f4" stroke="#1b6b62"/>', *texts]
+        top += height + GAP
+    total = top - GAP + MARGIN
+    size = f'viewBox="0 0 {WIDTH} {total}" width="{WIDTH}" height="{total}"'
+    head = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
         "<title>Layers of suffice</title>",
         f"<style>{STYLE}</style>",
         f'<rect width="{WIDTH}" height="{total}" fill="#ffffff"/>',
     ]
-    for place, row in enumerate(rows):
-        width = (WIDTH - 2 * MARGIN - GAP * (len(row) - 1)) / len(row)
-        top = MARGIN + place * (HEIGHT + GAP)
-        for column, name in enumerate(row):
-            left = MARGIN + column * (width + GAP)
-            used = ", ".join(sorted(imports.get(name, ())))
-            texts = [("name", name), ("contents", CONTENTS[name]), ("imports", f"imports {used}" if used else "")]
-            box = f'x="{left:.0f}" y="{top}" width="{width:.0f}" height="{HEIGHT}" rx="5"'
-            lines.append(f'<rect {box} fill="#eef4f4" stroke="#1b6b62"/>')
-            lines += [
-                f'<text class="{kind}" x="{left + 10:.0f}" y="{top + 17 + 16 * line}">{escape(text)}</text>'
-                for line, (kind, text) in enumerate(texts)
-                if text
-            ]
-    return "\n".join([*lines, "</svg>", ""])
+    return "\n".join([*head, *drawn, "</svg>", ""])
 
 
 if __name__ == "__main__":

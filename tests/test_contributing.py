@@ -2,6 +2,8 @@
 
 import importlib
 import importlib.util
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -38,6 +40,15 @@ def test_the_figure_of_the_layers_is_current(layers: ModuleType) -> None:
     assert layers.FIGURE.read_text(encoding="utf-8") == layers.layers_svg(), "run: python docs/layers.py"
 
 
+def test_the_figure_can_be_read_on_a_telephone(layers: ModuleType) -> None:
+    svg = layers.layers_svg()
+    (width,) = re.findall(r'<svg [^>]*\bwidth="(\d+)"', svg)
+    shown = min(1.0, 358 / int(width))  # 390 pixels less the margins of a page
+    assert min(int(size) for size in re.findall(r"font-size:(\d+)px", svg)) * shown >= 11.0
+    letters = max(len(re.sub(r"<[^>]*>", "", text)) for text in re.findall(r"<text .*?</text>", svg))
+    assert letters * 7.5 < int(width), "a line is longer than the figure"
+
+
 def test_the_figure_has_every_package_in_an_order_in_which_imports_point_down(layers: ModuleType) -> None:
     rows: list[list[str]] = layers.contract_layers()
     place = {name: number for number, row in enumerate(rows) for name in row}
@@ -72,34 +83,73 @@ def test_names_and_targets_that_are_named_exist() -> None:
 
 
 ADDED = """
+import pytest
 import suffice as sf
 from suffice.criteria import RULES
 from suffice.cli.rule_options import named_rules
-from suffice.criteria.rule_info import example_rule, rule_summary
+from suffice.criteria.rule_info import example_rule, rule_info, rule_summary
+from suffice.errors import InvalidValueError, MissingInputError
 from suffice.testing import check_criterion
 
-rule = RULES["LabelLimit"]
-assert sf.LabelLimit is rule and "LabelLimit" in sf.criteria.__all__ and "LabelLimit" in named_rules()
-assert rule_summary(rule) == "Stop at a number of labels, as an example of a rule."
+rule = RULES["RestLimit"]
+assert sf.RestLimit is rule and "RestLimit" in sf.criteria.__all__ and "RestLimit" in named_rules()
+assert rule_summary(rule) == "Stop when few items of the pool have no label, as an example of a rule."
 check_criterion(lambda: example_rule(rule))
+with pytest.raises(MissingInputError, match="requires pool_size"):
+    rule(3).observe(sf.Step(n_labelled=3))
+with pytest.raises(InvalidValueError, match="most must be a whole number, 0 or more, not -1"):
+    rule(-1)
+(compared,) = rule_info(rule).compared
+stops = [rule(setting).observe(sf.Step(n_labelled=50, pool_size=100)).stop for setting in compared.settings]
+assert stops == sorted(stops, reverse=True) and any(stops) and not all(stops)
 print(sf.__file__)
 """
 
 
-def test_a_rule_is_added_as_the_steps_say(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package with the rule of the guide, added as its steps say."""
     (code,) = re.findall(r"^```python\n(.*?)^```", section("Add a rule"), flags=re.DOTALL | re.MULTILINE)
-    package = tmp_path / "suffice"
-    shutil.copytree(ROOT / "src" / "suffice", package, ignore=shutil.ignore_patterns("__pycache__", "static", "*.json"))
-    module = package / "criteria" / "budget.py"
+    copied = tmp_path_factory.mktemp("rule") / "suffice"
+    shutil.copytree(ROOT / "src" / "suffice", copied, ignore=shutil.ignore_patterns("__pycache__", "static", "*.json"))
+    module = copied / "criteria" / "budget.py"
     text = module.read_text(encoding="utf-8")
-    listed = re.sub(r"^__all__ = \[", '__all__ = ["LabelLimit", ', text, count=1, flags=re.MULTILINE)
-    module.write_text(f"{listed}\n\n{code}", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", ADDED],
-        env={"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"},
+    (names,) = re.findall(r"^__all__ = \[(.*?)\]", text, flags=re.DOTALL | re.MULTILINE)
+    listed = sorted([*re.findall(r'"(\w+)"', names), "RestLimit"])
+    text = text.replace(f"__all__ = [{names}]", f"__all__ = {json.dumps(listed)}")
+    module.write_text(f"{text}\n\n{code}", encoding="utf-8")
+    return copied
+
+
+def run_python(*arguments: str, package: Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    paths = os.pathsep.join([str(package.parent), str(ROOT)])
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        cwd=cwd,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_a_rule_is_added_as_the_steps_say(package: Path) -> None:
+    done = run_python("-c", ADDED, package=package)
     assert done.stderr == ""
     assert Path(done.stdout.strip()).parent == package
+
+
+def test_the_added_rule_passes_the_tests_and_checks_that_the_steps_name(package: Path) -> None:
+    steps = section("Add a rule")
+    assert "pytest tests/criteria -k NAME" in steps
+    options = ["-n", "0", "-q", "-p", "no:cacheprovider", "-o", "addopts="]
+    tested = run_python(
+        "-m", "pytest", *options, "tests/criteria/test_every_rule.py", "-k", "RestLimit", package=package
+    )
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    assert re.search(r"[1-9]\d* passed", tested.stdout), tested.stdout
+    module, configuration = package / "criteria" / "budget.py", f"--config={ROOT / 'pyproject.toml'}"
+    for command in (["ruff", "format", "--check"], ["ruff", "check"]):
+        assert " ".join(command[:2]) in steps
+        done = run_python("-m", *command, "--no-cache", configuration, str(module), package=package)
+        assert done.returncode == 0, done.stdout + done.stderr
