@@ -133,11 +133,14 @@ def test_the_commands_of_the_tutorial_lead_to_a_guarantee(tmp_path: Path) -> Non
             with urllib.request.urlopen(asked, timeout=60) as answer:
                 return json.load(answer)
 
+        said: set[str] = set()
+
         def label_some(n: int) -> Any:
             for given in ask("api/next", person="Ann", n=n)["items"]:
                 ask("api/labels", person="Ann", item=given["item"], label=truth[given["item"]])
             while (found := ask("api/status"))["behind"]:
                 time.sleep(0.02)
+            said.update(found["words"])
             return found
 
         while not (found := label_some(5))["words"][0].startswith("Time for a check"):
@@ -152,6 +155,15 @@ def test_the_commands_of_the_tutorial_lead_to_a_guarantee(tmp_path: Path) -> Non
         assert run_suffice(*export).returncode == 0
         server.send_signal(signal.SIGINT)
         server.communicate()
+    # The sentences that the page quotes are those of the program, with other numbers.
+    elsewhere = {"Check the predictions", "You can stop now"}
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    quoted = [" ".join(each.split()) for each in re.findall(r'"([A-Z][^"]+)"', prose)]
+    told = "\n".join(said).replace("\u00a0", " ")
+    for sentence in set(quoted) - elsewhere:
+        assert re.search(re.sub(r"\d+(\\\.\d+)?", r"[\\d.]+", re.escape(sentence)), told), sentence
+    assert len(quoted) >= 7
+    assert text.index("suffice check") < text.index("Export after the guarantee") < text.index("suffice export")
     files = re.findall(r"^\| `([\w.]+)` \|", text, re.MULTILINE)
     assert len(files) == 4
     for name in files:
