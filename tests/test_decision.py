@@ -347,6 +347,19 @@ def test_a_target_out_of_reach_comes_back_with_a_check_that_is_advised() -> None
     assert decide(STOP, out.applied(about_target(0.06), pool=4000, wait=5)).answer == "limit"
 
 
+def test_a_target_of_numbers_is_out_of_reach_without_a_plan() -> None:
+    def answers(*errors: float) -> list[str]:
+        found, said = StandingAdvice(), []
+        for value in errors:
+            error = ErrorNow(value, 0.8 * value, 1.2 * value, 40)
+            about = replace(ABOUT, share=False, common=None, baseline=1.0, error=error, at_most=0.3)
+            found = found.next(about, None)
+            said.append(decide(STOP, found.applied(about, pool=1000, wait=5)).answer)
+        return said
+
+    assert answers(0.35, 0.5, 0.35, 0.25) == ["keep going", "limit", "limit", "enough"]
+
+
 def test_an_error_near_the_trivial_one_stays_so_until_it_is_clearly_lower() -> None:
     def near(*errors: float) -> bool:
         found = StandingAdvice()

@@ -357,7 +357,7 @@ class StandingAdvice:
         near_trivial = error is not None and baseline is not None and error.value > limit * baseline
         check_now = plan is not None and plan.check_now
         advised = check_now and (self.check_seen or self.check_advised)
-        if advised or plan is None or about.since is None:
+        if advised or about.since is None:
             out_of_reach = False
         else:
             out_of_reach = self.out_of_reach or replace(about, plan=plan, out_of_reach=None).target_out_of_reach
