@@ -349,7 +349,8 @@ def test_a_target_out_of_reach_comes_back_with_a_check_that_is_advised() -> None
 
 def test_a_target_of_numbers_is_out_of_reach_without_a_plan() -> None:
     def answers(*errors: float) -> list[str]:
-        found, said = StandingAdvice(), []
+        found = StandingAdvice()
+        said: list[str] = []
         for value in errors:
             error = ErrorNow(value, 0.8 * value, 1.2 * value, 40)
             about = replace(ABOUT, share=False, common=None, baseline=1.0, error=error, at_most=0.3)
