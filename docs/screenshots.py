@@ -186,7 +186,7 @@ def tutorial(page: Page, folder: Path) -> None:
         project.picture("tutorial-label")
         project.label_until(150, lambda status: status["words"][0].startswith("Time for a check"))
         project.picture("tutorial-stop")
-        project.check(55)
+        project.check(56)
         project.picture("tutorial-guarantee")
         project.picture("tutorial-report", "api/report", height=1000)
 
