@@ -320,9 +320,9 @@ def test_a_total_plan_in_words() -> None:
 
 def test_a_check_that_was_advised_remains_advised_unless_a_later_one_is_clearly_better() -> None:
     given = {"reducible": 0.0076, "n_labelled": 80, "pool": 489, "alpha": 0.025}
-    fresh = plan_total(0.05, 0.008, **given)  # type: ignore[arg-type]
+    fresh = plan_total(0.05, 0.008, **given)
     assert fresh.more_labels
-    advised = plan_total(0.05, 0.008, **given, check_advised=True)  # type: ignore[arg-type]
+    advised = plan_total(0.05, 0.008, **given, check_advised=True)
     assert advised.check_now
     assert advised.check_size == plan(0.05, 0.008, 489, alpha=0.025).labels
     better_later = plan_total(0.1, 0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025, check_advised=True)
