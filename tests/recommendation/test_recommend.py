@@ -12,7 +12,7 @@ import suffice as sf
 from suffice.errors import InvalidValueError
 from suffice.recommendation.compared_rules import catalogue
 from suffice.recommendation.rule_choice import recommend, recorded_evidence
-from suffice.research.compare.evidence import evidence
+from suffice.research.compare.judging import evidence
 from suffice.research.compare.scoring import RuleScore, RunCase
 
 RATIOS = (10.0, 1000.0)

@@ -17,8 +17,18 @@ from urllib.parse import urlsplit
 
 from suffice.errors import CorruptDataError, InvalidValueError, MissingExtraError, SufficeError
 from suffice.files import write_bytes_whole
-from suffice.research.data.archives import MOST_BYTES, as_it_is, member, require_no_page, understood, with_line_endings
-from suffice.research.data.catalogue import DataFile, DataSet, FileSource, data_set
+from suffice.research.data.catalogue import (
+    MOST_BYTES,
+    DataFile,
+    DataSet,
+    FileSource,
+    as_it_is,
+    data_set,
+    member,
+    require_no_page,
+    understood,
+    with_line_endings,
+)
 from suffice.research.data.folder import FileState, FileStatus, data_folder, file_status
 
 if TYPE_CHECKING:

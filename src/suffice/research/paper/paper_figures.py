@@ -26,19 +26,20 @@ from suffice.report.figure_style import (
 )
 from suffice.research.data.protocols import MODELS, PROTOCOLS
 from suffice.research.paper.claims import HIGH
-from suffice.research.paper.groups import (
+from suffice.research.paper.outcome import (
     MedianAndRange,
     RunGroup,
+    RunOutcome,
     grouped,
     has_two_arms,
     main_arms,
     of_model,
     on_several_sets,
     other_arm,
+    running_minima,
     spread,
     told_arm,
 )
-from suffice.research.paper.outcome import RunOutcome, running_minima
 
 #: The paper's colours of the models, dark enough for a thin line on white.
 COLOURS: Final = MappingProxyType({"gpr": "#c0272d", "brr": "#2e7d32", "blr": "#1f5fbf", "bdnn": "#7b2d8e"})

@@ -11,16 +11,16 @@ from suffice.report.html_page import NOTHING, PageFigure, ReportTable, page_figu
 from suffice.research.data.catalogue import SETS
 from suffice.research.data.protocols import MODELS, PROTOCOLS, TITLES, Experiment
 from suffice.research.paper.claims import ClaimFinding
-from suffice.research.paper.groups import (
+from suffice.research.paper.outcome import (
     MedianAndRange,
     RunGroup,
+    RunOutcome,
     grouped,
     of_model,
     on_several_sets,
     other_arm,
     spread,
 )
-from suffice.research.paper.outcome import RunOutcome
 
 
 def settings_table(experiments: Iterable[Experiment]) -> ReportTable:

@@ -26,7 +26,7 @@ from suffice.research.runner import (
 if TYPE_CHECKING:
     from suffice.research.data.protocols import Experiment
     from suffice.research.paper.claims import ClaimFinding
-    from suffice.research.paper.jobs import PaperRun, SkippedPaperRun
+    from suffice.research.paper.experiments import PaperRun, SkippedPaperRun
     from suffice.research.paper.outcome import RunOutcome
     from suffice.research.paper.paper_report import ReportTable
 
@@ -60,7 +60,7 @@ class ReproduceRequest:
 
 
 def _completed_experiments(incomplete: str) -> list[str]:
-    from suffice.research.paper.jobs import choose
+    from suffice.research.paper.experiments import choose
 
     every = choose("published", None)
     names = [name for each in every for name in (each.model, each.data, each.name)]
@@ -123,7 +123,7 @@ def _request(
     errata: bool,
 ) -> ReproduceRequest:
     from suffice.report.html_page import require_jinja2
-    from suffice.research.paper.jobs import choose, plan
+    from suffice.research.paper.experiments import choose, plan
     from suffice.research.paper.paper_figures import require_matplotlib
 
     require_matplotlib()
@@ -186,7 +186,7 @@ def _run_and_write(request: ReproduceRequest, console: Console) -> "list[Skipped
 def _carry_out(
     jobs: "Sequence[PaperRun]", request: ReproduceRequest, console: Console
 ) -> "list[RunOutcome | SkippedPaperRun]":
-    from suffice.research.paper.jobs import PaperRunWatcher, measured_runs
+    from suffice.research.paper.experiments import PaperRunWatcher, measured_runs
 
     with RunsView(console, jobs, outcome_summary) as view:
         return measured_runs(jobs, request.out / "traces", request.workers, PaperRunWatcher(view.moved, view.ended))
