@@ -34,7 +34,7 @@ from suffice.presentation.messages import (
     run_wrong_share_sentence,
 )
 from suffice.presentation.text_chart import chart
-from suffice.report.run_figure import WRONG_SHARE_NAME, RunCurves, draw_run, require_writable_figure
+from suffice.report.figures import WRONG_SHARE_NAME, RunCurves, draw_run, require_writable_figure
 from suffice.tables.example_data import Task, demo_task, digits_task
 from suffice.trace import Trace
 

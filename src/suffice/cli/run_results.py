@@ -42,7 +42,7 @@ from suffice.presentation.messages import (
 )
 from suffice.presentation.number_format import number
 from suffice.presentation.text_chart import chart, number_chart
-from suffice.report.run_figure import WRONG_SHARE_NAME, RunCurves, draw_run
+from suffice.report.figures import WRONG_SHARE_NAME, RunCurves, draw_run
 from suffice.tables import Table
 from suffice.trace import Trace
 

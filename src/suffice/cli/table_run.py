@@ -44,7 +44,7 @@ from suffice.models.factory import (
 )
 from suffice.presentation.messages import interrupted_sentence, memory_sentence
 from suffice.presentation.number_format import count
-from suffice.report.run_figure import require_writable_figure
+from suffice.report.figures import require_writable_figure
 from suffice.tables import Table, read_table
 from suffice.tables.table import Kind
 

@@ -18,7 +18,7 @@ from matplotlib.image import imread
 
 from suffice.errors import MissingExtraError, SufficeError
 from suffice.recommendation.compared_rules import for_trace
-from suffice.report.figure_style import Sketch, plain_style
+from suffice.report.figures import Sketch, plain_style
 from suffice.research.compare.comparison_report import (
     REFERENCES,
     ComparisonReportContents,

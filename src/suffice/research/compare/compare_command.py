@@ -33,7 +33,7 @@ from suffice.research.runner import (
 )
 
 if TYPE_CHECKING:
-    from suffice.report.figure_style import Drawn
+    from suffice.report.figures import Drawn
     from suffice.report.html_page import ReportTable
     from suffice.research.compare.comparison_report import Leaderboard
     from suffice.research.compare.judging import DefaultStop, JudgedRun

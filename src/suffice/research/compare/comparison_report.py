@@ -13,7 +13,7 @@ import numpy as np
 from suffice.numerics.special_functions import Floats
 from suffice.recommendation.compared_rules import AT_ONCE, catalogue
 from suffice.recommendation.stopping_costs import RATIOS
-from suffice.report.figure_style import GRID, INK, MUTED, Drawn, Sketch, draw_all, literal, new_figure, say_beside
+from suffice.report.figures import GRID, INK, MUTED, Drawn, Sketch, draw_all, literal, new_figure, say_beside
 from suffice.report.html_page import NOTHING, ReportTable, page_figure, rendered, write_page
 from suffice.research.compare.recording import MODELS, SOURCES
 from suffice.research.compare.scoring import Row, leaderboard, mean_by_group

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from suffice.numerics.special_functions import Floats
-from suffice.report.figure_style import (
+from suffice.report.figures import (
     GRID,
     INK,
     MUTED,

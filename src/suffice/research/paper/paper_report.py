@@ -6,7 +6,7 @@ from math import isinf
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from suffice.report.figure_style import Drawn
+from suffice.report.figures import Drawn
 from suffice.report.html_page import NOTHING, PageFigure, ReportTable, page_figure, plain, rendered, write_page
 from suffice.research.data.catalogue import SETS
 from suffice.research.data.protocols import MODELS, PROTOCOLS, TITLES, Experiment
