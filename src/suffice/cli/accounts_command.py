@@ -201,7 +201,7 @@ def _tell(sentence: str, made: tuple[str, str | None, str], *, as_json: bool) ->
 
 
 def _say(sentence: str) -> None:
-    from suffice.cli.labeller.visible_text import one_line
+    from suffice.cli.terminal_display import one_line
 
     console = plain_console()
     console.soft_wrap = True

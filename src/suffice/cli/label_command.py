@@ -58,7 +58,7 @@ def _label(labeller: "Labeller", console: Console, *, by_keys: bool) -> None:
 
     try:
         if by_keys:
-            from suffice.cli.labeller.label_app import label_by_keys
+            from suffice.cli.label_app import label_by_keys
 
             label_by_keys(labeller)
             labeller.caught_up(_LAST_LOOK)
@@ -73,7 +73,7 @@ def _label(labeller: "Labeller", console: Console, *, by_keys: bool) -> None:
 
 
 def _summarise(labeller: "Labeller", options: ProjectOptions, console: Console, *, as_json: bool) -> None:
-    from suffice.cli.labeller.visible_text import visible
+    from suffice.cli.terminal_display import visible
     from suffice.project.status_summary import learning_sentences, status
 
     learning_status, project = labeller.background.learning_status, labeller.project

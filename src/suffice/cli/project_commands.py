@@ -37,8 +37,8 @@ def status_command(place: Place, as_json: AsJson = False) -> None:
 
 
 def _print_status(console: Console, found: Reading, told: dict[str, Any]) -> None:
-    from suffice.cli.labeller.labeller import TONE_STYLES
-    from suffice.cli.labeller.visible_text import one_line
+    from suffice.cli.labeller import TONE_STYLES
+    from suffice.cli.terminal_display import one_line
 
     decision = told["decision"]
     name = one_line(found.project.settings.name, console.encoding)
@@ -125,7 +125,7 @@ def review_command(
     Example: suffice review mails.suffice -n 50
     """
     with stored_project(place) as (project, found):
-        from suffice.cli.labeller.visible_text import one_line
+        from suffice.cli.terminal_display import one_line
         from suffice.project.project_learner import learned_project, suspicious_labels
         from suffice.project.review import review
 

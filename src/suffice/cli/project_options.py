@@ -14,7 +14,6 @@ import typer
 from rich.console import Console
 
 from suffice.arguments import real, whole
-from suffice.cli.labeller.visible_text import visible
 from suffice.cli.rule_options import (
     Average,
     Bound,
@@ -34,6 +33,7 @@ from suffice.cli.rule_options import (
     share_of,
     target_error,
 )
+from suffice.cli.terminal_display import visible
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError, MissingExtraError
 from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RANDOM_SHARE, DEFAULT_RECALL

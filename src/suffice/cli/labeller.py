@@ -1,24 +1,29 @@
-"""The state of one person's labelling in the terminal: current item, answers, and the keys of classes and commands."""
+"""Labelling in the terminal: the state of one person, the keys of classes and commands, and labelling by lines.
+
+Labelling on the whole screen is in :mod:`suffice.cli.label_app`, which needs Textual; nothing here does.
+"""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from suffice.cli.labeller.pictures import Picture, Pictures
-from suffice.cli.labeller.visible_text import one_line
+from rich.console import Console
+
+from suffice.cli.terminal_display import Picture, Pictures, one_line, visible
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.shortening import item_summary
-from suffice.project.events import EventKind, Label
+from suffice.project.events import EventKind, Label, checked_label
 from suffice.project.items import Item
-from suffice.project.status_summary import CheckStatus, check_status
+from suffice.project.status_summary import CheckStatus, check_status, learning_sentences
 
 if TYPE_CHECKING:
     from suffice.project.background_learner import BackgroundLearner
     from suffice.project.labelling_project import Project
+
 
 #: The commands, by their letter.
 COMMANDS: Final = {"s": "skip", "u": "undo", "c": "correct", "?": "help", "q": "quit"}
@@ -331,3 +336,95 @@ def opened_labeller(project: "Project", person: str) -> Iterator[Labeller]:
             yield labeller
         finally:
             labeller.close()
+
+
+_LONGEST: Final = 2000
+_LONGEST_LINE: Final = 1000
+
+
+def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) -> None:
+    """Label until the lines end or one says so.
+
+    Args:
+        labeller: The person and their item.
+        console: Where items and answers are printed.
+        source: The lines: a class or its number, a number, or s (skip), u (undo), q (quit).
+    """
+    _say(console, _how(labeller))
+    labeller.ask()
+    _print_item(labeller, console)
+    told = False
+    for line in source:
+        open_check = labeller.counts().checks.awaits_answers
+        try:
+            if not _done(labeller, console, line.strip()):
+                return
+        except SufficeError as error:
+            _say(console, str(error))
+            continue
+        learning_status = labeller.background.learning_status
+        stop = learning_status.decision is not None and learning_status.decision.stop
+        if stop and not told:
+            _say(console, learning_sentences(learning_status, labeller.project.settings, learning_status.n_labelled)[0])
+        told = stop
+        checks = labeller.counts().checks
+        if open_check and not checks.awaits_answers:
+            for sentence in checks.sentences():
+                _say(console, sentence)
+        if labeller.item is None:
+            _say(console, "Nothing is left to label for you.")
+            return
+        _print_item(labeller, console)
+
+
+def _how(labeller: Labeller) -> str:
+    settings = labeller.project.settings
+    if settings.task == "regression":
+        answer = f"{settings.target}: a number"
+    else:
+        classes = [f"{name} ({k})" for k, name in enumerate(settings.classes, start=1)]
+        answer = f"{settings.target}: {', '.join(classes[:20])}{', ...' if len(classes) > 20 else ''}"
+    return f"{answer}; or s to skip, u to undo, q to quit"
+
+
+def _done(labeller: Labeller, console: Console, line: str) -> bool:
+    """Do what a line says; return whether to go on."""
+    settings = labeller.project.settings
+    if len(line) > _LONGEST_LINE:
+        raise InvalidValueError(f"a line of {len(line)} characters is no label; at most {_LONGEST_LINE} are read")
+    # A class may be called like a command, and is meant then; with a colon before it, it is a command.
+    command = COMMANDS.get(line.removeprefix(":"), line) if line not in settings.classes else ""
+    if command == "quit":
+        return False
+    if command == "undo":
+        _say(console, labeller.undo())
+    elif command == "skip":
+        labeller.skip()
+    elif command in ("help", "correct") or not line:
+        raise InvalidValueError(_how(labeller))
+    elif labeller.item is not None:
+        label = (
+            checked_label(settings, line)
+            if settings.task == "regression"
+            else typed_class(line, settings.classes, beginnings=False)
+        )
+        item = labeller.item
+        labeller.label(label)
+        _say(console, f"{item.id} is {shown_label(label)}")
+    return True
+
+
+def _print_item(labeller: Labeller, console: Console) -> None:
+    item = labeller.item
+    if item is None:
+        return
+    counts = labeller.counts()
+    why = f"; {labeller.why}" if labeller.in_check else ""
+    _say(console, f"\n{item.id} ({counts.labelled:,} of {counts.size:,} labelled{why})")
+    for name, value in item.cells:
+        text = visible(value[:_LONGEST], console.encoding) + (" ..." if len(value) > _LONGEST else "")
+        _say(console, f"  {one_line(name)}: {text}")
+
+
+def _say(console: Console, sentence: str) -> None:
+    console.print(visible(sentence, console.encoding), markup=False, highlight=False, emoji=False, soft_wrap=True)
