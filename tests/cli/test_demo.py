@@ -217,7 +217,7 @@ def test_the_page_of_the_demo_names_the_error_to_guarantee_and_the_next_command(
     def serve(options: ProjectOptions, *_: object, **__: object) -> None:
         served.append(options)
 
-    monkeypatch.setattr("suffice.cli.serve_command.serve_project", serve)
+    monkeypatch.setattr("suffice.cli.label_commands.serve_project", serve)
     monkeypatch.setattr("suffice.tables.example_data.write_digits", lambda _: 0)
     result = RUN.invoke(app, ["demo", "--page"])
     assert result.exit_code == 0, result.output

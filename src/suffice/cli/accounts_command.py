@@ -9,9 +9,8 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from suffice.cli.project_options import ProjectOptions
+from suffice.cli.project_options import Place, ProjectOptions, plain_console, shown_place, stored_project
 from suffice.cli.rule_options import AsJson
-from suffice.cli.stored_project import Place, plain_console, shown_place, stored_project
 from suffice.errors import InvalidValueError, SufficeError
 
 #: Where suffice serve listens if nothing else is asked for.

@@ -32,11 +32,11 @@ COMMANDS: Final = {
         "Watch a simulated person label scikit-learn's breast-cancer, diabetes or digits data until it is enough.",
     ),
     "label": CommandEntry(
-        "suffice.cli.label_command:label_command",
+        "suffice.cli.label_commands:label_command",
         "Label your own data in the terminal: create or continue a project, and see when you can stop.",
     ),
     "serve": CommandEntry(
-        "suffice.cli.serve_command:serve_command",
+        "suffice.cli.label_commands:serve_command",
         "Label in the browser, alone or with others: create a project, or continue it.",
     ),
     "label-studio": CommandEntry(

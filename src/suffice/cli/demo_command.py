@@ -341,8 +341,8 @@ def demo_command(
 
 def _serve_digits(*, as_json: bool) -> None:
     """Serve the page with images that anybody can label."""
+    from suffice.cli.label_commands import serve_project
     from suffice.cli.project_options import ProjectOptions
-    from suffice.cli.serve_command import serve_project
     from suffice.tables.example_data import DIGITS, write_digits
 
     folder = Path("suffice-digits")

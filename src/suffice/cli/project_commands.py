@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from suffice.cli.project_options import ProjectOptions, place_of, require_store
+from suffice.cli.project_options import (
+    Place,
+    ProjectOptions,
+    Reading,
+    made_folder,
+    place_of,
+    plain_console,
+    reading,
+    require_store,
+    shown_place,
+    stored_project,
+)
 from suffice.cli.rule_options import AsJson
-from suffice.cli.stored_project import Place, Reading, made_folder, plain_console, reading, shown_place, stored_project
 from suffice.errors import InvalidValueError
 from suffice.files import require_writable
 from suffice.presentation.messages import STOPS, count_lines, damage_sentences, progress_sentence
