@@ -16,7 +16,7 @@ from suffice.criteria import Verdict
 from suffice.decision import ErrorNow
 from suffice.forecast import Forecast
 from suffice.models.laplace import Snapshot
-from suffice.project.saved_objects import MODULES, NotSavableError, SavedObjects, restored_objects, saved_objects
+from suffice.project.learned_files import MODULES, NotSavableError, SavedObjects, restored_objects, saved_objects
 
 MUCH = 10**6
 

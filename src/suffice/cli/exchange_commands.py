@@ -196,7 +196,7 @@ def predict_command(
     require_writable(to, "the predictions")
     rows = 0
     with stored_project(place) as (project, _):
-        from suffice.project.new_rows import write_predictions
+        from suffice.project.incoming_rows import write_predictions
         from suffice.tables.file_writer import checked_format
 
         def write(part: Path) -> None:

@@ -264,7 +264,7 @@ def _change_classes(
     elif names and into is not None:
         project.merge_classes(names, into, person=person)
     elif order:
-        from suffice.project.reading_options import parse_classes
+        from suffice.project.read_items import parse_classes
 
         project.reorder_classes(parse_classes(order), person=person)
     elif remove:

@@ -1563,7 +1563,7 @@ def import_sentences(report: Mapping[str, Any], *, trial: bool = False) -> list[
     """Result of an import.
 
     Args:
-        report: The values of :class:`suffice.project.label_import.ImportReport`.
+        report: The values of :class:`suffice.project.incoming_rows.ImportReport`.
         trial: Whether nothing was to be written.
 
     Examples:

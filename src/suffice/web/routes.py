@@ -38,13 +38,12 @@ from suffice.project.exported_files import (
     predictions_file,
     skipped_file,
 )
-from suffice.project.imported_predictions import PredictedLabel
 from suffice.project.items import Item
 from suffice.project.labelling_project import ConflictError, Project, WriteReceipt
 from suffice.project.project_learner import Predictor
 from suffice.project.review import review
 from suffice.project.settings import described_model
-from suffice.project.state import Opinion, ProjectState
+from suffice.project.state import Opinion, PredictedLabel, ProjectState
 from suffice.project.status_summary import status
 from suffice.project.storage import StorageError
 from suffice.tables.file_reader import number_name
