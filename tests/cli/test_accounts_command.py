@@ -187,7 +187,7 @@ class Terminal:
 def test_at_a_terminal_a_password_is_asked_for_twice(
     pets: str, monkeypatch: pytest.MonkeyPatch, typed: Any, error: type[Exception] | None, sentence: str
 ) -> None:
-    from suffice.cli.accounts_command import RoleName, add_account
+    from suffice.cli.project_commands import RoleName, add_account
 
     terminal = Terminal(monkeypatch, *typed)
     make_account: Callable[[], None] = lambda: add_account(pets, "Ann", RoleName.manage, password=True)  # noqa: E731

@@ -24,8 +24,7 @@ from suffice.research.compare.recording import (
     source_names,
     text_features,
 )
-from suffice.research.data.catalogue import SETS
-from suffice.research.data.folder import FileState, set_status
+from suffice.research.data.catalogue import SETS, FileState, set_status
 from suffice.research.data.set_readers import read_set
 from suffice.tables.example_data import Task
 

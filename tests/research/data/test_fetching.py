@@ -27,16 +27,17 @@ from suffice.research.data.catalogue import (
     DataFile,
     DataSet,
     FileSource,
+    FileState,
     Recipe,
     as_it_is,
     blanks_for_commas,
     classes_as_numbers,
+    set_status,
     sheets,
     with_line_endings,
     with_names,
 )
 from suffice.research.data.download import FetchResult, FetchStatus, fetch
-from suffice.research.data.folder import FileState, set_status
 from tests.thoroughness import some
 
 DATA = os.environ.get("SUFFICE_DATA")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from suffice.errors import SufficeError
-from suffice.research.data.folder import FileState, set_status
+from suffice.research.data.catalogue import FileState, set_status
 from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
 from suffice.research.paper import experiments as planning
 from suffice.research.paper.experiments import PaperRunWatcher, SkippedPaperRun, measured_runs, plan, run_experiment

@@ -22,14 +22,17 @@ from suffice.research.data.catalogue import (
     DataFile,
     DataSet,
     FileSource,
+    FileState,
+    FileStatus,
     as_it_is,
+    data_folder,
     data_set,
+    file_status,
     member,
     require_no_page,
     understood,
     with_line_endings,
 )
-from suffice.research.data.folder import FileState, FileStatus, data_folder, file_status
 
 if TYPE_CHECKING:
     import requests
@@ -237,7 +240,7 @@ def fetch(
 
     Args:
         names: Names of the data sets.
-        folder: The data folder; :func:`suffice.research.data.folder.data_folder` if left out. Created if missing.
+        folder: The data folder; :func:`suffice.research.data.catalogue.data_folder` if left out. Created if missing.
         mirror: An address or a folder that holds the files, in folders as here or as their public homes hand them out;
             the public homes if left out.
         progress: Called with an address, the number of bytes received, and the total (None if not known).

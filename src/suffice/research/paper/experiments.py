@@ -31,8 +31,7 @@ from suffice.numerics.cholesky import solve_lower
 from suffice.numerics.special_functions import Floats
 from suffice.posteriors import Gaussian
 from suffice.research import runner
-from suffice.research.data.catalogue import PAPER_SETS, SETS
-from suffice.research.data.folder import data_folder, require_set
+from suffice.research.data.catalogue import PAPER_SETS, SETS, data_folder, require_set
 from suffice.research.data.protocols import MODELS, PROTOCOLS, PUBLISHED, Experiment
 from suffice.research.data.set_readers import Digits, Samples, mnist_folder, read_mnist, read_samples
 from suffice.research.paper.outcome import RunOutcome, measure

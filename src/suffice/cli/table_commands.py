@@ -1,9 +1,10 @@
-"""``suffice run``: how many labels of a labelled table would have been enough.
+"""``suffice run`` and ``suffice audit``: how many labels of a labelled table would have been enough.
 
-With ``--positive`` the table is screened for one class, as if its labels were unknown.
+With ``suffice run --positive`` the table is screened for one class, as if its labels were unknown.
 """
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ from suffice.cli.rule_options import (
     screening_rule,
     share_of,
 )
-from suffice.cli.run_results import OFF_SHARE, found_run, write_results
+from suffice.cli.run_results import OFF_SHARE, found_audit, found_run, write_results
 from suffice.cli.table_run import (
     BarUpdate,
     Basis,
@@ -601,3 +602,104 @@ def _off_share(job: TableJob) -> Callable[[Any], dict[str, float]] | None:
     if tolerance is None or X is None:
         return None
     return lambda model: {OFF_SHARE: float(np.mean(np.abs(model.predict(X) - y) > tolerance))}
+
+
+# Other orders that are tried, and the seconds that they may take unless they are asked for.
+_ORDERS: Final = 5
+_MOST_SECONDS: Final = 60.0
+
+
+def audit_command(
+    data: Data,
+    target: Target,
+    task: Task = None,
+    model: Model = None,
+    basis: Basis = None,
+    label_cost: LabelCost = None,
+    mistake_cost: MistakeCost = None,
+    tolerance: Tolerance = None,
+    target_error: TargetError = None,
+    error_cost: ErrorCost = None,
+    rule: Rule = None,
+    threshold: Threshold = None,
+    bound: Bound = None,
+    average: Average = None,
+    calibration_labels: CalibrationLabels = None,
+    scale: Scale = None,
+    initial: Initial = None,
+    batch: Batch = None,
+    most: Annotated[int, typer.Option(help="Number of labels to use, from the first row on; 0 for all.")] = 5000,
+    orders: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Repeat the audit in this many random orders of the rows, to see how much depends on the order.",
+            show_default="5 if that takes less than a minute",
+        ),
+    ] = None,
+    ignore: Ignore = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="Where to write the figure (.png, .pdf, .svg).", show_default="suffice-audit.png"),
+    ] = None,
+    save: Save = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find out when the labelling of a table could have stopped. Its rows must be in the order of labelling.
+
+    Example: suffice audit labelled.csv --target spam --task classification
+
+    With what labels and mistakes cost you: suffice audit labelled.csv --target spam --label-cost 0.1 --mistake-cost 2
+    """
+    first, size = counts(model, initial, batch)
+    if orders is not None:
+        whole(orders, "--orders", least=0)
+    request = RunRequest(
+        command="audit",
+        data=data,
+        target=target,
+        task=task,
+        model=model,
+        basis=basis,
+        rule=RuleOptions(
+            rule,
+            threshold,
+            bound,
+            error_cost,
+            label_cost,
+            average,
+            calibration_labels,
+            scale,
+            mistake_cost,
+            tolerance,
+        ),
+        initial=first,
+        batch=size,
+        most=most,
+        ignore=tuple(ignore or ()),
+        figure=figure,
+        save=save,
+        as_json=as_json,
+        target_error=target_error,
+    )
+
+    with interruptible("audit"):
+        output = checked_output(request)
+        # Brings scikit-learn, which a wrong option need not wait for; only loaded libraries can be limited to a thread.
+        from suffice.learner import audit
+        from suffice.learner.hindsight import audit_orders
+
+        with threadpool_limits(limits=1):
+            job = read_job(request, output.console)
+            X, y = job.pool_features[: job.labels], job.pool_labels[: job.labels]
+            options: dict[str, Any] = {"initial": first, "batch": size}
+            since = time.monotonic()
+            with labelling_bar(output.console) as progress:
+                trace = audit(job.model, X, y, **options, record=job.rule, progress=progress)
+            seconds = _ORDERS * (time.monotonic() - since)
+            number = (_ORDERS if seconds < _MOST_SECONDS else None) if orders is None else orders
+            stops = None
+            if number is not None:
+                with labelling_bar(output.console, "other orders") as progress:
+                    stops = audit_orders(job.model, X, y, job.rule, **options, orders=number, progress=progress)
+            write_results(request, found_audit(request, job, trace, stops, orders_seconds=seconds), output)
