@@ -1,6 +1,6 @@
 """The paper's eight data sets and four others: files, checksums, columns, and how a source becomes a file.
 
-The data folder, and the status of the files in it.
+Also the data folder, and the status of the files in it.
 """
 
 import hashlib
