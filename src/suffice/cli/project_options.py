@@ -349,8 +349,8 @@ def hidden(place: str) -> str:
         >>> hidden("postgresql://me:secret@host/labels"), hidden("mails.suffice")
         ('postgresql://me@host/labels', 'mails.suffice')
     """
-    from suffice.project.connections import postgres_url, without_password
     from suffice.project.create import is_url
+    from suffice.project.storage import postgres_url, without_password
 
     return without_password(postgres_url(place)) if is_url(place) else place
 

@@ -35,7 +35,6 @@ from suffice.project.accounts import (
     kept_password,
     made_link_token,
 )
-from suffice.project.connections import Connection
 from suffice.project.events import (
     ClassChange,
     Draft,
@@ -60,6 +59,7 @@ from suffice.project.settings import Settings
 from suffice.project.state import Answer, PredictedLabel, ProjectState, prediction_data, predictions_of
 from suffice.project.storage import (
     FILE,
+    Connection,
     Database,
     StorageError,
     features_checksum,

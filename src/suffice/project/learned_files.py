@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 import suffice
 from suffice.errors import SufficeError
 from suffice.files import file_mode, make_folder
-from suffice.project.connections import sync_folder
 from suffice.project.learning_status import LearningStatus, Predictions
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
+from suffice.project.storage import sync_folder
 
 #: Modules whose classes are saved and restored. An object of any other class is refused.
 MODULES: Final = frozenset(
