@@ -108,7 +108,10 @@ def shown(found: dict[str, dict[str, float]]) -> str:
     sizes = sorted({int(size) for times in found.values() for size in times})
 
     def cell(times: dict[str, float], size: int) -> str:
-        return f"{1e3 * times[str(size)]:.3g}" if str(size) in times else ""
+        if str(size) not in times:
+            return ""
+        milliseconds = 1e3 * times[str(size)]
+        return f"{milliseconds:.3g}" if milliseconds < 1000.0 else f"{milliseconds:,.0f}"
 
     rows = [[f"{size:,}", *(cell(times, size) for times in found.values())] for size in sizes]
     return table(["items", *(ENGINES[engine] for engine in found)], rows)

@@ -85,6 +85,22 @@ def test_the_picks_are_those_in_memory(client: Any, kind: str, tmp_path: Path, m
     np.testing.assert_allclose(found.kl_new_old, expected.kl_new_old, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("acquisition", ["random", "order"])
+def test_ridge_regression_on_workers(client: Any, acquisition: str) -> None:
+    X, y = data(300)
+    runs = []
+    for options in ({}, {"client": client}):
+        learner = sf.ActiveLearner(BayesianRidge(), X, acquisition=acquisition, seed=3, **options)
+        picks = []
+        for _ in range(30):
+            items = np.atleast_1d(learner.ask())
+            picks.extend(items.tolist())
+            learner.tell(items, y[items])
+        check = learner.check(10, tolerance=1.0)
+        runs.append((picks, learner.verdict, learner.error_estimate(), check.pending.tolist()))
+    assert runs[0] == runs[1]
+
+
 @pytest.mark.parametrize("acquisition", ["variance", "variance-reduction", "order"])
 def test_ties_batches_and_skipped_items(client: Any, acquisition: str) -> None:
     X, y = data(400, ties=True)
@@ -216,9 +232,10 @@ def test_what_cannot_be_used_is_refused(client: Any, tmp_path: Path) -> None:
         InvalidValueError, match=r"'k-centre'.*cannot use a pool on the workers.*'variance'.*client out"
     ):
         sf.ActiveLearner(GaussianProcess(), X, client=client, acquisition="k-centre")
-    for model in (BayesianRidge(), LogisticRegression()):
-        with pytest.raises(InvalidValueError, match=f"{type(model).__name__} cannot use a pool on the workers"):
-            sf.ActiveLearner(model, X, client=client)
+    with pytest.raises(InvalidValueError, match="LogisticRegression cannot use a pool on the workers"):
+        sf.ActiveLearner(LogisticRegression(), X, client=client)
+    with pytest.raises(InvalidValueError, match=r"'variance' of this model cannot use a pool on the workers.*'random'"):
+        sf.ActiveLearner(BayesianRidge(), X, client=client, acquisition="variance")
     with pytest.raises(
         InvalidValueError, match=r"'quantiletransformer'.*cannot be fitted on a pool on disk or on work"
     ):

@@ -399,7 +399,8 @@ class GaussianBackend(Backend):
 
     def _require_workers(self, rows: WorkerRows, itemsize: int) -> None:
         """Say before the first label if the workers of a cluster cannot follow their parts of the pool."""
-        raise NotImplementedError
+        del itemsize
+        rows.require_room(0, "the pool")
 
 
 @register_backend(GaussianProcess)
@@ -455,7 +456,7 @@ class ProcessBackend(GaussianBackend):
     def _require_workers(self, rows: WorkerRows, itemsize: int) -> None:
         labels = self._settings.expected
         if self._fixed is not None:
-            rows.require_room(0, "the pool")
+            super()._require_workers(rows, itemsize)
             return
         per_row = shard_memory(rows.shape[1], labels, itemsize, sums=self._name == "variance-reduction")
         rows.require_room(per_row, f"following the pool over {labels} labels")
@@ -475,6 +476,7 @@ class RidgeBackend(GaussianBackend):
     # No acquisition was better than random labels for a linear model, which is hardly ever the true one.
     default_acquisition = "random"
     disk_pools = True
+    worker_acquisitions = frozenset({"random", "order"})
 
     def _pool(self, capacity: int) -> VariancePool:
         features = self._features

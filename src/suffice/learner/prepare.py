@@ -134,9 +134,8 @@ def pool_rows(model: Any, X_pool: Any, client: Any = None) -> Any:
         last = final_estimator(model)
         if not backend_type(last).worker_acquisitions:
             raise InvalidValueError(
-                f"{type(last).__name__} cannot use a pool on the workers of a cluster; use GaussianProcess or "
-                "BayesianLogistic, or leave client out and give the pool in memory or, for ridge regression, as a .npy "
-                "or Parquet file"
+                f"{type(last).__name__} cannot use a pool on the workers of a cluster; use GaussianProcess, "
+                "BayesianRidge or BayesianLogistic, or leave client out and give the pool in memory"
             )
         if last is model and not there.finite:
             there.require_finite("X_pool")
