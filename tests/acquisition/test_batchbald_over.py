@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.acquisition import batchbald
-from suffice.acquisition.batchbald_shards import BatchShard, batchbald_over
+from suffice.acquisition.batchbald import BatchShard, batchbald_over
 from suffice.engines.sharded_pool import DaskShards, LocalShards
 from suffice.errors import InvalidValueError
 from tests.acquisition.test_batchbald import KINDS, pool
