@@ -29,7 +29,7 @@ from suffice.criteria import (
 from suffice.criteria.base import require_rule
 from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.criteria.prediction_statistics import entropies, selected_losses
-from suffice.criteria.step import FIELD_KINDS
+from suffice.criteria.step_and_verdict import FIELD_KINDS
 from suffice.decision import Decision, decide_from_labels, first_stop
 from suffice.divergence import kl
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError, SufficeError

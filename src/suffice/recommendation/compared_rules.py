@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.criteria import RULES, Budget, Criterion
-from suffice.criteria.rule_info import ComparedRule, Kind, rule_info
+from suffice.criteria.base import ComparedRule, Kind, rule_info
 from suffice.errors import InvalidValueError
 from suffice.models.factory import ModelTask
 from suffice.numerics.special_functions import Floats
@@ -22,7 +22,7 @@ from suffice.trace import Trace
 class Entry(ComparedRule):
     """A rule to compare, and its settings in order: the first is the one that stops soonest, the last the strictest.
 
-    The attributes below are in addition to those of :class:`suffice.criteria.rule_info.ComparedRule`. A reference that
+    The attributes below are in addition to those of :class:`suffice.criteria.base.ComparedRule`. A reference that
     is not a rule has ``make=None``: it is computed from the errors of a run.
 
     Attributes:

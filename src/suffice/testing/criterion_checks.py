@@ -10,7 +10,7 @@ import numpy as np
 
 from suffice.criteria import Criterion, Step, Verdict, criterion_from_dict
 from suffice.criteria.prediction_statistics import pool_facts
-from suffice.criteria.step import FIELD_KINDS, PREDICTION_FIELDS
+from suffice.criteria.step_and_verdict import FIELD_KINDS, PREDICTION_FIELDS
 from suffice.errors import MissingInputError, SufficeError
 from suffice.forecast import Forecast
 from suffice.numerics.special_functions import Floats

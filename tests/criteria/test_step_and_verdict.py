@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice import Step
-from suffice.criteria.step import FIELD_KINDS
+from suffice.criteria.step_and_verdict import FIELD_KINDS
 from suffice.divergence import Divergence
 from suffice.errors import InfiniteDivergenceError, InvalidTypeError, InvalidValueError, SufficeError
 from suffice.testing import example_steps
