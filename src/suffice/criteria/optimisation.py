@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from suffice.arguments import real, whole
 from suffice.criteria.base import NUMBERS, Comparison, Criterion, RuleInfo, require_state, within
 from suffice.criteria.step_and_verdict import Step, Verdict
-from suffice.divergence.observations import one_observation
+from suffice.divergence import one_observation
 from suffice.errors import InvalidValueError
 from suffice.numerics.cholesky import symmetric
 from suffice.numerics.special_functions import Floats

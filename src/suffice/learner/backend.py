@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Final, Literal, TypeVar
 import numpy as np
 
 from suffice.acquisition import Indices
-from suffice.divergence import KLPair
-from suffice.divergence.observations import in_units_of_noise
+from suffice.divergence import KLPair, in_units_of_noise
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from suffice.acquisition import Chooser, Indices, label_free_chooser, require_known
-from suffice.divergence.observations import in_units_of_noise
+from suffice.divergence import in_units_of_noise
 from suffice.engines.disk_rows import PER_ITEM, DiskRows, in_memory_for, require_disk_memory
 from suffice.engines.memory import require_memory
 from suffice.engines.sharded_pool import (

@@ -7,8 +7,7 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from suffice.divergence import KLPair, batch
-from suffice.divergence.observations import in_units_of_noise
+from suffice.divergence import KLPair, batch, in_units_of_noise
 from suffice.errors import NotPositiveDefiniteError
 from suffice.models.kernels import GaussianKernel
 from suffice.numerics.cholesky import solve_lower, solve_upper
