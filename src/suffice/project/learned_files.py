@@ -42,7 +42,7 @@ _SPARE: Final = 2**26
 # Seconds after which a file that was not written to its end is removed.
 _ABANDONED: Final = 3600.0
 # Parts of the program in which nothing is learned.
-_OTHER_PARTS: Final = frozenset({"cli", "integrations", "recommendation", "report", "research", "testing", "web"})
+_OTHER_PARTS: Final = frozenset({"cli", "integrations", "recommendation", "report", "research", "testing.py", "web"})
 
 
 class Checkpoint(NamedTuple):
