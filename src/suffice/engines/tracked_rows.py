@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.engines.memory import require_memory
+from suffice.engines.disk_rows import require_memory
 from suffice.models.gaussian_state import KernelState, WeightState, trailing_solve
 from suffice.models.kernels import centred_kernel, half_squares
 from suffice.numerics.cholesky import solve_lower

@@ -17,8 +17,7 @@ from suffice.checks.planner import MOST_MISSED
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict, criterion_from_dict
 from suffice.criteria.base import require_rule
 from suffice.decision import Alternative, Decision, ErrorNow, decide_from_labels, first_stop
-from suffice.engines.disk_rows import DiskRows
-from suffice.engines.memory import require_memory
+from suffice.engines.disk_rows import DiskRows, require_memory
 from suffice.errors import InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.backend import RunSettings, StepResults, relearned
 from suffice.learner.error_estimate import (

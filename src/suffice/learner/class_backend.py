@@ -11,16 +11,14 @@ from suffice.acquisition import Indices, RandomOrder, class_scores, label_free_c
 from suffice.criteria import relevance_facts
 from suffice.divergence import KLPair
 from suffice.engines.class_pool import ClassPool, ScoredPool, UncertainPool
-from suffice.engines.class_shards import ClassPrior, ClassShard, ShardedClasses
-from suffice.engines.disk_rows import DiskRows, blocks_of, in_memory_for, require_disk_memory
-from suffice.engines.memory import require_memory
+from suffice.engines.disk_rows import DiskRows, blocks_of, in_memory_for, require_disk_memory, require_memory
 from suffice.engines.prediction_quality import (
     AveragedPredictions,
     BinaryCrossEntropy,
     ClassLosses,
     SoftmaxCrossEntropy,
 )
-from suffice.engines.sharded_pool import DaskShards
+from suffice.engines.sharded_pool import ClassPrior, ClassShard, DaskShards, ShardedClasses
 from suffice.engines.worker_rows import WorkerRows
 from suffice.errors import InvalidValueError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
@@ -388,7 +386,7 @@ class ClassBackend(Backend):
         return ShardedClasses(shards, prior, rows)
 
     def _device_pool(self, device: str) -> ClassPool:
-        from suffice.engines.torch_classes import TorchClasses
+        from suffice.engines.torch_pools import TorchClasses
 
         score = partial(class_scores, name=self._name)
         return TorchClasses(self._features, self._name, score, device, single=self._settings.dtype == np.float32)

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from suffice.acquisition import Indices, entropy, label_free_chooser, margin, require_known
 from suffice.criteria import Criterion, Step, Verdict
 from suffice.divergence import KLPair
-from suffice.engines.memory import require_memory
+from suffice.engines.disk_rows import require_memory
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
 from suffice.learner.model_predictions import FittedModel, PoolRows

@@ -9,8 +9,7 @@ import numpy as np
 
 from suffice.acquisition import Chooser, Indices, label_free_chooser, require_known
 from suffice.divergence import in_units_of_noise
-from suffice.engines.disk_rows import PER_ITEM, DiskRows, in_memory_for, require_disk_memory
-from suffice.engines.memory import require_memory
+from suffice.engines.disk_rows import PER_ITEM, DiskRows, in_memory_for, require_disk_memory, require_memory
 from suffice.engines.sharded_pool import (
     DaskShards,
     Shard,
@@ -427,7 +426,7 @@ class ProcessBackend(GaussianBackend):
             return ShardedPool(self._state, self._shards(Shard, prior), single=single)
         if device is None:
             return super()._pool(capacity)
-        from suffice.engines.torch_pool import TorchPool
+        from suffice.engines.torch_pools import TorchPool
 
         return TorchPool(self._state, self._features, device, single=single)
 
@@ -437,7 +436,7 @@ class ProcessBackend(GaussianBackend):
             prior = SumsPrior(self._shard_prior(capacity), self._features[self._sample])
             return ShardedSums(self._state, self._shards(SumsShard, prior))
         if self._settings.device is not None:
-            from suffice.engines.torch_pool import TorchSums
+            from suffice.engines.torch_pools import TorchSums
 
             device, single = self._settings.device, dtype == np.float32
             return TorchSums(self._state, self._features, self._sample, capacity, device, single=single)

@@ -10,7 +10,7 @@ import numpy as np
 from suffice.acquisition import Indices, bald, batchbald, entropy, label_free_chooser, margin, require_known
 from suffice.acquisition.batchbald import TIE
 from suffice.divergence import KLPair, dropout_contributions, kl
-from suffice.engines.memory import require_memory
+from suffice.engines.disk_rows import require_memory
 from suffice.engines.prediction_quality import quality
 from suffice.errors import InvalidValueError, TrainingDivergedError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend

@@ -11,8 +11,7 @@ import pytest
 
 from suffice.acquisition import class_scores
 from suffice.engines.class_pool import ClassPool, ScoredPool, UncertainPool, leading, smallest
-from suffice.engines.class_shards import ClassPrior, ClassShard, ShardedClasses
-from suffice.engines.sharded_pool import DaskShards, LocalShards
+from suffice.engines.sharded_pool import ClassPrior, ClassShard, DaskShards, LocalShards, ShardedClasses
 from suffice.learner import ActiveLearner
 from suffice.models.laplace import laplace
 from suffice.models.logistic import BayesianLogistic

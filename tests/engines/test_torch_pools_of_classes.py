@@ -18,8 +18,8 @@ from suffice.models.logistic import BayesianLogistic
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from suffice.engines import torch_classes as device_pool  # noqa: E402
-from suffice.engines.torch_classes import DEVICE_SCORES, TorchClasses  # noqa: E402
+from suffice.engines import torch_pools as device_pool  # noqa: E402
+from suffice.engines.torch_pools import DEVICE_SCORES, TorchClasses  # noqa: E402
 
 NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no CUDA device")
 DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)])

@@ -19,8 +19,8 @@ from suffice.numerics.special_functions import Floats
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from suffice.engines import torch_pool  # noqa: E402 - needs torch
-from suffice.engines.torch_pool import TorchPool, TorchSums  # noqa: E402
+from suffice.engines import torch_pools  # noqa: E402 - needs torch
+from suffice.engines.torch_pools import TorchPool, TorchSums  # noqa: E402
 
 NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no CUDA device")
 DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)])
@@ -59,8 +59,8 @@ def memory_picks(X: Floats, n: int, noise: float = 0.01) -> list[int]:
 def test_the_picks_are_those_of_the_pool_in_memory(
     device: str, ties: bool, part: int, tile: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch_pool, "_PART", part)
-    monkeypatch.setattr(torch_pool, "_TILE_BYTES", tile)
+    monkeypatch.setattr(torch_pools, "_PART", part)
+    monkeypatch.setattr(torch_pools, "_TILE_BYTES", tile)
     X = points(1500, ties=ties)
     # Of the 49 distinct points of the grid; after these, rounding decides between duplicates.
     n, state = 49 if ties else 90, new_state(X)
@@ -157,8 +157,8 @@ def in_memory(X: Any, n: int) -> Callable[[KernelState, Any], ReductionPool]:
 def test_the_picks_by_reduction_are_those_in_memory(
     device: str, single: bool, ties: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch_pool, "_PART", 7)
-    monkeypatch.setattr(torch_pool, "_AT_ONCE", 100)
+    monkeypatch.setattr(torch_pools, "_PART", 7)
+    monkeypatch.setattr(torch_pools, "_AT_ONCE", 100)
     n, X = 40, points(700, ties=ties)
     found = reduction_picks(X, n, lambda state, sample: TorchSums(state, X, sample, n, device, single=single))
     assert found == reduction_picks(X, n, in_memory(X, n))
