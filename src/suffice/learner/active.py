@@ -19,7 +19,7 @@ from suffice.criteria.base import require_rule
 from suffice.decision import Alternative, Decision, ErrorNow, decide_from_labels, first_stop
 from suffice.engines.disk_rows import DiskRows, require_memory
 from suffice.errors import InvalidValueError, MissingInputError, SufficeError
-from suffice.learner.backend import RunSettings, StepResults, relearned
+from suffice.learner.backend import ItemSelection, RunSettings, StepResults, acquisition_and_share, relearned
 from suffice.learner.error_estimate import (
     REST_ITEMS,
     CalibratedError,
@@ -36,6 +36,8 @@ from suffice.learner.model_check import (
     FrozenModel,
     ModelCheck,
     ModelGuarantee,
+    RunningCheck,
+    RunningSample,
     checked_quantity,
     require_size,
 )
@@ -54,20 +56,18 @@ from suffice.learner.prepare import (
     seed_name,
     validation_set,
 )
-from suffice.learner.running_check import RunningCheck, RunningSample
-from suffice.learner.selection import ItemSelection, acquisition_and_share
 from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,
     COUNTED_FIELDS,
     SCREENING_FIELDS,
     StepInputs,
+    StopSet,
     classes_seen,
     joined_rows,
     new_step_inputs,
     positive_class,
     relevant_estimates,
 )
-from suffice.learner.stop_set import StopSet
 from suffice.learner.suspicious_labels import SuspiciousLabel, suspicious_labels
 from suffice.models.gaussian_process import GaussianProcess
 from suffice.models.inputs import as_labels

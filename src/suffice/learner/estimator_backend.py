@@ -27,10 +27,10 @@ from suffice.learner.step_inputs import (
     RELEVANCE_FIELDS,
     REST_FIELDS,
     VALIDATION_FIELDS,
+    StopSet,
     stacked,
 )
 from suffice.learner.stop_monitor import COMMITTEE_FIELDS, StopMonitor
-from suffice.learner.stop_set import StopSet
 from suffice.models.inputs import as_labels, targets
 from suffice.models.logistic import class_labels
 from suffice.numerics.special_functions import Floats

@@ -67,12 +67,12 @@ from suffice.learner.step_inputs import (
     STOP_SET_FIELDS,
     VALIDATION_FIELDS,
     RecentGain,
+    StopSet,
     positive_class,
     relevant_estimates,
     stacked,
     stop_items,
 )
-from suffice.learner.stop_set import StopSet
 from suffice.models.inputs import as_labels, is_missing
 from suffice.models.logistic import class_labels
 from suffice.models.threads import SingleUse, one_at_a_time

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 import suffice as sf
 from suffice.acquisition import InOrder
 from suffice.errors import InvalidValueError
-from suffice.learner.backend import backend_type
-from suffice.learner.selection import ItemSelection, acquisition_and_share
+from suffice.learner.backend import ItemSelection, acquisition_and_share, backend_type
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 
 RNG = np.random.default_rng(0)
