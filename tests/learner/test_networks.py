@@ -17,11 +17,11 @@ from torch import nn
 
 import suffice as sf
 from suffice.acquisition import NAMES
-from suffice.engines.prediction_quality import quality
 from suffice.errors import InvalidValueError, SufficeError, TrainingDivergedError
 from suffice.learner.simulation import save_checkpoint
 from suffice.models import BayesianRidge, DropoutNetwork, RadialBasis
 from suffice.models.deep import training
+from suffice.models.predictive import quality
 from suffice.trace import Trace
 from tests.thoroughness import crossed, some
 

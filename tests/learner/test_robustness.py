@@ -17,8 +17,8 @@ import suffice as sf
 from suffice.acquisition import class_scores
 from suffice.errors import InvalidValueError, MissingInputError, NotEnoughMemoryError
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
-from suffice.models.hyperparameters import RidgeScales, learn_ridge, log_marginal
 from suffice.models.laplace import Laplace
+from suffice.models.regression import RidgeScales, learn_ridge, log_marginal
 from suffice.numerics.special_functions import Floats
 from tests.thoroughness import crossed, some
 

@@ -17,8 +17,7 @@ import suffice as sf
 from suffice.errors import InvalidValueError, NotPositiveDefiniteError
 from suffice.models import BayesianRidge, GaussianProcess, RadialBasis
 from suffice.models.gaussian_state import Scaling
-from suffice.models.hyperparameters import RidgeScales, learn_ridge, ridge_evidence
-from suffice.models.ridge import RidgePrior
+from suffice.models.regression import RidgePrior, RidgeScales, learn_ridge, ridge_evidence
 from suffice.numerics.special_functions import Floats
 
 

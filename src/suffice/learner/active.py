@@ -69,9 +69,9 @@ from suffice.learner.step_inputs import (
     relevant_estimates,
 )
 from suffice.learner.suspicious_labels import SuspiciousLabel, suspicious_labels
-from suffice.models.gaussian_process import GaussianProcess
 from suffice.models.inputs import as_labels
 from suffice.models.kernels import KernelFeatures
+from suffice.models.regression import GaussianProcess
 from suffice.models.threads import SingleUse, one_at_a_time, one_thread
 from suffice.numerics.special_functions import Floats
 from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned, Trace

@@ -12,12 +12,6 @@ from suffice.criteria import relevance_facts
 from suffice.divergence import KLPair
 from suffice.engines.class_pool import ClassPool, ScoredPool, UncertainPool
 from suffice.engines.disk_rows import DiskRows, blocks_of, in_memory_for, require_disk_memory, require_memory
-from suffice.engines.prediction_quality import (
-    AveragedPredictions,
-    BinaryCrossEntropy,
-    ClassLosses,
-    SoftmaxCrossEntropy,
-)
 from suffice.engines.sharded_pool import ClassPrior, ClassShard, DaskShards, ShardedClasses
 from suffice.engines.worker_rows import WorkerRows
 from suffice.errors import InvalidValueError
@@ -32,7 +26,15 @@ from suffice.learner.step_inputs import (
 from suffice.models.inputs import as_labels
 from suffice.models.laplace import divergence_from_prior, divergences, laplace, learn_alpha
 from suffice.models.logistic import BayesianLogistic, class_labels
-from suffice.models.predictive import moderated, moderated_logits, probabilities
+from suffice.models.predictive import (
+    AveragedPredictions,
+    BinaryCrossEntropy,
+    ClassLosses,
+    SoftmaxCrossEntropy,
+    moderated,
+    moderated_logits,
+    probabilities,
+)
 from suffice.numerics.special_functions import Floats
 
 # Bytes of scores, flags and numbers that a worker keeps for each point.

@@ -41,11 +41,9 @@ from suffice.engines.variance_reduction import (
 from suffice.engines.worker_rows import WorkerRows
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, SingleLabelTerms, StepResults, register_backend
 from suffice.learner.step_inputs import LOSS_FIELDS, REST_FIELDS, RecentGain
-from suffice.models.gaussian_process import GaussianProcess
 from suffice.models.gaussian_state import block_of
 from suffice.models.inputs import targets
-from suffice.models.regressor import GaussianRegressor, RegressionPrior
-from suffice.models.ridge import BayesianRidge
+from suffice.models.regression import BayesianRidge, GaussianProcess, GaussianRegressor, RegressionPrior
 from suffice.numerics.special_functions import Floats
 
 _LOSSES = ("selected_loss", "selected_expected_loss")

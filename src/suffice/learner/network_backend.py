@@ -11,13 +11,12 @@ from suffice.acquisition import Indices, bald, batchbald, entropy, label_free_ch
 from suffice.acquisition.batchbald import TIE
 from suffice.divergence import KLPair, dropout_contributions, kl
 from suffice.engines.disk_rows import require_memory
-from suffice.engines.prediction_quality import quality
 from suffice.errors import InvalidValueError, TrainingDivergedError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
 from suffice.learner.step_inputs import CLASSIFIER_FIELDS, ClassInputCollector, SampledPredictor, stacked
 from suffice.models import DropoutNetwork
 from suffice.models.logistic import class_labels
-from suffice.models.predictive import as_numbers, exponentials
+from suffice.models.predictive import as_numbers, exponentials, quality
 from suffice.numerics.special_functions import Floats
 
 _ESTIMATED: Final = {

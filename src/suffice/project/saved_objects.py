@@ -28,11 +28,10 @@ MODULES: Final = frozenset(
         "suffice.learner.error_estimate",
         "suffice.learner.guarantee_rules",
         "suffice.learner.step_inputs",
-        "suffice.models.gaussian_process",
         "suffice.models.gaussian_state",
         "suffice.models.kernels",
         "suffice.models.laplace",
-        "suffice.models.ridge",
+        "suffice.models.regression",
         "suffice.project.learning_status",
         "suffice.trace",
     }

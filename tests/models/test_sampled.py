@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import log_softmax, logsumexp
 
-from suffice.engines.prediction_quality import calibration_error, quality
+from suffice.models.predictive import calibration_error, quality
 from suffice.numerics.special_functions import Floats
 
 

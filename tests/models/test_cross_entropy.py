@@ -6,15 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from suffice.engines import prediction_quality
-from suffice.engines.prediction_quality import (
+from suffice.models import predictive
+from suffice.models.laplace import Laplace, SoftmaxLaplace
+from suffice.models.predictive import (
     AveragedPredictions,
     BinaryCrossEntropy,
     SoftmaxCrossEntropy,
     expected_softplus,
+    hermite,
+    moderated_logits,
+    weight_draws,
 )
-from suffice.models.laplace import Laplace, SoftmaxLaplace
-from suffice.models.predictive import hermite, moderated_logits, weight_draws
 from tests.thoroughness import examples
 
 
@@ -75,9 +77,9 @@ def test_pairs_of_nodes_are_all_nodes(mean: list[float], variance: float, n: int
     mu, s = np.array(mean), np.full(len(mean), variance)
     nodes, weights = hermite(n)
     expected = np.logaddexp(0.0, mu[:, None] + np.sqrt(variance) * nodes) @ weights
-    found = prediction_quality._by_hermite(mu, s, n)
+    found = predictive._by_hermite(mu, s, n)
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
-    single = prediction_quality._by_hermite(mu.astype(np.float32), s.astype(np.float32), n)
+    single = predictive._by_hermite(mu.astype(np.float32), s.astype(np.float32), n)
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, expected, rtol=2e-6, atol=2e-6)
 
@@ -99,7 +101,7 @@ def test_all_draws_at_once_are_one_after_the_other(held: int, monkeypatch: pytes
     for weights in weight_draws(posterior, 32):
         logits = X @ weights.T
         losses.append(np.mean(np.logaddexp.reduce(logits, axis=1) - logits[np.arange(60), y]))
-    monkeypatch.setattr(prediction_quality, "_HELD", held)
+    monkeypatch.setattr(predictive, "_HELD", held)
     assert SoftmaxCrossEntropy(X, y).error(posterior) == pytest.approx(np.mean(losses), rel=1e-6)
 
 
