@@ -8,7 +8,7 @@ from torch import nn
 
 from suffice.errors import InvalidValueError
 from suffice.models.deep.dropout_layers import Masks, must_multiply_early
-from suffice.models.deep.sampling import log_draws
+from suffice.models.deep.trained_module import log_draws
 from suffice.numerics.special_functions import Floats
 
 
