@@ -24,6 +24,7 @@ from suffice.cli.rule_options import BoundName, DemoModel, RuleValues, TaskName,
 from suffice.criteria import Criterion, ErrorStability, Verdict
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.factory import make_model
+from suffice.presentation.charts import chart
 from suffice.presentation.messages import (
     RATIO_RULE,
     demo_next_sentences,
@@ -33,7 +34,6 @@ from suffice.presentation.messages import (
     run_error_sentence,
     run_wrong_share_sentence,
 )
-from suffice.presentation.text_chart import chart
 from suffice.report.run_figure import WRONG_SHARE_NAME, RunCurves, draw_run, require_writable_figure
 from suffice.tables.example_data import Task, demo_task, digits_task
 from suffice.trace import Trace

@@ -52,7 +52,7 @@ from suffice.cli.table_run import (
 )
 from suffice.criteria import LabelWorth
 from suffice.errors import CheckpointError, InvalidValueError, MissingExtraError, SufficeError
-from suffice.presentation.number_format import count
+from suffice.presentation.text_format import count
 
 _ACQUISITIONS: Final = (
     "variance",

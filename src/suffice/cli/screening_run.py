@@ -17,8 +17,8 @@ from suffice.cli.table_run import RunRequest, TableJob, checked_output, labellin
 from suffice.criteria import Criterion, Verdict
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import write_whole
+from suffice.presentation.charts import number_chart
 from suffice.presentation.messages import screening_headline, screening_sentences
-from suffice.presentation.text_chart import number_chart
 
 _RECALL: Final = 0.95
 _CONFIDENCE: Final = 0.95

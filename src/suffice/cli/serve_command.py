@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 
 from suffice.cli.project_options import ProjectOptions, hidden, opened_project, place_of, takes_project_options
-from suffice.presentation.number_format import count
+from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project

@@ -43,7 +43,7 @@ from suffice.models.factory import (
     model_names,
 )
 from suffice.presentation.messages import interrupted_sentence, memory_sentence
-from suffice.presentation.number_format import count
+from suffice.presentation.text_format import count
 from suffice.report.run_figure import require_writable_figure
 from suffice.tables import Table, read_table
 from suffice.tables.table import Kind

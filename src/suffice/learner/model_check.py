@@ -15,7 +15,7 @@ from suffice.checks import Check, EvaluationGrid, Guarantee, spent_alpha
 from suffice.checks.guarantee import Quantity, UnlabelableAs
 from suffice.errors import InvalidValueError
 from suffice.models.inputs import as_labels
-from suffice.presentation.number_format import count
+from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:
     from suffice.acquisition import Indices

@@ -78,7 +78,7 @@ from suffice.models.logistic import class_labels
 from suffice.models.threads import SingleUse, one_at_a_time
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.html_parts import card, curve
-from suffice.presentation.number_format import percent
+from suffice.presentation.text_format import percent
 from suffice.trace import DIVERGENCES, Trace, drawn_curve
 
 _FORMAT: Final = "suffice-monitor-1"

@@ -15,8 +15,8 @@ from suffice.cli.labeller.labeller import TONE_STYLES, Counts, direct_keys, poss
 from suffice.cli.labeller.pictures import Picture, drawn
 from suffice.cli.labeller.visible_text import one_line, visible, wrapped
 from suffice.cli.rule_options import RuleValues
+from suffice.presentation.charts import chart, number_chart
 from suffice.presentation.messages import RATIO_RULE, DecisionWords
-from suffice.presentation.text_chart import chart, number_chart
 from suffice.project.items import Item
 from suffice.project.learning_status import LearningStatus
 from suffice.project.settings import Settings

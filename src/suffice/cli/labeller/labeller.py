@@ -11,7 +11,7 @@ from uuid import uuid4
 from suffice.cli.labeller.pictures import Picture, Pictures
 from suffice.cli.labeller.visible_text import one_line
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.shortening import item_summary
+from suffice.presentation.text_format import item_summary
 from suffice.project.events import EventKind, Label
 from suffice.project.items import Item
 from suffice.project.status_summary import CheckStatus, check_status

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.presentation.shortening import LONGEST_SUMMARY, item_summary, shortened, thinned_positions
+from suffice.presentation.text_format import LONGEST_SUMMARY, item_summary, shortened, thinned_positions
 
 
 @given(st.text(), st.integers(2, 50))
