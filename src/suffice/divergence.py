@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 
 from suffice.bounds import ROUNDING, nonnegative
 from suffice.errors import InfiniteDivergenceError, InvalidTypeError, InvalidValueError
-from suffice.numerics.cholesky import cholesky, solve_lower, symmetric
-from suffice.numerics.special_functions import Floats, bernoulli_kl, log1p_gap, variance_gap
+from suffice.numerics import Floats, bernoulli_kl, cholesky, log1p_gap, solve_lower, symmetric, variance_gap
 from suffice.posteriors import (
     Draws,
     DropoutLayer,

@@ -26,7 +26,7 @@ from suffice.criteria.step_and_verdict import FIELD_KINDS, PREDICTION_FIELDS
 from suffice.divergence import Divergence, kl
 from suffice.errors import MissingInputError, SufficeError
 from suffice.forecast import Forecast
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 __all__ = [
     "CRITERION_CHECKS",

@@ -11,7 +11,7 @@ import suffice as sf
 from suffice.engines import largest
 from suffice.errors import NotEnoughMemoryError
 from suffice.models import BayesianRidge, GaussianProcess
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from tests.thoroughness import examples
 
 

@@ -15,7 +15,7 @@ from suffice.errors import InvalidValueError
 from suffice.models import BayesianRidge, GaussianProcess
 from suffice.models.gaussian_state import KernelState, block_of
 from suffice.models.kernels import GaussianKernel
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 

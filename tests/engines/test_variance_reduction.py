@@ -14,7 +14,7 @@ from suffice.errors import NotEnoughMemoryError
 from suffice.models import BayesianRidge, GaussianProcess
 from suffice.models.gaussian_state import KernelState, WeightState, block_of
 from suffice.models.kernels import GaussianKernel
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from tests.thoroughness import examples
 
 NAME = "variance-reduction"

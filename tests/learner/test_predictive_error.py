@@ -15,7 +15,7 @@ from suffice.learner.backend import StepResults
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess, RadialBasis
 from suffice.models.laplace import Laplace, SoftmaxLaplace
 from suffice.models.predictive import AveragedPredictions, quality
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.trace import Trace
 from tests.thoroughness import crossed, examples
 

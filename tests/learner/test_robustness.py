@@ -19,7 +19,7 @@ from suffice.errors import InvalidValueError, MissingInputError, NotEnoughMemory
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.models.laplace import Laplace
 from suffice.models.regression import RidgeScales, learn_ridge, log_marginal
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from tests.thoroughness import crossed, some
 
 RNG = np.random.default_rng(0)

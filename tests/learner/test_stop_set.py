@@ -15,7 +15,7 @@ from suffice import StopSet
 from suffice.criteria import cohen_kappa
 from suffice.errors import InvalidValueError
 from suffice.learner.step_inputs import _shares
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 
 def blobs(*sizes: int) -> Floats:

@@ -23,7 +23,7 @@ from suffice.models.regression import (
     ridge_left_out,
     with_freedom,
 )
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from tests.thoroughness import thorough
 
 

@@ -22,7 +22,7 @@ from suffice.models import DropoutNetwork
 from suffice.models.deep import trained_module
 from suffice.models.deep.dropout_layers import Masks
 from suffice.models.deep.trained_module import batches, log_draws, train
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.testing import MODEL_CHECKS
 
 RNG = np.random.default_rng(0)

@@ -18,7 +18,7 @@ from suffice.errors import InvalidValueError, NotPositiveDefiniteError
 from suffice.models import BayesianRidge, GaussianProcess, RadialBasis
 from suffice.models.gaussian_state import Scaling
 from suffice.models.regression import RidgePrior, RidgeScales, learn_ridge, ridge_evidence
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax, logsumexp
 
 from suffice.models.predictive import calibration_error, quality
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 
 def draws(seed: int, rows: int, k: int, classes: int, scale: float = 2.0) -> tuple[Floats, Any]:

@@ -11,7 +11,7 @@ from scipy.special import expit, softmax
 from suffice.models import BayesianLogistic, predictive
 from suffice.models.laplace import laplace
 from suffice.models.predictive import FACTORS, Guesses, guesses, moderated_logits, sharpness
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.project.project_learner import error_changes, expected_error, factors
 from tests.thoroughness import examples
 

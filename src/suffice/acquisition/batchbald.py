@@ -17,7 +17,7 @@ from suffice.acquisition.scores import TINY, Candidates, Indices, Weights, candi
 from suffice.arguments import whole
 from suffice.errors import InvalidValueError
 from suffice.models.threads import one_thread
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 # Part of the average worth that each unit of mass is given when configurations are drawn: without it, one whose
 # posterior is nearly settled would be drawn rarely and then with a huge weight.

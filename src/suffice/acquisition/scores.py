@@ -13,7 +13,7 @@ from scipy.special import entr, expit, ndtr
 
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.models.predictive import hermite, moderated_logits, probabilities, weight_draws
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 #: Numbers in a block: two such blocks of float64 fit into the second-level cache of a core (1 MB).
 BLOCK: Final = 2**16

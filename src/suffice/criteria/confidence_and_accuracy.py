@@ -26,7 +26,7 @@ from suffice.criteria.base import (
 )
 from suffice.criteria.prediction_statistics import entropies
 from suffice.criteria.step_and_verdict import Step, Verdict
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 __all__ = [
     "EntropyMax",

@@ -19,8 +19,7 @@ from suffice.criteria.base import NUMBERS, Comparison, Criterion, RuleInfo, requ
 from suffice.criteria.step_and_verdict import Step, Verdict
 from suffice.divergence import one_observation
 from suffice.errors import InvalidValueError
-from suffice.numerics.cholesky import symmetric
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats, symmetric
 from suffice.posteriors.distributions import frozen
 
 __all__ = ["RegretBound", "RegretChange"]

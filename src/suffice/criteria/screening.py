@@ -22,7 +22,7 @@ from suffice.arguments import real, whole
 from suffice.criteria.base import CLASSES, Comparison, Criterion, RuleInfo, require_state, rises, snapped
 from suffice.criteria.step_and_verdict import Known, Step, Verdict
 from suffice.errors import InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 __all__ = [
     "ConsecutiveIrrelevant",

@@ -14,7 +14,7 @@ import psutil
 from suffice.arguments import whole
 from suffice.errors import InvalidValueError, MissingExtraError, NotEnoughMemoryError, SufficeError
 from suffice.models.inputs import require_finite
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 Indices = np.typing.NDArray[np.intp]
 

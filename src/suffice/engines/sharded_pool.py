@@ -27,7 +27,7 @@ from suffice.errors import SufficeError
 from suffice.models.gaussian_state import KernelState
 from suffice.models.kernels import GaussianKernel
 from suffice.models.laplace import LaplaceWeights
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 # Seconds between two looks at a worker that has not answered, and until there must be a worker in place of a lost one.
 _LOOK: Final = 1.0

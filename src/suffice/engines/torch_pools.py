@@ -22,7 +22,7 @@ from suffice.errors import InvalidValueError, NotEnoughMemoryError
 from suffice.models.gaussian_state import KernelState
 from suffice.models.laplace import logit_factors
 from suffice.models.predictive import hermite, weight_draws
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 # Labels whose rows are kept in one array: room is made in such parts, and nothing is copied when it grows. Also the
 # number of terms of a product that are added up in single precision.

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from suffice.engines.disk_rows import require_memory
 from suffice.models.gaussian_state import KernelState, WeightState, trailing_solve
 from suffice.models.kernels import centred_kernel, half_squares
-from suffice.numerics.cholesky import solve_lower
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats, solve_lower
 
 # Points worked on at a time: what is computed for them stays in the processor's cache.
 TILE: Final = 2048

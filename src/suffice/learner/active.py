@@ -73,7 +73,7 @@ from suffice.models.inputs import as_labels
 from suffice.models.kernels import KernelFeatures
 from suffice.models.regression import GaussianProcess
 from suffice.models.threads import SingleUse, one_at_a_time, one_thread
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned, Trace
 
 # Items over which the reducible part of the error is averaged.

@@ -28,7 +28,7 @@ from suffice.learner.step_inputs import (
     StepInputs,
     joined_rows,
 )
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned
 
 #: Losses of the averaged prediction on the test set: fields of :class:`StepResults` and of :class:`suffice.Trace`.

@@ -35,7 +35,7 @@ from suffice.models.predictive import (
     moderated_logits,
     probabilities,
 )
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 # Bytes of scores, flags and numbers that a worker keeps for each point.
 _ON_WORKERS = 64

@@ -16,7 +16,7 @@ from suffice.errors import InvalidValueError
 from suffice.models.logistic import BayesianLogistic
 from suffice.models.predictive import FACTORS, Guesses, guessed_places, guesses, log_probabilities, sharpness
 from suffice.models.regression import GaussianRegressor
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 # What the model's own estimate counts for: of classes as so many expected errors, of numbers as so many labels.
 _PRIOR_ERRORS: Final = 4.0

@@ -33,7 +33,7 @@ from suffice.learner.step_inputs import (
 from suffice.learner.stop_monitor import COMMITTEE_FIELDS, StopMonitor
 from suffice.models.inputs import as_labels, targets
 from suffice.models.logistic import class_labels
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.trace import DIVERGENCES
 
 # Base classes of ensembles whose prediction is the average of their members, by name: importing them takes long.

@@ -44,7 +44,7 @@ from suffice.learner.step_inputs import LOSS_FIELDS, REST_FIELDS, RecentGain
 from suffice.models.gaussian_state import block_of
 from suffice.models.inputs import targets
 from suffice.models.regression import BayesianRidge, GaussianProcess, GaussianRegressor, RegressionPrior
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 _LOSSES = ("selected_loss", "selected_expected_loss")
 # Labels whose factor is made at once when the past is replayed.

@@ -17,7 +17,7 @@ from suffice.learner.step_inputs import CLASSIFIER_FIELDS, ClassInputCollector, 
 from suffice.models import DropoutNetwork
 from suffice.models.logistic import class_labels
 from suffice.models.predictive import as_numbers, exponentials, quality
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 _ESTIMATED: Final = {
     "dropout": "the divergence tells how far training has moved the weights, not what the labels tell",

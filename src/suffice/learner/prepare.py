@@ -20,7 +20,7 @@ from suffice.errors import InvalidValueError, MissingExtraError, MissingInputErr
 from suffice.learner.backend import Backend, backend_type
 from suffice.learner.step_inputs import RELEVANCE_FIELDS, SCREENING_FIELDS, VALIDATION_FIELDS
 from suffice.models.inputs import as_labels, column_names, require_finite, require_numbers
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 
 class PreparedModel(NamedTuple):

@@ -62,7 +62,7 @@ from suffice.learner.step_inputs import (
     requested_fields,
 )
 from suffice.models.threads import one_thread
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.trace import DIVERGENCES, RecordedCheck, Relearned, Trace
 
 # A plan is made again after this share of the labels that it expects before its check, or of those so far if it expects

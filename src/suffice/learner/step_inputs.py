@@ -19,7 +19,7 @@ from suffice.criteria import Criterion, committee_agreement, pool_facts
 from suffice.criteria.prediction_statistics import entropies, selected_losses
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.models.predictive import as_numbers, exponentials, hermite, moderated_logits, probabilities, weight_draws
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.trace import STEP_FIELDS
 
 

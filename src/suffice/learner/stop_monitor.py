@@ -76,7 +76,7 @@ from suffice.learner.step_inputs import (
 from suffice.models.inputs import as_labels, is_missing
 from suffice.models.logistic import class_labels
 from suffice.models.threads import SingleUse, one_at_a_time
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.presentation.html_parts import card, curve
 from suffice.presentation.text_format import percent
 from suffice.trace import DIVERGENCES, Trace, drawn_curve

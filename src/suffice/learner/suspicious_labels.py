@@ -13,7 +13,7 @@ from suffice.models.logistic import BayesianLogistic
 from suffice.models.predictive import FACTORS, Guesses, guesses, log_probabilities, sharpness
 from suffice.models.regression import GaussianRegressor
 from suffice.models.threads import one_thread
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 #: Labels from which the model can say something about each of them.
 FEWEST: Final = 20

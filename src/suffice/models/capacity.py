@@ -11,7 +11,7 @@ from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.models.laplace import GrowingPosterior, laplace, settle_alpha
 from suffice.models.predictive import left_out_loss
 from suffice.models.threads import one_thread
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 #: Components of a text that are computed at most.
 MOST_COMPONENTS: Final = 400

@@ -12,8 +12,7 @@ from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logsumexp, ndtr, softmax
 
-from suffice.numerics.cholesky import solve_upper
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats, solve_upper
 
 
 def moderated_logits(posterior: Any, features: Floats) -> Floats:

@@ -20,8 +20,7 @@ from suffice.models.gaussian_state import KernelState, Scaling, WeightState
 from suffice.models.inputs import column_names, prediction_inputs, require_finite, targets, training_inputs, unfitted
 from suffice.models.kernels import GaussianKernel
 from suffice.models.threads import one_thread
-from suffice.numerics.cholesky import solve_lower
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats, solve_lower
 from suffice.posteriors import Gaussian, GaussianProcessPosterior
 
 #: More labels than this make the search for a length scale slow and hardly better: so many are taken, evenly spread.

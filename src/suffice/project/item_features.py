@@ -11,7 +11,7 @@ import numpy as np
 
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.models.capacity import FEWEST_COMPONENTS, Capacity, most_features
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.project.items import Items
 from suffice.tables.column_features import Features, counted
 

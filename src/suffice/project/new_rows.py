@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from suffice.errors import InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.project.events import Label, shown
 from suffice.project.images import found_images, image_paths
 from suffice.project.item_features import given_features

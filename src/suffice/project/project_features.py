@@ -14,7 +14,7 @@ import numpy as np
 
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.capacity import most_components
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.project.images import image_transformer
 from suffice.project.item_features import READ, embedding_transformer, limited
 from suffice.project.items import Items

@@ -17,7 +17,7 @@ import numpy as np
 
 from suffice.errors import SufficeError
 from suffice.files import file_mode
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.project import connections
 from suffice.project.connections import Connection, sa
 from suffice.project.events import Draft, Event, EventKind

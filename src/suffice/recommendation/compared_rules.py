@@ -23,7 +23,7 @@ from suffice.errors import InvalidValueError
 from suffice.learner.network_backend import NetworkBackend
 from suffice.learner.step_inputs import COUNTED_FIELDS
 from suffice.models.factory import MODEL_FAMILIES, ModelTask
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.recommendation.stopping_costs import RATIOS
 from suffice.trace import STEP_FIELDS, Trace
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from suffice.errors import MissingExtraError, SufficeError
 from suffice.files import write_bytes_whole
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.presentation.text_format import thinned_positions
 
 INK: Final = "#1f2933"

@@ -13,7 +13,7 @@ from suffice.errors import InvalidValueError, MissingExtraError
 from suffice.models.inputs import as_labels, prediction_inputs, training_inputs
 from suffice.models.logistic import class_labels
 from suffice.models.predictive import exponentials
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 _NAMES: Final = ("mlp", "mnist")
 _APPROXIMATIONS: Final = ("dropout", "last-layer")

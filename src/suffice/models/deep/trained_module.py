@@ -29,7 +29,7 @@ from suffice.models.deep.dropout_layers import (
 from suffice.models.laplace import laplace, learn_alpha
 from suffice.models.predictive import weight_draws
 from suffice.models.threads import one_thread
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.posteriors import DropoutPosterior
 
 # Networks of fewer weights train faster on one thread.

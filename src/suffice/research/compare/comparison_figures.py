@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.recommendation.compared_rules import AT_ONCE
 from suffice.report.figure_style import GRID, INK, MUTED, Drawn, Sketch, draw_all, literal, new_figure, say_beside
 from suffice.research.compare.comparison_tables import REFERENCES, Leaderboard, mean_regrets, runs_of, short

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from suffice.arguments import whole
 from suffice.errors import InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.recommendation.compared_rules import AT_ONCE, NEVER, ORACLE, Entry, catalogue
 from suffice.research.compare.scoring import RuleScore, RunCase
 

@@ -16,7 +16,7 @@ from suffice.arguments import real, whole
 from suffice.errors import InvalidValueError
 from suffice.learner import StopSet, simulate
 from suffice.models.factory import MODEL_FAMILIES, make_model
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.research.compare.sources import SOURCES, LabelledData, LabelledSource, load, source, source_names
 from suffice.research.data.catalogue import SETS
 from suffice.research.data.folder import require_set

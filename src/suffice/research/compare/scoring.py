@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from suffice.criteria import Criterion, Step, Verdict
 from suffice.errors import MissingInputError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.recommendation.compared_rules import ORACLE, RANDOM_STOP, Entry, for_trace
 from suffice.recommendation.stopping_costs import (
     RATIOS,

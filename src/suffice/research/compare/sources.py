@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from suffice.errors import InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.research.data.catalogue import SETS
 from suffice.research.data.set_readers import read_set, read_texts, read_words
 from suffice.tables.file_reader import read_columns

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.research.data.catalogue import DataSet, data_set
 from suffice.research.data.folder import checked_contents, data_folder, require_set
 from suffice.research.data.protocols import CORRECTED_VIEWS, PUBLISHED_VIEWS, ColumnRoles

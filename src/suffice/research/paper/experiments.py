@@ -20,8 +20,7 @@ from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, Gaus
 from suffice.models.predictive import as_numbers, exponentials, hermite, quality
 from suffice.models.regression import RidgeScales, learn_ridge, log_marginal
 from suffice.models.threads import one_thread
-from suffice.numerics.cholesky import solve_lower
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats, solve_lower
 from suffice.posteriors import Gaussian
 from suffice.research.data.folder import data_folder
 from suffice.research.data.protocols import PUBLISHED, Experiment

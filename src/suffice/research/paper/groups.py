@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.research.data.protocols import MODELS, PUBLISHED
 from suffice.research.paper.outcome import RunOutcome
 

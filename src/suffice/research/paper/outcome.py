@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.research.data.protocols import Experiment
 from suffice.trace import Trace
 

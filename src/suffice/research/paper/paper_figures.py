@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.report.figure_style import (
     GRID,
     INK,
