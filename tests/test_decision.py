@@ -48,7 +48,9 @@ CLEAR = Alternative("kernel", "logistic regression on kernel features", 0.02, 0.
         (GO_ON, {"since": None}, "keep going"),
         (STOP, {}, "enough"),
         (STOP, {"unlabelled": 0}, "complete"),
-        (STOP, {"at_most": 0.04}, "limit"),
+        (STOP, {"at_most": 0.04}, "keep going"),
+        (STOP, {"at_most": 0.04, "since": 100}, "limit"),
+        (STOP, {"at_most": 0.02}, "limit"),
         (STOP, {"at_most": 0.05}, "enough"),
         (STOP, {"error": ErrorNow(0.37, 0.3, 0.5, 40)}, "limit"),
         (STOP, {"error": ErrorNow(0.37, 0.3, 0.5, 12)}, "keep going"),
@@ -200,8 +202,8 @@ def planned(error: float, *, reducible: float = 0.02, n: int = 300, pool: int = 
 
 def about_target(error: float, **given: Any) -> Decision:
     known = ErrorNow(error, 0.5 * error, 2.0 * error, 40)
-    fields: dict[str, Any] = {"error": known, "at_most": 0.05, "plan": planned(error), "baseline": 0.4} | given
-    return Decision("too early", 300, 4000, True, since=280, **fields)
+    fields: dict[str, Any] = {"error": known, "at_most": 0.05, "plan": planned(error), "baseline": 0.4, "since": 280}
+    return replace(Decision("too early", 300, 4000, True), **fields | given)
 
 
 def test_a_check_is_proposed_when_it_is_likely_to_show_the_target() -> None:
@@ -236,6 +238,11 @@ def test_a_guaranteed_target_is_enough_whatever_the_rule_says() -> None:
         found = decide(verdict, about_target(0.2, guarantee=proof))
         words = decision_words(found.as_dict())
         assert (found.answer, words.headline, words.tone) == ("enough", "Your target is guaranteed", "good")
+        # What is guaranteed is not the estimate.
+        assert words.sentences[1].replace("\u00a0", " ") == (
+            "Your target is guaranteed: you asked for at most 5 % of wrong predictions."
+        )
+        assert words.sentences[2].startswith("The estimate from the check: about ")
         # The error is that of the check.
         assert found.error == checked_error(proof)
         assert found.plan is None
@@ -271,9 +278,38 @@ def test_an_error_close_to_the_target_is_not_enough() -> None:
     doubt = decide(STOP, about_target(0.048, plan=close))
     assert doubt.answer == "keep going"
     assert "too close to your target of at most 5 %" in str(doubt).replace("\u00a0", " ")
-    # At twice the labels of the stop there is an end to that.
-    end = decide(STOP, replace(about_target(0.048, plan=close), n_labelled=560))
-    assert (end.answer, decision_words(end.as_dict()).headline) == ("limit", "The error is too close to your target")
+    # At three times the labels of the stop there is an end to that.
+    assert decide(STOP, replace(about_target(0.048, plan=close), n_labelled=839)).answer == "keep going"
+    end = decide(STOP, replace(about_target(0.048, plan=close), n_labelled=840))
+    assert (end.answer, decision_words(end.as_dict()).headline) == ("limit", "Your target seems out of reach")
+    assert "too close to your target of at most 5 % for a check" in str(end).replace("\u00a0", " ")
+
+
+def test_an_error_above_the_target_is_given_time_to_fall() -> None:
+    unclear = about_target(0.08, plan=planned(0.08, reducible=0.01))
+    assert unclear.above_target
+    assert not unclear.target_expected
+    # The interval is 0.04 to 0.16, so that the error may be below the target.
+    assert decide(STOP, unclear).answer == "keep going"
+    assert "still above your target of at most 5 %" in str(decide(STOP, unclear)).replace("\u00a0", " ")
+    assert decide(STOP, replace(unclear, error=ErrorNow(0.08, 0.065, 0.1, 40))).answer == "limit"
+    # A stop after few labels says little: there are at least 100 labels to find out.
+    early = replace(unclear, since=30)
+    assert decide(STOP, replace(early, n_labelled=129)).answer == "keep going"
+    assert decide(STOP, replace(early, n_labelled=130)).answer == "limit"
+
+
+def test_a_target_that_was_out_of_reach_stays_so() -> None:
+    expected = about_target(0.06, plan=planned(0.06, reducible=0.045))
+    assert decide(STOP, expected).answer == "keep going"
+    assert decide(STOP, replace(expected, out_of_reach=True)).answer == "limit"
+    never = about_target(0.2, plan=planned(0.2, reducible=0.01))
+    assert decide(STOP, replace(never, out_of_reach=False)).answer == "keep going"
+
+
+def test_an_error_that_rounds_to_the_target_is_not_said_to_be_that() -> None:
+    just_above = about_target(0.0502, plan=planned(0.0502, reducible=0.0), n_labelled=560)
+    assert "You asked for at most 5 %, which is slightly less." in str(decide(STOP, just_above)).replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize(("share", "value", "large"), [(True, 0.19, False), (True, 0.21, True), (False, 0.25, False)])

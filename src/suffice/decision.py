@@ -20,6 +20,9 @@ _HARDLY_BELOW: Final = 0.9
 # A possibly better model, or an error that is not well known, is a reason to continue, but not beyond this multiple of
 # the labels at the stop.
 _LONGEST_DOUBT: Final = 2.0
+# The doubt whether the error reaches the target lasts at least for this many labels after the stop; and twice as long
+# if the error is below the target.
+_SHORTEST_DOUBT: Final = 100
 # An error above this share of that of the trivial prediction has to rest on so many random labels.
 _NEAR: Final = 0.75
 _FEWEST_RANDOM: Final = 20
@@ -112,6 +115,8 @@ class Decision:
             :class:`suffice.LabelWorth`; None for other rules.
         price: Number of wrong predictions that cost as much as a label; None as above.
         screening: How far a screening is, or None if there is no positive class.
+        out_of_reach: Whether the target was found to be out of reach at an earlier step, and that holds; None if it
+            follows from the other numbers.
     """
 
     answer: Answer
@@ -134,6 +139,7 @@ class Decision:
     avoided: float | None = None
     price: float | None = None
     screening: ScreeningProgress | None = None
+    out_of_reach: bool | None = None
 
     @property
     def target_guaranteed(self) -> bool:
@@ -172,16 +178,41 @@ class Decision:
     def in_doubt(self) -> bool:
         """Whether the rule says stop, but more labels are needed to know the error or to compare models.
 
-        That is so if another model is possibly better, if the error is below the target but too close to it for a
-        check, or if it is not far below that of the trivial prediction and rests on fewer than 20 random labels. It
-        ends at twice the labels at which the rule first said stop.
+        That is so if another model is possibly better, or if the error is not far below that of the trivial prediction
+        and rests on fewer than 20 random labels. It ends at twice the labels at which the rule first said stop. For a
+        target, see :attr:`target_out_of_reach`.
         """
-        if self.since is None or self.n_labelled >= _LONGEST_DOUBT * self.since:
+        if self.since is None:
             return False
         possibly = self.alternative is not None and not self.alternative.clear
-        # The error may turn out to be far enough below the target.
-        near_target = self.plan is not None and not self.above_target
-        return possibly or near_target or self.error_in_doubt
+        return (possibly or self.error_in_doubt) and self.n_labelled < doubt_ends(self.since)[0]
+
+    @property
+    def target_out_of_reach(self) -> bool:
+        """Whether it is not worth continuing for the target, although the rule says that labels are not worth it.
+
+        That is so if no check is expected to show it (where no check is planned: if the error is above it), and either
+        the lower end of the interval of the error, less what more labels can remove, is above the target, or it was in
+        doubt for long: up to twice the labels at which the rule first said stop, and at least 100 labels more than
+        these. If the error is below the target, but too close to it for a check, this lasts twice as long.
+        """
+        if self.out_of_reach is not None:
+            return self.out_of_reach
+        if not self.target_in_question or self.target_expected:
+            return False
+        assert self.error is not None
+        assert self.at_most is not None
+        _, above, below = doubt_ends(self.n_labelled if self.since is None else self.since)
+        removable = 0.0 if self.plan is None else self.plan.reducible
+        long = self.n_labelled >= (above if self.above_target else below)
+        return long or self.error.low - removable > self.at_most
+
+    @property
+    def target_in_question(self) -> bool:
+        """Whether a target was asked for and the estimate does not reach it: no guarantee, or an error above it."""
+        if self.error is None or self.at_most is None:
+            return False
+        return self.plan is not None or self.above_target
 
     @property
     def error_in_doubt(self) -> bool:
@@ -224,6 +255,7 @@ class Decision:
             "hardly_better",
             "above_target",
             "large_error",
+            "target_out_of_reach",
             "target_guaranteed",
             "target_missed",
         )
@@ -232,7 +264,7 @@ class Decision:
             "alternative": None if self.alternative is None else self.alternative._asdict(),
             "plan": None if self.plan is None else self.plan.as_dict(),
         }
-        del values["guarantee"], values["screening"]
+        del values["guarantee"], values["screening"], values["out_of_reach"]
         if self.screening is not None:
             values["screening"] = self.screening._asdict()
         return values if self.guarantee is None else values | {"guarantee": self.guarantee.to_dict()}
@@ -264,10 +296,10 @@ def decide(verdict: Verdict | None, about: Decision) -> Decision:
         answer = "enough"
     elif about.alternative is not None and about.alternative.clear:
         answer = "limit"
-    elif about.target_expected or about.target_missed or about.in_doubt:
+    elif about.target_missed or about.in_doubt or (about.target_in_question and not about.target_out_of_reach):
         answer = "keep going"
     else:
-        # A target that can neither be guaranteed now nor later is not reached, whatever the estimate says.
+        # A target that is out of reach is not reached, whatever the estimate says.
         answer = "limit" if about.above_target or about.hardly_better or about.plan is not None else "enough"
     said = {} if verdict is None else {"rule": verdict.rule, "reason": verdict.reason}
     # A plan for the target says how many labels it takes.
@@ -310,6 +342,24 @@ def decide_from_labels(
         about, baseline=baseline, common=common, forecast=forecast, error_then=then, avoided=avoided, price=price
     )
     return decide(verdict, numbers)
+
+
+def doubt_ends(since: int) -> tuple[float, float, float]:
+    """Numbers of labels at which a decision ends to be in doubt.
+
+    Args:
+        since: Number of labels at which the rule first said stop.
+
+    Returns:
+        The ends of the doubt about another model or the error, about a target below the error, and about a target above
+        it.
+
+    Examples:
+        >>> doubt_ends(30), doubt_ends(200)
+        ((60.0, 130.0, 230.0), (400.0, 400.0, 600.0))
+    """
+    longer = max((_LONGEST_DOUBT - 1.0) * since, float(_SHORTEST_DOUBT))
+    return _LONGEST_DOUBT * since, since + longer, since + 2.0 * longer
 
 
 def first_stop(verdicts: Iterable[Verdict]) -> int | None:

@@ -318,6 +318,31 @@ def test_a_total_plan_in_words() -> None:
     assert not never.check_now
 
 
+def test_a_check_that_was_advised_remains_advised_unless_a_later_one_is_clearly_better() -> None:
+    given = {"reducible": 0.0076, "n_labelled": 80, "pool": 489, "alpha": 0.025}
+    fresh = plan_total(0.05, 0.008, **given)  # type: ignore[arg-type]
+    assert fresh.more_labels
+    advised = plan_total(0.05, 0.008, **given, check_advised=True)  # type: ignore[arg-type]
+    assert advised.check_now
+    assert advised.check_size == plan(0.05, 0.008, 489, alpha=0.025).labels
+    better_later = plan_total(0.1, 0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025, check_advised=True)
+    assert better_later.more_labels
+    # If no check is expected to succeed now, advice does not help.
+    assert not plan_total(0.05, 0.12, reducible=0.04, n_labelled=200, pool=4000, check_advised=True).check_now
+
+
+@given(given=st.integers(0, 600))
+def test_a_plan_counts_down(given: int) -> None:
+    made = plan_total(0.1, 0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025)
+    assert made.more_labels is not None
+    later = made.after(100 + given, 4600 - given)
+    assert (later.n_labelled, later.pool) == (100 + given, 4600 - given)
+    assert later.more_labels == max(0, made.more_labels - given)
+    assert later.check_size == made.check_size
+    if given <= made.more_labels:
+        assert later.expected_total == made.expected_total
+
+
 def test_fewer_labels_for_larger_targets_and_smaller_errors() -> None:
     totals = [
         plan_total(target, 0.12, reducible=0.1, n_labelled=50, pool=5000).expected_total

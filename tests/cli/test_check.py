@@ -126,6 +126,32 @@ def test_the_size_is_planned_from_the_estimate(pets: str) -> None:
         assert len(project.checks()) == 1
 
 
+@pytest.mark.parametrize("skips", [0, 6])
+def test_the_status_and_the_check_plan_the_same_size(pets: str, skips: int) -> None:
+    with open_project(pets) as project:
+        label_some(project, range(20, 60))
+        for item in range(60, 60 + skips):
+            project.skip(item, person="ann")
+    plan = told("status", pets)["decision"]["plan"]
+    assert plan["check_now"]
+    assert f"A check of {plan['check_size']} random items" in said("status", pets)
+    assert told("check", pets)["offers"]["planned"] == plan["check_size"]
+    assert told("check", pets, "--at-most", "20%")["check"]["size"] == plan["check_size"]
+    assert told("check", pets, "--abort")["check"]["state"] == "aborted"
+    # A later check spends less error probability, and the plans know that.
+    later = told("status", pets)["decision"]["plan"]
+    assert later["check_size"] > plan["check_size"]
+    assert told("check", pets)["offers"]["planned"] == later["check_size"]
+
+
+def test_no_smaller_check_is_offered_for_more_than_the_planned_one(pets: str) -> None:
+    with open_project(pets) as project:
+        label_some(project, range(20, 60))
+    offers = told("check", pets)["offers"]
+    assert offers["planned"] in [row["size"] for row in offers["rows"]]
+    assert all(each["size"] > offers["planned"] or each["at_most"] > offers["at_most"] for each in offers["offers"])
+
+
 def test_aborting(pets: str) -> None:
     assert said("check", pets, "--abort", code=1) == "no check is open, so there is none to abort"
     said("check", pets, "--size", "5")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from suffice.presentation.messages import check_sentence, checks_sentences, guarantee_sentences
+from suffice.presentation.messages import check_sentence, checks_sentences, guarantee_sentences, progress_sentence
 from suffice.project.labelling_project import Project
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.status_summary import check_status, learning_sentences, status
@@ -73,7 +73,15 @@ def test_a_guarantee_comes_first_until_the_model_is_another(project: Project) ->
     found = told(project)
     guarantee = found["guarantee"]
     assert found["words"][0] == f"Guaranteed: a{guarantee['statement'][1:]}"
-    assert found["words"][1].startswith("Your target is guaranteed: about")
+    assert found["words"][1].replace("\u00a0", " ") == (
+        "Your target is guaranteed: you asked for at most 50 % of wrong predictions."
+    )
+    assert found["words"][3].startswith("Export the predictions now: more labels change the model")
+    # Labels of the check are counted, but not learned yet.
+    assert (found["n_labelled"], found["held"]) == (50, 20)
+    assert progress_sentence("pets", found).endswith(
+        "The model has learned 30 of these labels; the 20 of the check follow when labelling continues."
+    )
     assert (found["decision"]["answer"], found["decision"]["tone"]) == ("enough", "good")
     assert guarantee["sentences"] == found["words"][:1]
     assert (guarantee["about_present_model"], guarantee["check"], guarantee["n_labelled"]) == (True, 1, 30)
@@ -87,7 +95,7 @@ def test_a_guarantee_comes_first_until_the_model_is_another(project: Project) ->
     later = told(project)
     assert later["words"][0] == later["decision"]["sentences"][0]
     assert later["words"][-2:] == later["guarantee"]["sentences"]
-    assert later["words"][-1].startswith("This is about the model at 30 labels. The present model is another")
+    assert later["words"][-1].startswith("This is about the model at 30 labels; its predictions are exported as")
     assert (later["guarantee"]["statement"], later["learned"]) == (guarantee["statement"], 51)
 
 
@@ -127,7 +135,8 @@ def test_sentences_of_plain_values() -> None:
     older = {**guarantee, "about_present_model": False}
     assert guarantee_sentences(older) == [
         "Guaranteed for an earlier model: at most 5 % are wrong.",
-        "This is about the model at 1 label. The present model is another and has no guarantee until it is checked.",
+        "This is about the model at 1 label; its predictions are exported as checked_predictions. The present model is "
+        "another and has no guarantee until it is checked.",
     ]
     waiting = {"state": "open", "size": 1, "answered": 0, "proves": False}
     assert check_sentence(waiting).startswith("Check: 0 of 1 random item answered.")

@@ -8,9 +8,9 @@ probability. Both searches go through the sizes in intervals in which every size
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, Final, Literal, get_args
 
@@ -34,8 +34,12 @@ _MANY: Final = 20_000
 # Around the number of labels that an approximation finds, these multiples and distances are tried too.
 _NEARBY: Final = (0.5, 0.75, 0.9, 1.15, 1.4, 1.75, 2.2)
 _STEPS: Final = (-10, -3, 3, 10)
-# A check later must save this share of all labels, or the check is now: estimates are not more precise than that.
+# A check later must save this share of all labels, or the check is now: estimates are not more precise than that. If a
+# check was advised before, it must save more, so that the advice does not change with each estimate.
 _SAVED: Final = 0.02
+_SAVED_AFTER_ADVICE: Final = 0.25
+# Candidates are left out if their approximate cost is so many times that of the best.
+_CLEARLY_DEARER: Final = 1.15
 # Outcomes with a probability below this are left out of a sum.
 _NEVER: Final = 1e-12
 _RARE: Final = 1e-4
@@ -121,21 +125,10 @@ def plan(  # noqa: PLR0913 - keyword arguments with defaults
     size = _pool(pool)
     share, guess = _share(target, "target"), _share(expected, "expected")
     level, wanted = checked_probability(alpha, "alpha"), checked_probability(probability, "probability")
-    wrong_items = math.ceil(guess * size)
     _check_items(items)
-
-    def allowed(checked: int, wrong: int) -> int:
-        """The largest bound U that is a success, for a sample with a number of wrong items."""
-        return math.floor(share * size) if items == "all" else wrong + math.floor(share * (size - checked))
-
-    last = size // 2 if items == "remaining" else size - 1
-    search = _ErrorSearch(wrong_items, size, level, wanted, allowed)
-    last = int(min(last, _surely_enough(float(share) - wrong_items / size, level, wanted, items)))
-    if last > _MANY and not search.all_succeed(_MANY, _MANY + 1):
-        labels = least = search.by_bisection(last, math.ceil(3 / share) if share else size)
-    else:
-        labels = search.from_which_all(last)
-        least = None if labels is None else search.first(labels)
+    search = _ErrorSearch.of_share(share, guess, size, level, wanted, items)
+    labels = search.sufficient()
+    least = labels if labels is None or search.large else search.first(labels)
     which = "unlabelled items" if items == "remaining" else f"{count(size, 'item')} that are unlabelled now"
     goal = f"at most {percent(float(share))} of the predictions for the {which} are wrong"
     return CheckPlan(labels, least, size, level, wanted, goal, f"{percent(float(guess))} are")
@@ -174,6 +167,21 @@ class GuaranteePlan:
     more_labels: int | None
     check_size: int | None
 
+    def after(self, n_labelled: int, pool: int) -> "GuaranteePlan":
+        """The same plan when some of its labels are given: fewer labels remain before the check.
+
+        Args:
+            n_labelled: Number of labels, at least that of the plan.
+            pool: Number of unlabelled items.
+
+        Examples:
+            >>> made = plan_total(0.1, error=0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025)
+            >>> print(made.after(120, 4580))
+            About 660 labels in all: 210 more, then a check of 330.
+        """
+        more = None if self.more_labels is None else max(0, self.more_labels - (n_labelled - self.n_labelled))
+        return replace(self, n_labelled=n_labelled, pool=pool, more_labels=more)
+
     @property
     def expected_total(self) -> int | None:
         """Number of labels after a check that succeeds, the present ones included; None as above."""
@@ -204,6 +212,8 @@ class GuaranteePlan:
             goal = f"a guarantee of at most {percent(self.target)} is not expected without labelling all"
             now, least = percent(self.error), percent(self.error - self.reducible)
             why = f"about {now} of the predictions are wrong now, and more labels lower that to {least} at best"
+            if self.error - self.reducible < self.target:
+                why += ", which is too close to the target for a check of half of the items"
             words = f"{goal[0].upper()}{goal[1:]} {everything}: {why}."
         else:
             size, later = self.check_size or 0, self.more_labels or 0
@@ -225,6 +235,7 @@ def plan_total(  # noqa: PLR0913 - all but two by keyword
     pool: int,
     alpha: float = 0.05,
     probability: float = 0.8,
+    check_advised: bool = False,
 ) -> GuaranteePlan:
     r"""Plan labels and a check together, so that at most ``target`` is guaranteed with the fewest labels in all.
 
@@ -251,6 +262,8 @@ def plan_total(  # noqa: PLR0913 - all but two by keyword
         pool: Number of unlabelled items now.
         alpha: Error probability of the check; for a check in a sequence, see :func:`spent_alpha`.
         probability: Requested probability that the check succeeds, above 0 and below 1.
+        check_advised: Whether the last plan was to check at once. Then that remains the plan unless a later check saves
+            a quarter of all labels.
 
     Returns:
         The plan; its ``more_labels`` is None if no check is expected to succeed.
@@ -265,15 +278,18 @@ def plan_total(  # noqa: PLR0913 - all but two by keyword
         A guarantee of at most 5 % is not expected without labelling all 4,200 items: about 12 % of the
         predictions are wrong now, and more labels lower that to 8 % at best.
     """
-    size, goal, now = _pool(pool), float(_share(target, "target")), float(_share(error, "error"))
+    size, share, now = _pool(pool), _share(target, "target"), float(_share(error, "error"))
+    goal = float(share)
     n = whole(n_labelled, "n_labelled", least=1)
     level, wanted = checked_probability(alpha, "alpha"), checked_probability(probability, "probability")
     part = real(reducible, "reducible", f"from 0 to error={now:g}", lambda x: 0.0 <= x <= now)
 
     @cache
     def check_size(more: int) -> int | None:
-        expected = _error_after(now, part, n, more)
-        return plan(goal, expected, size - more, alpha=level, probability=wanted).labels if more < size else None
+        if more >= size:
+            return None
+        expected = _share(_error_after(now, part, n, more), "error")
+        return _ErrorSearch.of_share(share, expected, size - more, level, wanted, "remaining").sufficient()
 
     def cost(more: int) -> float:
         """The labels from now on; those of a check that is larger than the number of labels before it count more."""
@@ -283,12 +299,18 @@ def plan_total(  # noqa: PLR0913 - all but two by keyword
     later = np.unique(np.round(n * np.expm1(np.linspace(0.0, math.log1p(size / n), 1000))).astype(np.int64))
     later = later[later < size]
     checked = _approximate_size(goal, _errors_after(now, part, n, later), size - later, level, wanted)
-    best = int(later[(later + checked * np.maximum(1.0, checked / (n + later))).argmin()])
-    # The sizes of checks are exact from here on.
+    costs = later + checked * np.maximum(1.0, checked / (n + later))
+    best = int(later[costs.argmin()])
     near = {best, *(round(best * factor) for factor in _NEARBY), *(best + step for step in _STEPS)}
-    more = min(sorted({min(max(each, 0), size - 1) for each in near}), key=cost)
+    near = {each for each in near if 0 <= each < size}
+    near = {each for each in near if np.interp(each, later, costs) <= _CLEARLY_DEARER * costs.min()}
+    # The sizes of checks are exact from here on.
+    more = min(sorted(near), key=cost)
     if (1.0 - _SAVED) * (n + cost(0)) <= n + cost(more):
         more = 0
+    at_once, then = check_size(0), check_size(more)
+    if check_advised and at_once is not None and then is not None:
+        more = 0 if (1.0 - _SAVED_AFTER_ADVICE) * (n + at_once) <= n + more + then else more
     found = check_size(more)
     return GuaranteePlan(goal, n, size, now, part, level, wanted, None if found is None else more, found)
 
@@ -573,6 +595,8 @@ class _ErrorSearch:
         alpha: Probability with which the bound may fail.
         probability: Requested probability of success.
         allowed: A for a size and a number of wrong items in the check; it does not rise with the size.
+        last: The largest size that is considered.
+        tooth: Number of sizes between two jumps of the saw-toothed probability, roughly.
     """
 
     wrong_items: int
@@ -580,6 +604,32 @@ class _ErrorSearch:
     alpha: float
     probability: float
     allowed: Callable[[int, int], int]
+    last: int
+    tooth: int
+
+    @classmethod
+    def of_share(  # noqa: PLR0913, PLR0917 - all of them are needed
+        cls, share: Fraction, expected: Fraction, pool: int, alpha: float, probability: float, items: Items
+    ) -> "_ErrorSearch":
+        """The search for a check that shows a share, see :func:`plan`."""
+        wrong_items = math.ceil(expected * pool)
+
+        def allowed(checked: int, wrong: int) -> int:
+            """The largest bound U that is a success, for a sample with a number of wrong items."""
+            return math.floor(share * pool) if items == "all" else wrong + math.floor(share * (pool - checked))
+
+        sure = _surely_enough(float(share) - wrong_items / pool, alpha, probability, items)
+        last = int(min(pool // 2 if items == "remaining" else pool - 1, sure))
+        return cls(wrong_items, pool, alpha, probability, allowed, last, math.ceil(1 / share) if share else pool)
+
+    @cached_property
+    def large(self) -> bool:
+        """Whether so many sizes are possible that they are not searched one by one."""
+        return self.last > _MANY and not self.all_succeed(_MANY, _MANY + 1)
+
+    def sufficient(self) -> int | None:
+        """The least size from which all sizes succeed, or None; of many sizes one that can be slightly larger."""
+        return self.by_bisection(self.last, 3 * self.tooth) if self.large else self.from_which_all(self.last)
 
     def from_which_all(self, last: int) -> int | None:
         """The least size from which all sizes up to ``last`` succeed, or None if ``last`` does not."""

@@ -30,6 +30,7 @@ from suffice.presentation.messages import (
     decision_words,
     details_sentence,
     labels_saved_sentence,
+    measured_target_sentence,
     off_share_sentence,
     orders_skipped_sentence,
     raise_cost_sentence,
@@ -271,11 +272,13 @@ def _summarise_run(console: Console, found: RunFinding) -> None:
         last = with_labels(found.n_labelled[-1], found.pool)
         said = true_error_sentence(errors, last, found.test, share=found.share, baseline=found.test_baseline)
         console.print(said, markup=False)
+        if errors[0] is not None and decision.at_most is not None:
+            console.print(measured_target_sentence(errors[0], decision.at_most, share=found.share), markup=False)
         off, rule = found.trace.measures.get(OFF_SHARE), found.rule
         if off is not None and isinstance(rule, LabelWorth) and rule.tolerance is not None:
             shares = float(off[found.last]) if stopped else None, float(off[-1])
             console.print(off_share_sentence(shares, last, rule.tolerance), markup=False)
-        _say_whether_more_helps(console, found, *errors)
+        _say_whether_more_helps(console, found, *errors, rows=found.test)
     if stopped:
         console.print(labels_saved_sentence(n, found.pool))
     elif n + found.batch <= found.pool:
@@ -305,7 +308,7 @@ def _summarise_audit(console: Console, found: RunFinding) -> None:
         console.print(decision_words(decision.as_dict()).remedy, markup=False)
         if decision.alternative is not None and decision.alternative.name in MODEL_FAMILIES:
             console.print(try_sentence(decision.alternative.name, command=found.command))
-        _say_whether_more_helps(console, found, stop.error, stop.error_at_end)
+        _say_whether_more_helps(console, found, stop.error, stop.error_at_end, rows=stop.rows)
     if found.orders is None:
         console.print(orders_skipped_sentence(5, found.orders_seconds))
     elif found.orders:
@@ -324,8 +327,10 @@ def _is_unlike(value: float | None, others: Sequence[float]) -> bool:
     return value > _FAR * max(others) or _FAR * value < min(others)
 
 
-def _say_whether_more_helps(console: Console, found: RunFinding, at_stop: float | None, at_end: float | None) -> None:
-    """If the target error is not reached, say whether more labels would have lowered it."""
+def _say_whether_more_helps(
+    console: Console, found: RunFinding, at_stop: float | None, at_end: float | None, *, rows: int
+) -> None:
+    """If the target error is not reached, say whether more labels would have lowered it, by more than chance."""
     decision = found.decision
     if decision is None or not decision.above_target or at_stop is None or at_end is None:
         return
@@ -333,7 +338,10 @@ def _say_whether_more_helps(console: Console, found: RunFinding, at_stop: float 
     if found.best is not None and found.best.labels <= found.n_labelled[found.last]:
         # By the costs themselves, fewer labels would have been better.
         return
-    if at_end < _CLEARLY_LOWER * at_stop and rule in (RATIO_RULE, LabelWorth.__name__):
+    # For shares, two standard errors of what is measured on these rows.
+    chance = 2.0 * math.sqrt(at_stop * (1.0 - at_stop) / max(rows, 1)) if found.share else 0.0
+    clearly = at_end < min(_CLEARLY_LOWER * at_stop, at_stop - chance)
+    if clearly and rule in (RATIO_RULE, LabelWorth.__name__):
         console.print(raise_cost_sentence(ratio=rule == RATIO_RULE))
 
 

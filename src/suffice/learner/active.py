@@ -421,8 +421,10 @@ class ActiveLearner:
             >>> while not learner.verdict.stop:
             ...     i = learner.ask()
             ...     verdict = learner.tell(i, y[i])
-            >>> learner.decision().answer, learner.decision(at_most=0.0).answer
-            ('enough', 'limit')
+            >>> learner.decision().answer
+            'enough'
+            >>> learner.decision(at_most=0.2).answer  # a check has to guarantee that
+            'keep going'
         """
         error = error_now(self.error_estimate(), share=self._of_classes) if self._begun else None
         since = first_stop(self.verdicts) if self.verdict.stop else None
@@ -465,17 +467,21 @@ class ActiveLearner:
         )
         return decide_from_labels(verdict, about, rule or self._rule, self._labels, self._random_items)
 
-    def plan_for(self, at_most: float | None, error: ErrorNow | None) -> GuaranteePlan | None:
+    def plan_for(
+        self, at_most: float | None, error: ErrorNow | None, *, check_advised: bool = False
+    ) -> GuaranteePlan | None:
         """The plan for an error that the user asks for; None for numbers, and if there is nothing to plan.
 
         Args:
             at_most: The share of wrong predictions that is wanted, or None.
             error: The estimate of the error to plan with; that of :meth:`error_estimate` if None.
+            check_advised: As for :func:`suffice.checks.plan_total`.
         """
         if at_most is None or at_most >= 1.0 or not (self._of_classes and self._begun and self.left):
             return None
         found = self._wrong_share(None)
-        return self._planned(at_most, found if error is None else found._replace(value=error.value), None)
+        found = found if error is None else found._replace(value=error.value)
+        return self._planned(at_most, found, None, check_advised=check_advised)
 
     def _present_guarantee(self) -> Guarantee | None:
         """Guarantee for the present model, from a check or from the running check."""
@@ -979,7 +985,13 @@ class ActiveLearner:
         return self._planned(target, self._wrong_share(tolerance), tolerance, probability)
 
     def _planned(
-        self, target: float, found: CalibratedError, tolerance: float | None, probability: float = 0.8
+        self,
+        target: float,
+        found: CalibratedError,
+        tolerance: float | None,
+        probability: float = 0.8,
+        *,
+        check_advised: bool = False,
     ) -> GuaranteePlan:
         """The plan that follows from an estimate of the error."""
         return plan_from_estimate(
@@ -991,6 +1003,7 @@ class ActiveLearner:
             alpha=self._check_sequence.next_alpha(),
             one_class=self._of_classes and len(self._known_classes()) < 2,
             probability=probability,
+            check_advised=check_advised,
         )
 
     @one_at_a_time

@@ -229,6 +229,7 @@ def plan_from_estimate(  # noqa: PLR0913 - all but two by keyword
     alpha: float,
     one_class: bool = False,
     probability: float = 0.8,
+    check_advised: bool = False,
 ) -> GuaranteePlan:
     """Plan labels and a check from an estimate of the error; see :func:`suffice.checks.plan_total`.
 
@@ -245,12 +246,37 @@ def plan_from_estimate(  # noqa: PLR0913 - all but two by keyword
         alpha: Error probability of the check.
         one_class: Whether all labels are of one class.
         probability: Requested probability that the check succeeds.
+        check_advised: As for :func:`suffice.checks.plan_total`.
     """
     n = max(1, n_labelled)
     ratio = found.value / found.model_alone if found.model_alone > 0.0 else 1.0
-    error = min(1.0, max(found.value, 3.0 / n if one_class else 0.5 / (n + 1)))
+    error = least_expected(found.value, n, one_class=one_class)
     removable = min(error - found.value + ratio * reducible, error)
-    return plan_total(target, error, reducible=removable, n_labelled=n, pool=pool, alpha=alpha, probability=probability)
+    return plan_total(
+        target,
+        error,
+        reducible=removable,
+        n_labelled=n,
+        pool=pool,
+        alpha=alpha,
+        probability=probability,
+        check_advised=check_advised,
+    )
+
+
+def least_expected(share: float, n_labelled: int, *, one_class: bool = False) -> float:
+    """The share of wrong predictions to plan with: the estimate, but at least ``1 / (2 (n + 1))``.
+
+    Args:
+        share: The estimated share of wrong predictions.
+        n_labelled: ``n``, the number of labels.
+        one_class: Whether all labels are of one class; then it is at least ``3 / n``.
+
+    Examples:
+        >>> least_expected(0.0, 99), least_expected(0.0, 60, one_class=True), least_expected(0.2, 99)
+        (0.005, 0.05, 0.2)
+    """
+    return min(1.0, max(share, 3.0 / max(1, n_labelled) if one_class else 0.5 / (n_labelled + 1)))
 
 
 class Worsening(NamedTuple):

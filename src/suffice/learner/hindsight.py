@@ -15,6 +15,7 @@ from suffice.decision import (
     Decision,
     ErrorNow,
     decide,
+    doubt_ends,
     trivial_error,
 )
 from suffice.errors import InvalidValueError
@@ -99,7 +100,8 @@ def run_decision(  # noqa: PLR0913 - the run and its settings, all but five by k
         if since is None:
             looked_at = 0
             continue
-        if counts[k] < _LOOKED_AGAIN * looked_at and counts[k] < 2 * since and k < len(said) - 1:
+        ends = [end for end in doubt_ends(since) if looked_at < end <= counts[k]]
+        if counts[k] < _LOOKED_AGAIN * looked_at and not ends and k < len(said) - 1:
             continue
         looked_at = counts[k]
         # A stop that stands is told with what the rule says now, if it says so now.

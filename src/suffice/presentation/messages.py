@@ -138,6 +138,8 @@ _HEADLINES: Final = {
 
 # A large error is no reason for green.
 _NOT_WORTH: Final = "More labels are not worth their cost"
+# The error may be below the target, but too close to it for a check.
+_OUT_OF_REACH: Final = "Your target seems out of reach"
 _EXTRAPOLATED: Final = (
     "This is extrapolated: it assumes that the error continues to fall as before. After these labels, more would not "
     "be worth their cost."
@@ -177,9 +179,8 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
         headline = "Time for a check"
     if answer == "keep going" and decision.get("check_pending"):
         headline = "A check is running"
-    if answer == "limit" and not decision.get("hardly_better") and decision.get("alternative") is None:
-        close = decision.get("plan") is not None and not decision.get("above_target")
-        headline = "The error is too close to your target" if close else "The error is above your target"
+    if answer == "limit" and not _model_at_limit(decision):
+        headline = _OUT_OF_REACH
     sentences = {
         "too early": _too_early_sentences,
         "keep going": _keep_going_sentences,
@@ -259,11 +260,12 @@ def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
         >>> guarantee_sentences(said)
         ['Guaranteed: at most 5 % of the predictions for the 4,618 unlabelled items are wrong.']
         >>> print(guarantee_sentences({**said, "about_present_model": False, "n_labelled": 300})[1])
-        This is about the model at 300 labels. The present model is another and has no guarantee until it is checked.
+        This is about the model at 300 labels; its predictions are exported as checked_predictions. The present model \
+is another and has no guarantee until it is checked.
         >>> earlier = {**said, "about_present_model": False, "n_labelled": 300, "quantity": "error"}
         >>> print(guarantee_sentences({**earlier, "classes_since": "merged"})[1].partition(". ")[0])
         This is about the model at 300 labels and the classes of that time; classes were merged since, which can only \
-lower the share of wrong predictions
+lower the share of wrong predictions; its predictions are exported as checked_predictions
         >>> print(guarantee_sentences({**said, "about_present_model": False, "n_labelled": 300, "added": 50})[2])
         It does not cover the 50 items that were added since the check was drawn.
     """
@@ -282,7 +284,8 @@ lower the share of wrong predictions
         about += " and the classes of that time; the classes were changed since"
     return [
         f"Guaranteed for an earlier model: {statement[:1].lower()}{statement[1:]}",
-        f"{about}. The present model is another and has no guarantee until it is checked.",
+        f"{about}; its predictions are exported as checked_predictions. The present model is another and has no "
+        "guarantee until it is checked.",
         *later,
     ]
 
@@ -615,8 +618,10 @@ def _keep_going_sentences(decision: Mapping[str, Any], initial: int) -> list[str
     doubt = _doubt_sentence(decision)
     said = [first, doubt or _forecast_sentence(decision)]
     if planned is not None and not doubt:
-        target = f"a guarantee of your target of at most {percent(planned['target'])}"
-        said.append(f"At present, {target} is expected to need labels of all items.")
+        target = f"your target of at most {percent(planned['target'])}"
+        unknown = f"It is not known yet whether {target} can be guaranteed."
+        out_of_reach = f"At present, a guarantee of {target} is expected to need labels of all items."
+        said.append(out_of_reach if decision.get("target_out_of_reach") else unknown)
     return said
 
 
@@ -657,9 +662,12 @@ def _doubt_sentence(decision: Mapping[str, Any]) -> str:
     alternative = decision.get("alternative")
     if alternative is not None:
         return f"{_alternative_sentence(decision, alternative)} More labels will show whether that is chance."
-    if decision.get("plan") is not None:
-        target = f"your target of at most {percent(decision['at_most'])}"
-        return f"The error is still too close to {target} for a check; more labels will show whether it falls."
+    planned = decision.get("plan") is not None
+    if planned or decision.get("above_target"):
+        asked = percent(decision["at_most"]) if decision["share"] else number(decision["at_most"])
+        where = "above" if decision.get("above_target") else "too close to"
+        falls = "falls enough for a check" if planned else "falls"
+        return f"The error is still {where} your target of at most {asked}; more labels will show whether it {falls}."
     return "The error is not yet known well enough; some more random labels will show it."
 
 
@@ -667,7 +675,13 @@ def _enough_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     del initial
     error = _error_or(decision, "the rule says stop")
     if decision.get("target_guaranteed"):
-        return [f"Your target is guaranteed: {error}."]
+        asked = f"you asked for at most {percent(decision['at_most'])} of wrong predictions"
+        return [
+            f"Your target is guaranteed: {asked}.",
+            f"The estimate from the check: {error}.",
+            "Export the predictions now: more labels change the model, and a guarantee is about predictions as they "
+            "are now.",
+        ]
     if decision.get("large_error"):
         reasons = [as_sentence(each.removeprefix(f"{_NOT_WORTH}: ")) for each in _stop_reasons(decision)]
         too = "many" if decision["share"] else "much"
@@ -726,10 +740,14 @@ def two_digits_of(value: float) -> str:
 def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     del initial
     # An error above the one asked for does not mean that the model cannot learn more.
-    reached = decision.get("hardly_better") or decision.get("alternative") is not None
-    lead = "More labels will not help this model much" if reached else "More labels are not worth their cost"
+    lead = _HEADLINES["limit"][0] if _model_at_limit(decision) else _OUT_OF_REACH
     first = f"{lead}: {_error_or(decision, 'the error does not fall any more')}."
     return [first, *_remedy_sentences(decision), *_stop_reasons(decision)]
+
+
+def _model_at_limit(decision: Mapping[str, Any]) -> bool:
+    """Whether the model is the reason for the answer "limit", and not the target alone."""
+    return bool(decision.get("hardly_better")) or decision.get("alternative") is not None
 
 
 def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
@@ -737,7 +755,10 @@ def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
     said = []
     target = decision.get("at_most") or 0.0
     if decision.get("above_target"):
-        said.append(f"You asked for at most {percent(target) if decision['share'] else number(target)}.")
+        asked, error = (
+            percent(each) if decision["share"] else number(each) for each in (target, decision["error"]["value"])
+        )
+        said.append(f"You asked for at most {asked}{', which is slightly less' if asked == error else ''}.")
     elif decision.get("plan") is not None:
         said.append(f"That is too close to your target of at most {percent(target)} for a check to guarantee it.")
     if decision.get("hardly_better"):
@@ -857,7 +878,21 @@ def progress_sentence(name: str, status: Mapping[str, Any]) -> str:
         'mails: 40 of 1,200 items labelled, 2 skipped, 1,158 left.'
     """
     done = labelled_of(status["n_labelled"], status["size"], "labelled", status["n_skipped"])
-    return f"{name}: {done}, {status['left']:,} left."
+    return f"{name}: {done}, {status['left']:,} left.{held_back_sentence(status)}"
+
+
+def held_back_sentence(status: Mapping[str, Any]) -> str:
+    """Statement that labels of a check are not learned yet, after a space; empty if there are none.
+
+    Examples:
+        >>> held_back_sentence({"n_labelled": 260, "held": 100})
+        ' The model has learned 160 of these labels; the 100 of the check follow when labelling continues.'
+    """
+    held = status.get("held", 0)
+    if not held:
+        return ""
+    learned = f"The model has learned {status['n_labelled'] - held:,} of these labels"
+    return f" {learned}; the {held:,} of the check follow{'s' * (held == 1)} when labelling continues."
 
 
 def given_sentence(given: int, n_labelled: int, size: int, skipped: int) -> str:
@@ -931,7 +966,8 @@ def summary_tiles(status: Mapping[str, Any], *, seconds: float | None) -> list[t
     done, size, left, decision = (status[name] for name in ("n_labelled", "size", "left", "decision"))
     skipped = f", {status['n_skipped']:,} skipped" if status["n_skipped"] else ""
     tiles = [(decision["error_figure"], decision["error_note"])] if decision["error_figure"] else []
-    tiles.append((f"{done:,}", f"of {size:,} items labelled ({percent(done / size)}){skipped}"))
+    held = f"; {status['held']:,} of them in the check, not learned yet" if status.get("held") else ""
+    tiles.append((f"{done:,}", f"of {size:,} items labelled ({percent(done / size)}){skipped}{held}"))
     more, forecast = "", decision["forecast"]
     if decision["answer"] in ("enough", "limit") and left:
         tiles.append((f"{left:,}", "items without a label: the model predicts them"))
@@ -951,6 +987,18 @@ def summary_tiles(status: Mapping[str, Any], *, seconds: float | None) -> list[t
         what = f"average difference between two people, on {count(agreement['both'], 'item')}"
         tiles.append((number(agreement["difference"]), what))
     return tiles
+
+
+def target_words(at_most: float, task: str) -> str:
+    """The error that the user asked for.
+
+    Examples:
+        >>> target_words(0.1, "classification").replace("\u00a0", " "), target_words(0.5, "regression")
+        ('at most 10 % of wrong predictions', 'a typical error of at most 0.5')
+    """
+    if task == "classification":
+        return f"at most {percent(at_most)} of wrong predictions"
+    return f"a typical error of at most {number(at_most)}"
 
 
 def compared_sentence(rule: str, n_labelled: int, value: float, threshold: float | None) -> str:
@@ -1297,6 +1345,19 @@ def true_error_sentence(errors: tuple[float | None, float], end: str, rows: int,
 
 def _error_value(error: float, *, share: bool) -> str:
     return (percent(error) if error else "0\u00a0%") if share else number(error)
+
+
+def measured_target_sentence(measured: float, at_most: float, *, share: bool) -> str:
+    """Whether the measured error at the stop reaches the one that was asked for.
+
+    Examples:
+        >>> measured_target_sentence(0.018, 0.05, share=True).replace("\u00a0", " ")
+        'By this measure the target of at most 5 % was reached at the stop.'
+        >>> measured_target_sentence(2.5, 2.0, share=False)
+        'By this measure the target of at most 2 was not reached at the stop.'
+    """
+    reached = "reached" if measured <= at_most else "not reached"
+    return f"By this measure the target of at most {_error_value(at_most, share=share)} was {reached} at the stop."
 
 
 def off_share_sentence(shares: tuple[float | None, float], end: str, tolerance: float) -> str:

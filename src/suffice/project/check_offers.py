@@ -12,6 +12,7 @@ from suffice.checks import attainable_bound, plan, plan_recall, spent_alpha
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.learner.error_estimate import least_expected
 from suffice.presentation.messages import (
     check_offer_rows,
     check_offer_sentences,
@@ -19,6 +20,7 @@ from suffice.presentation.messages import (
     class_offer_sentences,
 )
 from suffice.project.learning_status import LearningStatus, Predictions
+from suffice.project.status_summary import check_status, next_check_plan
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
@@ -114,7 +116,8 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
     with project.lock:
         state = project.state()
         alpha, number = project.checks_alpha(confidence), state.n_checks + 1
-        skipped, left = state.n_skipped, state.left
+        skipped, left, n_labelled = state.n_skipped, state.left, state.n_labelled
+        one_class = classes and sum(each > 0 for each in state.counts().values()) < 2
         target = project.settings.at_most if at_most is None and classes else at_most
     if target is not None:
         real(target, "at_most", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
@@ -130,16 +133,41 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
         within = real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
         error = erfc(within / (error * sqrt(2.0))) if error > 0.0 else 0.0
     pool, expected = left, min(1.0, error)
+    cautious = least_expected(expected, n_labelled, one_class=one_class)
     if unlabelable_as == "wrong":
-        pool, expected = left + skipped, (expected * left + skipped) / (left + skipped)
+        pool = left + skipped
+        expected, cautious = ((share * left + skipped) / pool for share in (expected, cautious))
     spent = spent_alpha(number, alpha)
     offered = tuple(
-        CheckOffer(size, attainable_bound(size, expected, pool, alpha=spent, probability=PROBABILITY))
+        CheckOffer(size, attainable_bound(size, cautious, pool, alpha=spent, probability=PROBABILITY))
         for size in sizes
         if size < pool
     )
-    planned = None if target is None else plan(target, expected, pool, alpha=spent, probability=PROBABILITY).labels
+    planned = _planned_size(project, learning_status, target, unlabelable_as, confidence) if tolerance is None else None
+    if planned is None and target is not None:
+        planned = plan(target, cautious, pool, alpha=spent, probability=PROBABILITY).labels
+    if target is not None and planned is not None:
+        # The probability of success is not monotone in the size: a smaller check may do, but not a slightly larger one.
+        offered = tuple(each for each in offered if each.size > planned or each.at_most > target)
     return CheckOffers(number, pool, spent, 1.0 - alpha, expected, tolerance, offered, target, planned, seconds)
+
+
+def _planned_size(
+    project: "Project",
+    learning_status: LearningStatus,
+    target: float | None,
+    unlabelable_as: UnlabelableAs,
+    confidence: float | None,
+) -> int | None:
+    """Size of the check that the status of the project advises now, if it is about this target; otherwise None."""
+    decided = learning_status.decision
+    if decided is None or decided.plan is None or decided.plan.target != target or unlabelable_as != "wrong":
+        return None
+    with project.lock:
+        checks = check_status(project.state(), project.settings)
+        usual = project.checks_alpha(confidence) == project.checks_alpha(None)
+    advised = next_check_plan(decided.plan, checks) if usual else None
+    return advised.check_size if advised is not None and advised.check_now else None
 
 
 class ClassOffer(NamedTuple):

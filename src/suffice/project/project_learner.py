@@ -39,6 +39,8 @@ _FEWEST_RANDOM: Final = 5
 _EVERY: Final = 5
 # Other models are compared where the rule says stop, and again once there are this many times the labels.
 _COMPARED_AGAIN: Final = 1.2
+# A target that was out of reach is in reach again once a check is expected to show it after this share more labels.
+_SOON: Final = 0.1
 # A stop is withdrawn once a label is worth this many times its cost.
 _WITHDRAWN: Final = 1.5
 _OFTEN_UP_TO: Final = 400
@@ -269,8 +271,8 @@ class ProjectLearner:
         self._problem = self._no_queue = ""
         # Labels at which other models were compared, and the result.
         self._compared: tuple[int, Alternative | None] | None = None
-        # Labels at which a check was planned, and the plan.
-        self._planned: tuple[int, GuaranteePlan | None] | None = None
+        # The newest plan for the target error, and whether the target was out of reach at that time.
+        self._planned: tuple[GuaranteePlan | None, bool] | None = None
         # Whether a part of what was learned was read from a checkpoint.
         self._resumed = False
         # The learner at earlier answers, for the case that a label is changed; and when the last was made, in how long.
@@ -402,10 +404,13 @@ class ProjectLearner:
         if self._settings.positive is not None:
             return decide(shown, replace(found, screening=self._screening(judge)))
         compared = None if stop is None or self._compared is None else self._compared[1]
-        plan = self._plan_at(judge, error)
+        plan, out_of_reach = (None, False) if self._planned is None else self._planned
         if compared is None and plan is None:
             return found
-        return decide(shown, replace(found, alternative=compared, plan=plan))
+        n = len(judge.labelled)
+        # Skipped items can be drawn for a check.
+        plan = None if plan is None or not judge.left else plan.after(n, self.n_items - n)
+        return decide(shown, replace(found, alternative=compared, plan=plan, out_of_reach=out_of_reach))
 
     def _screening(self, judge: ActiveLearner) -> ScreeningProgress:
         """Number of found items of the positive class, and the expected number among the other items."""
@@ -414,14 +419,6 @@ class ProjectLearner:
         assert settings.recall is not None
         found = judge.relevant_found or 0
         return ScreeningProgress(settings.positive, found, found + judge.expected_missed(), settings.recall)
-
-    def _plan_at(self, judge: ActiveLearner, error: ErrorNow) -> GuaranteePlan | None:
-        """The plan for the target error. It takes up to a second, so it is made as often as estimates are recorded."""
-        n, pool = len(judge.labelled), judge.left
-        if self._planned is None or n - self._planned[0] >= spacing(n) or n < self._planned[0]:
-            self._planned = n, judge.plan_for(self._settings.at_most, error)
-        plan = self._planned[1]
-        return None if plan is None or not pool else replace(plan, pool=pool)
 
     def resume_from(self, files: LearnedFiles, answers: Sequence[Answer]) -> int:
         """Continue from what is kept of these answers or the first of them, exactly as if they had been learned here.
@@ -570,6 +567,7 @@ class ProjectLearner:
             judge.tell(answer.item, answer.label, random=answer.random)
             self._tracker.label_learned()
             self._compare(judge)
+            self._plan(judge, self._tracker)
         self._answers.append(answer)
 
     def _compare(self, judge: ActiveLearner) -> None:
@@ -578,6 +576,29 @@ class ProjectLearner:
         due = self._compared is None or n >= _COMPARED_AGAIN * self._compared[0]
         if self._compares and self._settings.positive is None and due and judge.verdict.stop and judge.left:
             self._compared = n, judge.better_model()
+
+    def _plan(self, judge: ActiveLearner, tracker: SelfErrorTracker) -> None:
+        """Plan a check for the target error, as often as errors are recorded, so that it follows from the labels.
+
+        A check that was advised remains advised unless a later one is clearly better. A target that was out of reach
+        remains so unless a check is expected to show it soon, or the rule no longer says stop.
+        """
+        n = len(judge.labelled)
+        if self._settings.at_most is None or not tracker.begun or (self._planned is not None and n % spacing(n)):
+            return
+        last = tracker.errors()[-1]
+        error = ErrorNow(last.value, last.low, last.high, last.random_labels)
+        before, out_of_reach = (None, False) if self._planned is None else self._planned
+        advised = before is not None and before.after(n, self.n_items - n).check_now
+        plan = judge.plan_for(self._settings.at_most, error, check_advised=advised)
+        stop = _standing_stop(judge.verdicts)
+        if plan is None or stop is None or (plan.more_labels is not None and plan.more_labels <= _SOON * n):
+            out_of_reach = False
+        elif not out_of_reach:
+            out_of_reach = Decision(
+                "too early", n, judge.left, True, stop.n_labelled, error, at_most=self._settings.at_most, plan=plan
+            ).target_out_of_reach
+        self._planned = plan, out_of_reach
 
     def _ask(self, size: int) -> tuple[int, ...]:
         """The most useful items, by a picker that learns the new labels; none if it fails."""

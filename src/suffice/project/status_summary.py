@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from suffice.checks import Guarantee, plan_total, spent_alpha
+from suffice.checks import Guarantee, GuaranteePlan, plan_total, spent_alpha
 from suffice.criteria import Verdict
 from suffice.criteria.prediction_statistics import cohen_kappa
 from suffice.decision import Answer, Decision, decide
@@ -98,6 +98,7 @@ class CheckStatus:
         held: Labels that the model does not learn yet, because a check holds them back.
         alpha: Error probability of the next check; None if there was none yet.
         proven: The guarantee, if it is about the present model.
+        skipped: Number of skipped items; a check can draw them, and counts them as wrong predictions.
     """
 
     check: dict[str, Any] | None = None
@@ -105,6 +106,7 @@ class CheckStatus:
     held: int = 0
     alpha: float | None = None
     proven: Guarantee | None = None
+    skipped: int = 0
 
     @property
     def awaits_answers(self) -> bool:
@@ -126,7 +128,7 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
     """
     newest = state.newest_check()
     if newest is None:
-        return CheckStatus()
+        return CheckStatus(skipped=state.n_skipped)
     found, draw, record = state.guarantee(settings.using(state.model).model), newest.draw, newest.record
     told: dict[str, Any] = {
         "number": newest.number,
@@ -154,6 +156,7 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
         state.n_labelled - state.n_learned,
         spent_alpha(state.n_checks + 1, record.alpha),
         found.guarantee if found is not None and found.about_present_model else None,
+        state.n_skipped,
     )
 
 
@@ -187,6 +190,7 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
     told: dict[str, Any] = {
         **counted,
         "learned": learning_status.n_labelled,
+        "held": checks.held,
         "behind": behind,
         "model": {"name": model, "description": described_model(model)},
         "decision": {**_without_guarantee(decision), **said._asdict()},
@@ -276,7 +280,9 @@ def decision_of(
             found, answer="keep going", check_pending=pending, plan=None, forecast=None, error_then=None, since=None
         )
     if found is not None:
-        return decide(verdict, replace(found, guarantee=checks.proven)) if checks.proven else _planned(found, checks)
+        if checks.proven:
+            return decide(verdict, replace(found, guarantee=checks.proven))
+        return replace(found, plan=next_check_plan(found.plan, checks))
     # While the past is learned anew, the verdict says how far that is.
     rule, reason = ("", "") if verdict is None else (verdict.rule, verdict.reason)
     answer: Answer = "complete" if not left and n_labelled else "too early"
@@ -284,15 +290,25 @@ def decision_of(
     return Decision(answer, n_labelled, max(left, 0), share, rule=rule, reason=reason)
 
 
-def _planned(decision: Decision, checks: CheckStatus) -> Decision:
-    """The decision with a plan for the next check, which has another error probability than the first one."""
-    plan = decision.plan
-    if plan is None or checks.alpha is None:
-        return decision
-    about = {"reducible": plan.reducible, "n_labelled": plan.n_labelled, "pool": plan.pool}
-    return replace(
-        decision,
-        plan=plan_total(plan.target, plan.error, **about, alpha=checks.alpha, probability=plan.probability),
+def next_check_plan(plan: GuaranteePlan | None, checks: CheckStatus) -> GuaranteePlan | None:
+    """The plan for the next check: it has another error probability than the first one, and counts skipped items.
+
+    Args:
+        plan: The plan of the learner, which knows of no check and takes skipped items for unlabelled ones; or None.
+        checks: The checks of the project.
+    """
+    if plan is None or (checks.alpha is None and not checks.skipped):
+        return plan
+    skipped = min(checks.skipped / plan.pool, 1.0)
+    return plan_total(
+        plan.target,
+        min(1.0, plan.error * (1.0 - skipped) + skipped),
+        reducible=plan.reducible * (1.0 - skipped),
+        n_labelled=plan.n_labelled,
+        pool=plan.pool,
+        alpha=plan.alpha if checks.alpha is None else checks.alpha,
+        probability=plan.probability,
+        check_advised=plan.check_now,
     )
 
 

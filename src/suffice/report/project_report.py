@@ -30,6 +30,7 @@ from suffice.presentation.messages import (
     not_started_sentence,
     quantity_name,
     summary_tiles,
+    target_words,
     threshold_name,
 )
 from suffice.presentation.text_format import count, item_summary, number, percent, shortened, utc_time
@@ -302,6 +303,7 @@ def method_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
         *(("What was done to the data", shortened(note, _LONGEST_NOTE)) for note in settings.notes),
         ("Model", _model_words(told)),
         ("Stopping rule", _rule_words(told)),
+        *([("Target", target_words(settings.at_most, settings.task))] if settings.at_most is not None else []),
         ("Start", f"{count(settings.initial, 'label')} of items drawn at random, then the model chose"),
     ]
     if settings.random_share:

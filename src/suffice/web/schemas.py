@@ -630,6 +630,7 @@ class DecisionAnswer(_Response):
     corrected: int | None
     hardly_better: bool
     above_target: bool
+    target_out_of_reach: bool
     large_error: bool
     target_guaranteed: bool
     target_missed: bool
@@ -691,6 +692,7 @@ class StatusAnswer(_Response):
     left: int
     revision: int
     learned: int
+    held: int
     behind: int
     model: ModelAnswer
     decision: DecisionAnswer
