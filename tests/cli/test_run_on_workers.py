@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import suffice.engines.memory
+import suffice.engines.disk_rows
 from suffice.cli.app import app
 from suffice.errors import CheckpointError, InvalidValueError, NotEnoughMemoryError, SufficeError
 from tests.processes import environment
@@ -137,7 +137,7 @@ def test_large_pools_are_saved_without_being_asked(tmp_path: Path, monkeypatch: 
 
 def test_a_table_that_does_not_fit_is_reported_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     table(600)
-    monkeypatch.setattr(suffice.engines.memory, "free_memory", lambda: 10_000)
+    monkeypatch.setattr(suffice.engines.disk_rows, "free_memory", lambda: 10_000)
     with (
         patch("suffice.cli.table_run.read_table", side_effect=AssertionError),
         pytest.raises(

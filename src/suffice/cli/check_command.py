@@ -20,7 +20,7 @@ from suffice.cli.project_options import (
 from suffice.cli.rule_options import AsJson, share_of
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.messages import not_achievable_sentence
-from suffice.presentation.number_format import count
+from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:
     from suffice.project.check_offers import CheckOffers, ClassOffers

@@ -40,8 +40,8 @@ from suffice.cli.labeller import (
 from suffice.cli.rule_options import RuleValues
 from suffice.cli.terminal_display import Picture, drawn, one_line, visible, wrapped
 from suffice.errors import SufficeError
+from suffice.presentation.charts import chart, number_chart
 from suffice.presentation.messages import RATIO_RULE, DecisionWords
-from suffice.presentation.text_chart import chart, number_chart
 from suffice.project.events import Label, checked_label
 from suffice.project.items import Item
 from suffice.project.learning_status import LearningStatus

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from suffice.cli.terminal_display import Picture, Pictures, one_line, visible
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.shortening import item_summary
+from suffice.presentation.text_format import item_summary
 from suffice.project.events import EventKind, Label, checked_label
 from suffice.project.items import Item
 from suffice.project.status_summary import CheckStatus, check_status, learning_sentences

@@ -27,7 +27,7 @@ from suffice.cli.rule_options import AsJson
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable
 from suffice.presentation.messages import STOPS, count_lines, damage_sentences, progress_sentence
-from suffice.presentation.number_format import count, utc_time
+from suffice.presentation.text_format import count, utc_time
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project

@@ -63,9 +63,9 @@ from suffice.cli.table_run import (
 from suffice.criteria import Criterion, LabelWorth, Verdict
 from suffice.errors import CheckpointError, InvalidValueError, MissingExtraError, SufficeError
 from suffice.files import write_whole
+from suffice.presentation.charts import number_chart
 from suffice.presentation.messages import screening_headline, screening_sentences
-from suffice.presentation.number_format import count
-from suffice.presentation.text_chart import number_chart
+from suffice.presentation.text_format import count
 
 _RECALL: Final = 0.95
 _CONFIDENCE: Final = 0.95

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from suffice.presentation.number_format import (
+from suffice.presentation.text_format import (
     count,
     duration,
     number,
@@ -15,11 +15,11 @@ from suffice.presentation.number_format import (
     percent_at_most,
     percents,
     rounded_percent,
+    shortened,
     two_digits,
     utc_time,
     with_interval,
 )
-from suffice.presentation.shortening import shortened
 
 #: The rule that compares an error ratio.
 RATIO_RULE: Final = "ErrorStability"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 import numpy as np
 
 from suffice.errors import InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.presentation.messages import import_sentences
 from suffice.project.events import Draft, EventKind, Label, checked_label, shown
 from suffice.project.images import found_images, image_paths

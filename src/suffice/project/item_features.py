@@ -17,7 +17,7 @@ import numpy as np
 
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.models.capacity import FEWEST_COMPONENTS, Capacity, most_components, most_features
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.project.images import image_transformer
 from suffice.project.items import Items
 from suffice.project.project_interface import ReadableProject

@@ -21,7 +21,7 @@ from suffice.decision import Decision
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import make_private
 from suffice.learner.model_check import CheckedQuantity, checked_quantity
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.presentation.messages import decision_words
 from suffice.project.accounts import (
     Account,

@@ -41,8 +41,8 @@ MODULES: Final = frozenset(
         "suffice.checks.planner",
         "suffice.criteria.base",
         "suffice.criteria.label_worth",
+        "suffice.criteria.step_and_verdict",
         "suffice.criteria.trend",
-        "suffice.criteria.verdict",
         "suffice.decision",
         "suffice.engines.tracked_rows",
         "suffice.forecast",
@@ -50,11 +50,10 @@ MODULES: Final = frozenset(
         "suffice.learner.error_estimate",
         "suffice.learner.guarantee_rules",
         "suffice.learner.step_inputs",
-        "suffice.models.gaussian_process",
         "suffice.models.gaussian_state",
         "suffice.models.kernels",
         "suffice.models.laplace",
-        "suffice.models.ridge",
+        "suffice.models.regression",
         "suffice.project.learning_status",
         "suffice.trace",
     }
@@ -354,7 +353,7 @@ _SPARE: Final = 2**26
 # Seconds after which a file that was not written to its end is removed.
 _ABANDONED: Final = 3600.0
 # Parts of the program in which nothing is learned.
-_OTHER_PARTS: Final = frozenset({"cli", "integrations", "recommendation", "report", "research", "testing", "web"})
+_OTHER_PARTS: Final = frozenset({"cli", "integrations", "recommendation", "report", "research", "testing.py", "web"})
 
 
 class Checkpoint(NamedTuple):

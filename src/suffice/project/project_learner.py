@@ -23,10 +23,9 @@ from suffice.learner.backend import backend_type
 from suffice.learner.error_estimate import error_now
 from suffice.learner.suspicious_labels import SuspiciousLabel
 from suffice.learner.suspicious_labels import suspicious_labels as ranked_labels
-from suffice.models.leave_one_out import FACTORS, guesses, scaled_logits, sharpness
-from suffice.models.predictive import moderated_logits, weight_draws
+from suffice.models.predictive import FACTORS, guesses, moderated_logits, scaled_logits, sharpness, weight_draws
 from suffice.models.threads import one_thread
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.presentation.messages import worsening_sentence
 from suffice.project.learned_files import (
     MOST_BYTES,

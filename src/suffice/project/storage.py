@@ -17,7 +17,7 @@ import numpy as np
 
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.files import file_mode
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.project.events import Draft, Event, EventKind
 from suffice.project.items import Item, ItemProgress, Items, no_progress
 from suffice.project.settings import Settings

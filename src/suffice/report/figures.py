@@ -17,8 +17,8 @@ import numpy as np
 
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.files import write_bytes_whole
-from suffice.numerics.special_functions import Floats
-from suffice.presentation.shortening import thinned_positions
+from suffice.numerics import Floats
+from suffice.presentation.text_format import thinned_positions
 
 INK: Final = "#1f2933"
 MUTED: Final = "#7b8794"

@@ -26,7 +26,7 @@ import suffice
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.html_parts import markdown_html
 from suffice.presentation.messages import prediction_sentence, setting_change_sentence
-from suffice.presentation.shortening import item_summary, shortened
+from suffice.presentation.text_format import item_summary, shortened
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.check_offers import SIZES, ClassOffers, check_offers, class_offers
 from suffice.project.events import Label, moment

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.recommendation.compared_rules import AT_ONCE, catalogue
 from suffice.recommendation.stopping_costs import RATIOS
 from suffice.report.figures import GRID, INK, MUTED, Drawn, Sketch, draw_all, literal, new_figure, say_beside

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from suffice.bounds import risk_gap, total_variation
 from suffice.criteria import LabelWorth, PacBayes, cohen_kappa
 from suffice.errors import InvalidValueError, MissingInputError, SufficeError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.recommendation.compared_rules import Entry, catalogue, for_trace
 from suffice.recommendation.stopping_costs import total_costs
 from suffice.research.compare.recording import MODELS, RecordingJob, RecordingSettings, prepared

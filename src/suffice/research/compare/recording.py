@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from suffice.arguments import real, whole
 from suffice.errors import InvalidValueError
 from suffice.models.factory import MODEL_FAMILIES, make_model
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.research.data.catalogue import SETS, require_set
 from suffice.research.data.set_readers import read_set, read_texts, read_words
 from suffice.research.runner import StepProgress

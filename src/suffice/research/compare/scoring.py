@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from suffice.arguments import whole
 from suffice.criteria import Criterion, Step, Verdict
 from suffice.errors import InvalidValueError, MissingInputError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.recommendation.compared_rules import AT_ONCE, NEVER, ORACLE, RANDOM_STOP, Entry, catalogue, for_trace
 from suffice.recommendation.stopping_costs import (
     RATIOS,

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.research.data.catalogue import DataSet, checked_contents, data_folder, data_set, require_set
 from suffice.research.data.protocols import CORRECTED_VIEWS, PUBLISHED_VIEWS, ColumnRoles
 from suffice.tables.table import Table, read_table

@@ -19,16 +19,14 @@ from scipy.special import expit
 from sklearn.pipeline import make_pipeline
 
 from suffice.divergence import kl
-from suffice.engines.prediction_quality import quality
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner import simulate
 from suffice.learner.prepare import final_estimator, first_items, generator
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess, RadialBasis
-from suffice.models.hyperparameters import RidgeScales, learn_ridge, log_marginal
-from suffice.models.predictive import as_numbers, exponentials, hermite
+from suffice.models.predictive import as_numbers, exponentials, hermite, quality
+from suffice.models.regression import RidgeScales, learn_ridge, log_marginal
 from suffice.models.threads import one_thread
-from suffice.numerics.cholesky import solve_lower
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats, solve_lower
 from suffice.posteriors import Gaussian
 from suffice.research import runner
 from suffice.research.data.catalogue import PAPER_SETS, SETS, data_folder, require_set

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.research.data.protocols import MODELS, PUBLISHED, Experiment
 from suffice.trace import Trace
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.report.figures import (
     GRID,
     INK,
