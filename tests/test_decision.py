@@ -17,6 +17,7 @@ from suffice.decision import (
     Alternative,
     Decision,
     ErrorNow,
+    StandingAdvice,
     checked_error,
     decide,
     error_after,
@@ -305,6 +306,60 @@ def test_a_target_that_was_out_of_reach_stays_so() -> None:
     assert decide(STOP, replace(expected, out_of_reach=True)).answer == "limit"
     never = about_target(0.2, plan=planned(0.2, reducible=0.01))
     assert decide(STOP, replace(never, out_of_reach=False)).answer == "keep going"
+
+
+def advised(*plans: Any, since: int | None = 280, start: StandingAdvice | None = None) -> StandingAdvice:
+    """The advice after some plans."""
+    found = StandingAdvice() if start is None else start
+    for plan in plans:
+        found = found.next(about_target(plan.error, plan=plan, since=since), plan)
+    return found
+
+
+def test_a_check_is_advised_after_two_plans_and_stays_advised() -> None:
+    check, never = planned(0.01, reducible=0.0), planned(0.2, reducible=0.01)
+    once, twice = advised(check), advised(check, check)
+    assert (once.check_seen, once.check_advised, twice.check_advised) == (True, False, True)
+    assert not advised(check, never, check).check_advised
+    assert advised(check, check, check).check_advised
+    assert not advised(check, check, never).check_advised
+    # Until then, some more labels come first.
+    about = about_target(0.01)
+    waiting = once.applied(about, pool=4000, wait=5)
+    assert waiting.plan is not None
+    assert waiting.plan.more_labels == 5
+    later = once.applied(replace(about, n_labelled=303), pool=3997, wait=5).plan
+    assert later is not None
+    assert (later.more_labels, later.n_labelled, later.pool) == (2, 303, 3997)
+    now = twice.applied(about, pool=4000, wait=5).plan
+    assert now is not None
+    assert now.check_now
+
+
+def test_a_target_out_of_reach_comes_back_with_a_check_that_is_advised() -> None:
+    check, later, never = planned(0.01, reducible=0.0), planned(0.06, reducible=0.045), planned(0.2, reducible=0.01)
+    out = advised(never)
+    assert out.out_of_reach
+    assert advised(later, start=out).out_of_reach
+    assert advised(check, start=out).out_of_reach
+    assert not advised(check, check, start=out).out_of_reach
+    assert not advised(never, start=out, since=None).out_of_reach
+    assert decide(STOP, out.applied(about_target(0.06), pool=4000, wait=5)).answer == "limit"
+
+
+def test_an_error_near_the_trivial_one_stays_so_until_it_is_clearly_lower() -> None:
+    def near(*errors: float) -> bool:
+        found = StandingAdvice()
+        for error in errors:
+            found = found.next(replace(ABOUT, error=ErrorNow(error, error, error, 40), baseline=0.4), None)
+        return found.near_trivial
+
+    assert not near(0.35)
+    assert near(0.37)
+    assert near(0.37, 0.35)
+    assert not near(0.37, 0.35, 0.31)
+    assert not near(0.37, 0.31, 0.35)
+    assert decide(STOP, replace(ABOUT, near_trivial=True)).answer == "limit"
 
 
 def test_an_error_that_rounds_to_the_target_is_not_said_to_be_that() -> None:

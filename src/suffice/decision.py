@@ -17,6 +17,8 @@ Answer = Literal["too early", "keep going", "enough", "limit", "complete"]
 # An error above this share of that of the trivial prediction is not clearly below it: for classes, and for numbers
 # (root mean squared, so that the model explains less than 19 % of the variance).
 _HARDLY_BELOW: Final = 0.9
+# Once it was not, it is clearly below it from this share on.
+_CLEARLY_BELOW: Final = 0.8
 # A possibly better model, or an error that is not well known, is a reason to continue, but not beyond this multiple of
 # the labels at the stop.
 _LONGEST_DOUBT: Final = 2.0
@@ -117,6 +119,8 @@ class Decision:
         screening: How far a screening is, or None if there is no positive class.
         out_of_reach: Whether the target was found to be out of reach at an earlier step, and that holds; None if it
             follows from the other numbers.
+        near_trivial: Whether the error was found not to be clearly below that of the trivial prediction, and that
+            holds; None as above.
     """
 
     answer: Answer
@@ -140,6 +144,7 @@ class Decision:
     price: float | None = None
     screening: ScreeningProgress | None = None
     out_of_reach: bool | None = None
+    near_trivial: bool | None = None
 
     @property
     def target_guaranteed(self) -> bool:
@@ -172,7 +177,9 @@ class Decision:
     @property
     def hardly_better(self) -> bool:
         """Whether the error is not clearly below that of the trivial prediction."""
-        return self.error is not None and self.baseline is not None and self.error.value > _HARDLY_BELOW * self.baseline
+        if self.error is None or self.baseline is None:
+            return False
+        return self.error.value > _HARDLY_BELOW * self.baseline if self.near_trivial is None else self.near_trivial
 
     @property
     def in_doubt(self) -> bool:
@@ -264,7 +271,7 @@ class Decision:
             "alternative": None if self.alternative is None else self.alternative._asdict(),
             "plan": None if self.plan is None else self.plan.as_dict(),
         }
-        del values["guarantee"], values["screening"], values["out_of_reach"]
+        del values["guarantee"], values["screening"], values["out_of_reach"], values["near_trivial"]
         if self.screening is not None:
             values["screening"] = self.screening._asdict()
         return values if self.guarantee is None else values | {"guarantee": self.guarantee.to_dict()}
@@ -315,6 +322,60 @@ def decide(verdict: Verdict | None, about: Decision) -> Decision:
             "plan": None if answer in ("complete", "enough") else about.plan,
         }
     )
+
+
+@dataclass(frozen=True)
+class StandingAdvice:
+    """The advice at the last estimate of the error, so that it does not change with each noisy estimate.
+
+    Attributes:
+        plan: The plan for the target, with the numbers of that time; None without a target.
+        check_seen: Whether that plan was to check at once.
+        check_advised: Whether a check is advised: two successive plans were to check at once, and since then no later
+            check was clearly better.
+        out_of_reach: Whether the target is out of reach. It remains so until a check is advised, or the rule no longer
+            says stop.
+        near_trivial: Whether the error is not clearly below that of the trivial prediction. It becomes so above 90 % of
+            that, and remains so above 80 %.
+    """
+
+    plan: GuaranteePlan | None = None
+    check_seen: bool = False
+    check_advised: bool = False
+    out_of_reach: bool = False
+    near_trivial: bool = False
+
+    def next(self, about: Decision, plan: GuaranteePlan | None) -> "StandingAdvice":
+        """The advice at the next estimate.
+
+        Args:
+            about: The numbers at that estimate.
+            plan: The plan, made with ``check_advised`` of this advice.
+        """
+        error, baseline = about.error, about.baseline
+        limit = _CLEARLY_BELOW if self.near_trivial else _HARDLY_BELOW
+        near_trivial = error is not None and baseline is not None and error.value > limit * baseline
+        check_now = plan is not None and plan.check_now
+        advised = check_now and (self.check_seen or self.check_advised)
+        if advised or plan is None or about.since is None:
+            out_of_reach = False
+        else:
+            out_of_reach = self.out_of_reach or replace(about, plan=plan, out_of_reach=None).target_out_of_reach
+        return StandingAdvice(plan, check_now, advised, out_of_reach, near_trivial)
+
+    def applied(self, about: Decision, *, pool: int, wait: int) -> Decision:
+        """A decision with this advice.
+
+        Args:
+            about: The numbers now.
+            pool: Number of items that a check is drawn from.
+            wait: Number of labels between two estimates: after these, a check that is not advised yet may be.
+        """
+        plan = None if self.plan is None or not about.unlabelled else self.plan.after(about.n_labelled, pool)
+        if plan is not None and plan.check_now and not self.check_advised:
+            assert self.plan is not None
+            plan = replace(plan, more_labels=max(1, wait - (about.n_labelled - self.plan.n_labelled)))
+        return replace(about, plan=plan, out_of_reach=self.out_of_reach, near_trivial=self.near_trivial)
 
 
 def decide_from_labels(

@@ -1,15 +1,27 @@
 """What a project says of its checks: numbers and sentences, the same everywhere."""
 
 import json
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
 
-from suffice.presentation.messages import check_sentence, checks_sentences, guarantee_sentences, progress_sentence
+from suffice.criteria import LabelWorth
+from suffice.presentation.messages import (
+    check_sentence,
+    checks_sentences,
+    decision_words,
+    guarantee_sentences,
+    progress_sentence,
+)
 from suffice.project.labelling_project import Project
 from suffice.project.project_learner import ProjectLearner
-from suffice.project.status_summary import check_status, learning_sentences, status
+from suffice.project.settings import Settings
+from suffice.project.state import Answer
+from suffice.project.status_summary import check_status, decision_of, learning_sentences, status
 from tests.project.labelled_projects import label_some
 from tests.project.making_projects import make
 
@@ -34,6 +46,34 @@ def project(tmp_path: Path) -> Any:
     with make(tmp_path / "pets.suffice", 120, initial=4, at_most=0.5) as project:
         label_some(project, range(30))
         yield project
+
+
+def test_the_advice_for_a_target_does_not_reverse() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(0)) / X.std(0)
+    rule = LabelWorth().state_dict()
+    for seed in (0, 2):
+        settings = Settings(
+            "cells", "classification", ("0", "1"), "y", "table", (), None, "logistic", rule, seed=seed, at_most=0.1
+        )
+        order = np.random.default_rng(seed).permutation(len(X))[:150].tolist()
+        learner = ProjectLearner(settings, X, compare=False)
+        headlines: list[str] = []
+        for n in range(1, 151):
+            learner.follow([Answer(item, str(y[item]), random=True) for item in order[:n]])
+            found = learner.learning_status()
+            decision = decision_of(found, settings, n, size=len(X))
+            headlines.append(decision_words(decision.as_dict()).headline)
+            if decision.plan is not None:
+                assert (decision.plan.n_labelled, decision.plan.pool) == (n, len(X) - n)
+        blocks = [name for name, _ in groupby(headlines)]
+        assert blocks[-1] == "Time for a check"
+        # Each headline is there once: no advice is taken back.
+        assert len(set(blocks)) == len(blocks)
+        # A learner that begins later says the same.
+        fresh = ProjectLearner(settings, X, compare=False)
+        fresh.follow(learner.answers)
+        assert fresh.learning_status().decision == found.decision
 
 
 def test_without_a_check_there_is_nothing_to_say(project: Project) -> None:

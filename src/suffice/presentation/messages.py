@@ -747,7 +747,8 @@ def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
 
 def _model_at_limit(decision: Mapping[str, Any]) -> bool:
     """Whether the model is the reason for the answer "limit", and not the target alone."""
-    return bool(decision.get("hardly_better")) or decision.get("alternative") is not None
+    target = decision.get("above_target") or decision.get("plan") is not None
+    return decision.get("alternative") is not None or not target
 
 
 def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:

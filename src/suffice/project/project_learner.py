@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from suffice.checks import GuaranteePlan
 from suffice.criteria import ErrorStability, LabelWorth, Verdict
-from suffice.decision import Alternative, Decision, ErrorNow, ScreeningProgress, decide
+from suffice.decision import Alternative, Decision, ErrorNow, ScreeningProgress, StandingAdvice, decide
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
 from suffice.learner.backend import backend_type
@@ -45,8 +44,6 @@ _FEWEST_RANDOM: Final = 5
 _EVERY: Final = 5
 # Other models are compared where the rule says stop, and again once there are this many times the labels.
 _COMPARED_AGAIN: Final = 1.2
-# A target that was out of reach is in reach again once a check is expected to show it after this share more labels.
-_SOON: Final = 0.1
 # A stop is withdrawn once a label is worth this many times its cost.
 _WITHDRAWN: Final = 1.5
 _OFTEN_UP_TO: Final = 400
@@ -277,8 +274,7 @@ class ProjectLearner:
         self._problem = self._no_queue = ""
         # Labels at which other models were compared, and the result.
         self._compared: tuple[int, Alternative | None] | None = None
-        # The newest plan for the target error, and whether the target was out of reach at that time.
-        self._planned: tuple[GuaranteePlan | None, bool] | None = None
+        self._advice: StandingAdvice | None = None
         # Whether a part of what was learned was read from a checkpoint.
         self._resumed = False
         # The learner at earlier answers, for the case that a label is changed; and when the last was made, in how long.
@@ -410,13 +406,12 @@ class ProjectLearner:
         if self._settings.positive is not None:
             return decide(shown, replace(found, screening=self._screening(judge)))
         compared = None if stop is None or self._compared is None else self._compared[1]
-        plan, out_of_reach = (None, False) if self._planned is None else self._planned
-        if compared is None and plan is None:
-            return found
-        n = len(judge.labelled)
-        # Skipped items can be drawn for a check.
-        plan = None if plan is None or not judge.left else plan.after(n, self.n_items - n)
-        return decide(shown, replace(found, alternative=compared, plan=plan, out_of_reach=out_of_reach))
+        found = replace(found, alternative=compared)
+        if self._advice is not None:
+            # Skipped items can be drawn for a check.
+            n = found.n_labelled
+            found = self._advice.applied(found, pool=self.n_items - n, wait=spacing(n))
+        return decide(shown, found)
 
     def _screening(self, judge: ActiveLearner) -> ScreeningProgress:
         """Number of found items of the positive class, and the expected number among the other items."""
@@ -479,7 +474,7 @@ class ProjectLearner:
             "judge": self._judge.progress(),
             "tracker": self._tracker.progress(),
             "compared": self._compared,
-            "planned": self._planned,
+            "advice": self._advice,
         }
         try:
             return Checkpoint(len(self._answers), saved_objects(progress, most_bytes=MOST_BYTES))
@@ -508,7 +503,7 @@ class ProjectLearner:
             assert self._tracker is not None
             judge.resume(progress["judge"])
             self._tracker.resume(progress["tracker"])
-            self._compared, self._planned = progress["compared"], progress["planned"]
+            self._compared, self._advice = progress["compared"], progress["advice"]
         # A file can be damaged in any way.
         except Exception:
             self._start_over()
@@ -573,7 +568,7 @@ class ProjectLearner:
             judge.tell(answer.item, answer.label, random=answer.random)
             self._tracker.label_learned()
             self._compare(judge)
-            self._plan(judge, self._tracker)
+            self._advise(judge, self._tracker)
         self._answers.append(answer)
 
     def _compare(self, judge: ActiveLearner) -> None:
@@ -583,28 +578,21 @@ class ProjectLearner:
         if self._compares and self._settings.positive is None and due and judge.verdict.stop and judge.left:
             self._compared = n, judge.better_model()
 
-    def _plan(self, judge: ActiveLearner, tracker: SelfErrorTracker) -> None:
-        """Plan a check for the target error, as often as errors are recorded, so that it follows from the labels.
-
-        A check that was advised remains advised unless a later one is clearly better. A target that was out of reach
-        remains so unless a check is expected to show it soon, or the rule no longer says stop.
-        """
-        n = len(judge.labelled)
-        if self._settings.at_most is None or not tracker.begun or (self._planned is not None and n % spacing(n)):
+    def _advise(self, judge: ActiveLearner, tracker: SelfErrorTracker) -> None:
+        """Update the advice as often as errors are recorded, so that it follows from the labels."""
+        n, settings = len(judge.labelled), self._settings
+        classes = settings.task == "classification" and settings.positive is None
+        if not tracker.begun or (self._advice is not None and n % spacing(n)):
             return
-        last = tracker.errors()[-1]
+        last, stop = tracker.errors()[-1], _standing_stop(judge.verdicts)
         error = ErrorNow(last.value, last.low, last.high, last.random_labels)
-        before, out_of_reach = (None, False) if self._planned is None else self._planned
-        advised = before is not None and before.after(n, self.n_items - n).check_now
-        plan = judge.plan_for(self._settings.at_most, error, check_advised=advised)
-        stop = _standing_stop(judge.verdicts)
-        if plan is None or stop is None or (plan.more_labels is not None and plan.more_labels <= _SOON * n):
-            out_of_reach = False
-        elif not out_of_reach:
-            out_of_reach = Decision(
-                "too early", n, judge.left, True, stop.n_labelled, error, at_most=self._settings.at_most, plan=plan
-            ).target_out_of_reach
-        self._planned = plan, out_of_reach
+        since = None if stop is None else stop.n_labelled
+        about = judge.decision_about(
+            judge.verdict, error, since=since, at_most=settings.at_most, compare=False, checks=False
+        )
+        before = StandingAdvice() if self._advice is None else self._advice
+        plan = judge.plan_for(settings.at_most, error, check_advised=before.check_advised) if classes else None
+        self._advice = before.next(about, plan)
 
     def _ask(self, size: int) -> tuple[int, ...]:
         """The most useful items, by a picker that learns the new labels; none if it fails."""
