@@ -75,7 +75,7 @@ ADDED = """
 import suffice as sf
 from suffice.criteria import RULES
 from suffice.cli.rule_options import named_rules
-from suffice.criteria.rule_info import example_rule, rule_summary
+from suffice.criteria.base import example_rule, rule_summary
 from suffice.testing import check_criterion
 
 rule = RULES["LabelLimit"]
