@@ -157,8 +157,8 @@ def test_a_table_that_does_not_fit_is_reported_before_it_is_read(monkeypatch: py
         (["--engine", "dask", "--positive", "up"], "--engine dask cannot be combined with --positive"),
         (["--checkpoint", "c", "--positive", "up"], "--checkpoint cannot be combined with --positive"),
         (
-            ["--engine", "dask", "--model", "ridge"],
-            "--engine dask is for --model gp and --model logistic, and the model is ridge",
+            ["--engine", "dask", "--model", "ridge", "--acquisition", "variance"],
+            "variance cannot use --engine dask; give --acquisition",
         ),
         (["--engine", "dask", "--acquisition", "k-centre"], "k-centre cannot use --engine dask; give --acquisition"),
     ],

@@ -554,7 +554,7 @@ def _require_able(job: TableJob, acquisition: str | None) -> None:
     backend = backend_type(final_estimator(job.model))
     if not backend.worker_acquisitions:
         raise InvalidValueError(
-            f"--engine dask is for --model gp and --model logistic, and the model is {job.name.value}; leave --engine "
+            f"--engine dask is for --model gp, ridge and logistic, and the model is {job.name.value}; leave --engine "
             "out, and the pool is kept in memory"
         )
     if acquisition is not None and acquisition not in backend.worker_acquisitions:
