@@ -20,7 +20,7 @@ import torch
 from batchbald_data import Probabilities, early, exchangeable, trained
 from suffice.acquisition import BatchBALD, bald, batchbald
 from suffice.acquisition.batchbald import Configurations
-from suffice.acquisition.candidates import ArrayCandidates
+from suffice.acquisition.scores import ArrayCandidates
 from tables import publish, table
 from timing import seconds
 

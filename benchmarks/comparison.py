@@ -23,19 +23,18 @@ from evaluation_sets import decision_names, evaluation_set
 from suffice.recommendation.compared_rules import catalogue
 from suffice.recommendation.stopping_costs import RATIOS
 from suffice.research.compare.compare_command import write_csv, write_json
-from suffice.research.compare.comparison_figures import draw_comparison
-from suffice.research.compare.comparison_tables import (
+from suffice.research.compare.comparison_report import (
     boards,
     by_data_table,
+    draw_comparison,
     guarantees_table,
     leaderboard_table,
     runs_table,
     settings_table,
 )
-from suffice.research.compare.evidence import evidence
-from suffice.research.compare.judging import JudgedRun, coverage_summary, judged
-from suffice.research.compare.leaderboard import Row, curves, rows
+from suffice.research.compare.judging import JudgedRun, coverage_summary, evidence, judged
 from suffice.research.compare.recording import MODELS, RecordingJob, RecordingSettings, recordings
+from suffice.research.compare.scoring import Row, curves, rows
 from suffice.research.runner import RunWatcher, SkippedRun, carry_out_all
 from tables import MEASURED, table
 

@@ -21,8 +21,7 @@ import torch
 
 from suffice.acquisition import class_scores
 from suffice.engines.class_pool import ScoredPool, UncertainPool
-from suffice.engines.torch_classes import TorchClasses
-from suffice.engines.torch_pool import TorchPool, TorchSums
+from suffice.engines.torch_pools import TorchClasses, TorchPool, TorchSums
 from suffice.engines.variance_pool import LargestVariance
 from suffice.engines.variance_reduction import SAMPLE, LargestReduction, sample_of
 from suffice.models.gaussian_state import KernelState, block_of

@@ -16,7 +16,7 @@ import suffice as sf
 from suffice.criteria import pool_facts
 from suffice.recommendation.compared_rules import for_trace
 from suffice.research.compare.scoring import Replayer, RunCase, scores
-from suffice.testing.criterion_checks import example_steps
+from suffice.testing import example_steps
 from suffice.trace import Trace
 from tables import publish, table
 

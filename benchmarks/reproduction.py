@@ -17,10 +17,8 @@ from pathlib import Path
 
 from suffice.research.data.protocols import CORRECTED, MODELS, RUN_NAMES
 from suffice.research.paper.claims import is_one_place
-from suffice.research.paper.experiments import run_experiment
-from suffice.research.paper.groups import RunGroup, grouped, middle, spread
-from suffice.research.paper.jobs import choose, measured_run, plan
-from suffice.research.paper.outcome import correlation, measure
+from suffice.research.paper.experiments import choose, measured_run, plan, run_experiment
+from suffice.research.paper.outcome import RunGroup, correlation, grouped, measure, middle, spread
 from suffice.research.runner import kept
 from tables import MEASURED, table
 

@@ -26,7 +26,7 @@ import suffice as sf
 from evaluation_sets import evaluation_set
 from suffice.models.capacity import most_components
 from suffice.models.factory import make_model
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.research.data.set_readers import read_texts
 from suffice.tables.transformers import NgramComponents
 from tables import publish, table

@@ -2,8 +2,8 @@
 
 Each run labels up to 300 items of a set: 10 at random, then those that the model chooses, and one in five at random.
 After each label the headline of the decision is read. A target of 5 % and of 10 % of wrong predictions is asked for.
-The rules of the advice were developed on breast cancer and on the sets named made; htru2, skin, grid and adult were
-not used for that.
+The rules of the advice were developed on breast cancer and on the sets named made; htru2, skin, grid and adult were not
+used for that.
 
     python benchmarks/target_advice.py [--seeds 2] [--processes 2] [--write]
 """

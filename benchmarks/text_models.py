@@ -27,7 +27,7 @@ from suffice.models.capacity import most_components
 from suffice.models.factory import make_model
 from suffice.models.laplace import divergences, laplace
 from suffice.models.threads import one_thread
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.research.data.set_readers import read_texts
 from suffice.tables.transformers import NgramComponents, TextComponents
 from tables import MEASURED, table

@@ -11,7 +11,7 @@ from docutils.statemachine import StringList
 
 import suffice
 from suffice.criteria import RULES, Criterion
-from suffice.criteria.rule_info import rule_info, rule_sources, rule_summary
+from suffice.criteria.base import rule_info, rule_sources, rule_summary
 
 sys.path.insert(0, str(Path(__file__).parent))
 

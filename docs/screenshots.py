@@ -27,7 +27,7 @@ import numpy as np
 from playwright.sync_api import Page, sync_playwright
 from sklearn.datasets import load_diabetes
 
-from suffice.research.data.folder import data_folder
+from suffice.research.data.catalogue import data_folder
 from suffice.research.data.set_readers import read_texts
 
 IMAGES: Final = Path(__file__).parent / "images"

@@ -8,7 +8,7 @@ import numpy as np
 
 import suffice as sf
 from suffice.criteria import Criterion, Step
-from suffice.criteria.rule_info import example_rule, rule_info
+from suffice.criteria.base import example_rule, rule_info
 from suffice.testing import example_steps
 
 RULES: Final[dict[str, Criterion]] = {

@@ -42,7 +42,7 @@ SERVER_MODULES: Final = (*_PROJECTS, "suffice.web.server", "uvicorn.protocols.ht
 _MODULES: Final = {
     "audit": _FIGURES,
     "demo": _FIGURES,
-    "label": (*_PROJECTS, "suffice.cli.labeller.label_app"),
+    "label": (*_PROJECTS, "suffice.cli.label_app"),
     "run": _FIGURES,
     "serve": SERVER_MODULES,
     "status": _PROJECTS,

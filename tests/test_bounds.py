@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from suffice.bounds import risk_gap, threshold, total_variation
 from suffice.errors import InfiniteDivergenceError, InvalidTypeError, InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 GRID = 10.0 ** np.concatenate([np.linspace(-30, 30, 241), np.linspace(-3, 2, 101)])
 KL = st.floats(min_value=0.0, max_value=1e30, allow_subnormal=True)

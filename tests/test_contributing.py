@@ -87,7 +87,7 @@ import pytest
 import suffice as sf
 from suffice.criteria import RULES
 from suffice.cli.rule_options import named_rules
-from suffice.criteria.rule_info import example_rule, rule_info, rule_summary
+from suffice.criteria.base import example_rule, rule_info, rule_summary
 from suffice.errors import InvalidValueError, MissingInputError
 from suffice.testing import check_criterion
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from suffice.errors import InvalidTypeError, InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 
 def whole(value: Any, name: str, *, least: int) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from suffice.arguments import floats, real
 from suffice.errors import InfiniteDivergenceError, InvalidValueError
-from suffice.numerics.special_functions import Floats, log1p_gap_series
+from suffice.numerics import Floats, log1p_gap_series
 
 # One number or an array of them.
 Numbers = TypeVar("Numbers", Floats, np.float64)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from suffice.arguments import floats, real, whole
 from suffice.errors import InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.presentation.messages import more_labels
 
 #: Share of replayed runs whose true number of labels the interval is made to cover.

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from suffice.checks import Guarantee
 from suffice.criteria import Criterion, ErrorStability, Step, Verdict
-from suffice.criteria.step import FIELD_KINDS
+from suffice.criteria.step_and_verdict import FIELD_KINDS
 from suffice.errors import InvalidValueError, MissingExtraError, MissingInputError, SufficeError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.presentation.html_parts import card, curve
 
 _FORMAT = "suffice-trace-1"

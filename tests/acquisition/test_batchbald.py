@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from suffice.acquisition import BatchBALD, bald, batchbald
 from suffice.acquisition.batchbald import TIE, Configurations, resampled
-from suffice.acquisition.candidates import ArrayCandidates
+from suffice.acquisition.scores import ArrayCandidates
 from suffice.errors import InvalidTypeError, InvalidValueError
 from tests.thoroughness import examples
 
@@ -293,7 +293,7 @@ def test_arithmetic_on_a_device(kind: str, device: str, monkeypatch: pytest.Monk
     torch = pytest.importorskip("torch")
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("torch sees no CUDA device")
-    from suffice.acquisition.candidates import TensorCandidates
+    from suffice.acquisition.scores import TensorCandidates
 
     p = pool(6, 600, 8, 4, kind)
     tensor = torch.from_numpy(p).to(device)
@@ -373,7 +373,7 @@ def test_bad_types_are_named(probs: Any) -> None:
 
 def test_bad_tensors_are_named() -> None:
     torch = pytest.importorskip("torch")
-    from suffice.acquisition.candidates import TensorCandidates
+    from suffice.acquisition.scores import TensorCandidates
 
     with pytest.raises(InvalidValueError, match="candidate 0, sample 0"):
         batchbald(torch.full((5, 2, 3), 0.3, dtype=torch.bfloat16), 1)

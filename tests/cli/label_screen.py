@@ -3,8 +3,8 @@
 import asyncio
 from types import TracebackType
 
-from suffice.cli.labeller.label_app import LabelApp
-from suffice.cli.labeller.labeller import Labeller
+from suffice.cli.label_app import LabelApp
+from suffice.cli.labeller import Labeller
 
 # What Textual calls keys that have no letter or whose letter is a name in Python.
 _NAMES = {"?": "question_mark", ":": "colon", ".": "full_stop", "-": "minus", "\r": "enter"}

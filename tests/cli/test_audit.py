@@ -246,7 +246,7 @@ def test_the_error_at_the_stop_and_in_other_orders() -> None:
 
 @pytest.mark.slow
 def test_orders_that_would_take_long_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.cli.audit_command._MOST_SECONDS", 0.0)
+    monkeypatch.setattr("suffice.cli.table_commands._MOST_SECONDS", 0.0)
     options = ["--target", "y", "--ignore", "answer", *RIDGE]
     shown = RUN.invoke(app, ["audit", labelled(), *options]).output
     assert "How much this depends on the order was not measured: 5 other orders would take " in shown

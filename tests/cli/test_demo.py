@@ -159,7 +159,7 @@ def test_a_figure_that_cannot_be_written_loses_no_json_and_the_default_one_nothi
 
 @pytest.mark.usefixtures("small_pool")
 def test_a_read_only_folder_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.report.run_figure.os.access", lambda *_: False)
+    monkeypatch.setattr("suffice.report.figures.os.access", lambda *_: False)
     result = RUN.invoke(app, ["demo"])
     assert result.exit_code == 0
     assert "is read-only" in result.output
@@ -217,7 +217,7 @@ def test_the_page_of_the_demo_names_the_error_to_guarantee_and_the_next_command(
     def serve(options: ProjectOptions, *_: object, **__: object) -> None:
         served.append(options)
 
-    monkeypatch.setattr("suffice.cli.serve_command.serve_project", serve)
+    monkeypatch.setattr("suffice.cli.label_commands.serve_project", serve)
     monkeypatch.setattr("suffice.tables.example_data.write_digits", lambda _: 0)
     result = RUN.invoke(app, ["demo", "--page"])
     assert result.exit_code == 0, result.output

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from suffice import ErrorStability
-from suffice.cli.labeller.labeller import Labeller
+from suffice.cli.labeller import Labeller
 from suffice.errors import InvalidValueError
 from suffice.project.create import write_project
 from suffice.project.items import Item, Items
@@ -236,6 +236,6 @@ def test_a_label_that_is_saved_is_said_to_be_so_when_the_next_item_cannot_be_had
             text = screen.press("1")
             assert "that is saved, but the next item cannot be asked for: the disk is full" in text
         assert "1 of 30 labelled" in screen.text()
-        monkeypatch.setattr("suffice.cli.labeller.labeller._ASK_AGAIN", 0.0)
+        monkeypatch.setattr("suffice.cli.labeller._ASK_AGAIN", 0.0)
         screen.look()
         assert labeller.item is not None

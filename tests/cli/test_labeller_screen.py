@@ -14,11 +14,9 @@ from rich.text import Text
 from textual.geometry import Size
 
 from suffice import ErrorStability, StabilizingPredictions
-from suffice.cli.labeller.label_app import _plain_letters
-from suffice.cli.labeller.label_widgets import Standing, class_lines, header_line, progress_lines
-from suffice.cli.labeller.labeller import Counts, Given, command_keys, direct_keys, typed_class
-from suffice.cli.labeller.pictures import Picture, Pictures, drawn, read_picture
-from suffice.cli.labeller.visible_text import one_line, visible, wrapped
+from suffice.cli.label_app import Standing, _plain_letters, class_lines, header_line, progress_lines
+from suffice.cli.labeller import Counts, Given, command_keys, direct_keys, typed_class
+from suffice.cli.terminal_display import Picture, Pictures, drawn, one_line, read_picture, visible, wrapped
 from suffice.criteria import Verdict
 from suffice.decision import Decision, ErrorNow, decide
 from suffice.errors import InvalidValueError

@@ -4,7 +4,7 @@ from rich.console import Console
 
 from suffice import ErrorStability
 from suffice.cli.demo_command import LiveView
-from suffice.presentation.text_chart import chart
+from suffice.presentation.charts import chart
 from suffice.testing import example_steps
 
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
-from suffice.cli.stored_project import Reading
+from suffice.cli.project_options import Reading
 from suffice.errors import MissingExtraError, SufficeError
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import open_project

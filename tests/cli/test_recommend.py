@@ -13,8 +13,7 @@ from suffice.cli.recommend_command import python_line, run_options
 from suffice.cli.rule_options import ModelName
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError
-from suffice.recommendation.compared_rules import catalogue
-from suffice.recommendation.rule_choice import recommend, recorded_evidence
+from suffice.recommendation.compared_rules import catalogue, recommend, recorded_evidence
 from tests.processes import run_suffice
 
 RUN = CliRunner()
@@ -62,7 +61,7 @@ def at_the_second(found: dict[str, Any]) -> dict[str, float]:
 
 @pytest.fixture
 def _evidence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.recommendation.rule_choice.recorded_evidence", lambda: EVIDENCE)
+    monkeypatch.setattr("suffice.recommendation.compared_rules.recorded_evidence", lambda: EVIDENCE)
 
 
 def result(*arguments: str) -> dict[str, Any]:
@@ -140,7 +139,7 @@ def test_others_stand_in_the_order_over_all_prices(monkeypatch: pytest.MonkeyPat
     """One that is better at this price, and worse at the two others, comes later."""
     here = {**part(0.05, [0.2, 0.1, 0.01]), "typical": [90.0, 0.05, 90.0]}
     rules = {"classification": {"1": {**CLASSIFICATION, "EntropyMax": here}}}
-    monkeypatch.setattr("suffice.recommendation.rule_choice.recorded_evidence", lambda: {**EVIDENCE, "rules": rules})
+    monkeypatch.setattr("suffice.recommendation.compared_rules.recorded_evidence", lambda: {**EVIDENCE, "rules": rules})
     found = result(*CLASSES)
     assert found["rule"]["name"] == "LabelWorth"
     assert [other["name"] for other in found["others"]] == ["StabilizingPredictions", "MinExpectedError", "Budget"]
@@ -168,7 +167,7 @@ def test_the_variance_is_passed_on_only_where_it_was_given(monkeypatch: pytest.M
         passed.append(options["target_variance"])
         return recommend(*arguments, **options)
 
-    monkeypatch.setattr("suffice.recommendation.rule_choice.recommend", noting)
+    monkeypatch.setattr("suffice.recommendation.compared_rules.recommend", noting)
     result(*CLASSES)
     result(*NUMBERS)
     result(*NUMBERS, "--target-variance", "900")
@@ -215,7 +214,7 @@ def test_a_loop_that_can_feed_no_rule_better_than_a_budget(fields: str) -> None:
 @pytest.mark.usefixtures("_evidence")
 def test_a_rule_that_the_command_has_no_options_for(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = {"classification": {"1": {"Budget": part(0.1, [50, 100, 500])}}}
-    monkeypatch.setattr("suffice.recommendation.rule_choice.recorded_evidence", lambda: {**EVIDENCE, "rules": rules})
+    monkeypatch.setattr("suffice.recommendation.compared_rules.recorded_evidence", lambda: {**EVIDENCE, "rules": rules})
     shown = told(*CLASSES)
     assert "rule = sf.Budget(labels=100)" in shown
     assert "suffice run has no options for this rule." in shown
@@ -389,7 +388,7 @@ def test_without_a_file_the_number_of_items_is_asked_for() -> None:
 @pytest.mark.usefixtures("_evidence")
 def test_where_a_budget_did_best_the_default_rule_is_shown_too(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = {"logistic": {"1": {"Budget": part(0.1, [50, 100, 500])}}}
-    monkeypatch.setattr("suffice.recommendation.rule_choice.recorded_evidence", lambda: {**EVIDENCE, "rules": rules})
+    monkeypatch.setattr("suffice.recommendation.compared_rules.recorded_evidence", lambda: {**EVIDENCE, "rules": rules})
     write_table()
     shown = told("my table.csv", "--target", "kind", "--mistake-cost", "2")
     assert "did better over all prices than any rule; it knows nothing of your data." in shown

@@ -9,7 +9,7 @@ from suffice import ExpectedCost, PerformanceConvergence, Step
 from suffice.cli.demo_command import LiveView
 from suffice.cli.rule_options import RuleValues
 from suffice.criteria import Verdict
-from suffice.presentation.text_chart import number_chart
+from suffice.presentation.charts import number_chart
 
 
 def worths(errors: list[float]) -> list[Verdict]:

@@ -473,7 +473,7 @@ def test_a_read_only_folder_gets_a_sentence() -> None:
 
 
 def test_a_folder_without_permission_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.report.run_figure.os.access", lambda _, mode: mode != os.W_OK)
+    monkeypatch.setattr("suffice.report.figures.os.access", lambda _, mode: mode != os.W_OK)
     done = RUN.invoke(app, ["run", houses(40), *SHORT])
     assert done.exit_code == 0
     assert "No figure: the figure cannot be written to suffice-run.png" in done.output

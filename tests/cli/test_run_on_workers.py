@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import suffice.engines.memory
+import suffice.engines.disk_rows
 from suffice.cli.app import app
 from suffice.errors import CheckpointError, InvalidValueError, NotEnoughMemoryError, SufficeError
 from tests.processes import environment
@@ -120,7 +120,7 @@ def test_an_interrupted_run_goes_on_with_the_same_picks(tmp_path: Path, workers:
 
 def test_large_pools_are_saved_without_being_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table(600)
-    monkeypatch.setattr("suffice.cli.run_command._LARGE_POOL", 100)
+    monkeypatch.setattr("suffice.cli.table_commands._LARGE_POOL", 100)
     saved = tmp_path / "suffice-run.checkpoint"
     saved.write_text("something else")
     interrupt: Any = patch("suffice.learner.simulation.RunRecorder.step", side_effect=KeyboardInterrupt)
@@ -137,7 +137,7 @@ def test_large_pools_are_saved_without_being_asked(tmp_path: Path, monkeypatch: 
 
 def test_a_table_that_does_not_fit_is_reported_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     table(600)
-    monkeypatch.setattr(suffice.engines.memory, "free_memory", lambda: 10_000)
+    monkeypatch.setattr(suffice.engines.disk_rows, "free_memory", lambda: 10_000)
     with (
         patch("suffice.cli.table_run.read_table", side_effect=AssertionError),
         pytest.raises(
@@ -157,8 +157,8 @@ def test_a_table_that_does_not_fit_is_reported_before_it_is_read(monkeypatch: py
         (["--engine", "dask", "--positive", "up"], "--engine dask cannot be combined with --positive"),
         (["--checkpoint", "c", "--positive", "up"], "--checkpoint cannot be combined with --positive"),
         (
-            ["--engine", "dask", "--model", "ridge"],
-            "--engine dask is for --model gp and --model logistic, and the model is ridge",
+            ["--engine", "dask", "--model", "ridge", "--acquisition", "variance"],
+            "variance cannot use --engine dask; give --acquisition",
         ),
         (["--engine", "dask", "--acquisition", "k-centre"], "k-centre cannot use --engine dask; give --acquisition"),
     ],
@@ -171,7 +171,7 @@ def test_options_that_do_not_fit(options: list[str], message: str) -> None:
 
 def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="distributed is not installed")
-    monkeypatch.setattr("suffice.cli.run_command._PATIENCE", 0.5)
+    monkeypatch.setattr("suffice.cli.table_commands._PATIENCE", 0.5)
     table(60)
     with pytest.raises(SufficeError, match=r"--scheduler tcp://127\.0\.0\.1:1: no Dask scheduler answers there"):
         RUN.invoke(app, command("--most", "30", "--scheduler", "tcp://127.0.0.1:1"), catch_exceptions=False)

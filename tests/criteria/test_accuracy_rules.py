@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice import Criterion, Step, criterion_from_dict
-from suffice.criteria.accuracy import HeldOutPlateau, SelectedAccuracy
+from suffice.criteria.confidence_and_accuracy import HeldOutPlateau, SelectedAccuracy
 from suffice.errors import InvalidValueError, MissingInputError
 from suffice.testing import check_criterion
 from tests.every_rule import made_up_steps

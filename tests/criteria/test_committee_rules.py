@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from suffice import Criterion, Step, Verdict
 from suffice.criteria import committee_agreement
-from suffice.criteria.committee import IntrinsicStopping, SelectionAgreement, ValidationSetAgreement
+from suffice.criteria.agreement import IntrinsicStopping, SelectionAgreement, ValidationSetAgreement
 from suffice.errors import InvalidValueError, MissingInputError
 from suffice.testing import check_criterion
 from tests.every_rule import made_up_steps

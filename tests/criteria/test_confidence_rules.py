@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice import Criterion, Step, Verdict, criterion_from_dict
+from suffice.criteria.agreement import ThresholdUpdate
 from suffice.criteria.base import Comparison, apart
-from suffice.criteria.confidence import (
+from suffice.criteria.confidence_and_accuracy import (
     EntropyMax,
     MarginExhaustion,
     MaxConfidence,
@@ -19,7 +20,6 @@ from suffice.criteria.confidence import (
     OverallUncertainty,
     selected_entropies,
 )
-from suffice.criteria.stability import ThresholdUpdate
 from suffice.errors import InvalidValueError, MissingInputError
 from suffice.testing import check_criterion
 from tests.every_rule import made_up_steps

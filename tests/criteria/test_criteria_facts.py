@@ -13,7 +13,7 @@ from scipy.stats import entropy
 from suffice import LabelWorth, Step
 from suffice.criteria import committee_agreement, entropies, expected_f, margins, pool_facts, worth_facts
 from suffice.errors import InvalidTypeError, InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 
 @st.composite

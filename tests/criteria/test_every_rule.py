@@ -12,7 +12,7 @@ import pytest
 
 from suffice import criteria
 from suffice.criteria import Criterion, Step
-from suffice.criteria.rule_info import Family, rule_info, rule_sources
+from suffice.criteria.base import Family, rule_info, rule_sources
 from suffice.testing import check_criterion
 from tests.every_rule import RULES, made_up_steps
 

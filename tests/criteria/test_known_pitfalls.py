@@ -14,18 +14,24 @@ from numpy.typing import NDArray
 
 from suffice import Budget, Criterion, ErrorStability, Step
 from suffice.criteria import expected_f
-from suffice.criteria.accuracy import SelectedAccuracy
+from suffice.criteria.agreement import (
+    ClassificationChange,
+    IntrinsicStopping,
+    PredictedFChange,
+    SelectionAgreement,
+    StabilizingPredictions,
+    ValidationSetAgreement,
+)
 from suffice.criteria.bayesian import DeterministicBoundRuns, InformationGain, PacBayes
-from suffice.criteria.committee import IntrinsicStopping, SelectionAgreement, ValidationSetAgreement
-from suffice.criteria.confidence import (
+from suffice.criteria.confidence_and_accuracy import (
     EntropyMax,
     MarginExhaustion,
     MaxConfidence,
     MinExpectedError,
     OverallUncertainty,
+    SelectedAccuracy,
 )
 from suffice.criteria.prediction_statistics import cohen_kappa, f_change
-from suffice.criteria.stability import ClassificationChange, PredictedFChange, StabilizingPredictions
 from suffice.criteria.trend import DropInConfidence
 from suffice.testing import example_steps
 from suffice.trace import Trace

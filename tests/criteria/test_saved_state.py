@@ -10,7 +10,7 @@ import pytest
 
 from suffice import ErrorStability, Step, criterion_from_dict
 from suffice.criteria import Criterion, Verdict
-from suffice.criteria.saved_state import require_type
+from suffice.criteria.base import require_type
 from suffice.errors import InvalidValueError
 from tests.every_rule import RULES, made_up_steps
 

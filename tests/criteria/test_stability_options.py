@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from suffice import ErrorStability, Step, Trace, criterion_from_dict
 from suffice.bounds import risk_gap
-from suffice.criteria.rule_info import rule_info
+from suffice.criteria.base import rule_info
 from suffice.errors import InvalidValueError
 
 PAIRS = st.lists(st.tuples(st.floats(1e-9, 10), st.floats(1e-9, 10)), min_size=1, max_size=40)

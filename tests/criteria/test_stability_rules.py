@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from sklearn.metrics import cohen_kappa_score, f1_score
 
 from suffice import Budget, Criterion, Step, Verdict, criterion_from_dict
-from suffice.criteria.base import snapped, tightened
-from suffice.criteria.bayesian import InformationGain
-from suffice.criteria.prediction_statistics import cohen_kappa, f_change
-from suffice.criteria.stability import (
+from suffice.criteria.agreement import (
     ClassificationChange,
     KappaCertificate,
     PredictedFChange,
     StabilizingPredictions,
     ThresholdUpdate,
 )
+from suffice.criteria.base import snapped, tightened
+from suffice.criteria.bayesian import InformationGain
+from suffice.criteria.prediction_statistics import cohen_kappa, f_change
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
 from suffice.testing import check_criterion
 from tests.every_rule import made_up_steps

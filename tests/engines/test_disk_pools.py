@@ -252,7 +252,7 @@ def test_memory_is_bounded(tmp_path: Path, model: Any) -> None:
 def test_models_that_need_memory_say_how_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     X, _ = data()
     pool = npy(tmp_path, X)
-    monkeypatch.setattr("suffice.engines.memory.free_memory", lambda: 10_000)
+    monkeypatch.setattr("suffice.engines.disk_rows.free_memory", lambda: 10_000)
     with pytest.raises(NotEnoughMemoryError, match=r"GaussianProcess needs it, 600 x 4 numbers, needs 0.0 MB"):
         sf.ActiveLearner(GaussianProcess(), pool)
     with pytest.raises(NotEnoughMemoryError, match="600 items on disk, 64 bytes for each"):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from suffice.engines.tracked_rows import TILE, FeatureRows, FollowedVariance, KernelRows
 from suffice.models.gaussian_state import KernelState, WeightState, block_of
 from suffice.models.kernels import GaussianKernel
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from tests.thoroughness import examples
 
 NOISE = 0.1

@@ -11,7 +11,7 @@ import suffice as sf
 from suffice.engines import largest
 from suffice.errors import NotEnoughMemoryError
 from suffice.models import BayesianRidge, GaussianProcess
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from tests.thoroughness import examples
 
 
@@ -109,7 +109,7 @@ def test_single_precision_is_close(model: Any) -> None:
 
 
 def test_too_little_memory_is_said_before_starting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.engines.memory.free_memory", lambda: 10**6)
+    monkeypatch.setattr("suffice.engines.disk_rows.free_memory", lambda: 10**6)
     X = np.random.default_rng(0).normal(size=(5000, 2))
     with pytest.raises(
         NotEnoughMemoryError, match=r"5000 pool items .* over 110 labels needs 4\.5 MB.*1\.0 MB.*float32"

@@ -14,7 +14,7 @@ from suffice.errors import NotEnoughMemoryError
 from suffice.models import BayesianRidge, GaussianProcess
 from suffice.models.gaussian_state import KernelState, WeightState, block_of
 from suffice.models.kernels import GaussianKernel
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from tests.thoroughness import examples
 
 NAME = "variance-reduction"
@@ -323,7 +323,7 @@ def test_only_this_acquisition_draws_a_sample(name: str) -> None:
 
 
 def test_the_sample_counts_in_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.engines.memory.free_memory", lambda: 6 * 10**6)
+    monkeypatch.setattr("suffice.engines.disk_rows.free_memory", lambda: 6 * 10**6)
     X = np.random.default_rng(0).normal(size=(5000, 2))
     model = GaussianProcess(1.0, 0.1)
     sf.simulate(model, X, X[:, 0], initial=10, steps=1, record=())

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 import suffice as sf
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess, RadialBasis
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from tests.thoroughness import crossed, examples
 
 

@@ -22,7 +22,7 @@ from suffice.learner.gaussian_backend import ProcessBackend, RidgeBackend
 from suffice.learner.network_backend import NetworkBackend
 from suffice.learner.prepare import final_estimator, provided_fields, require_provided
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess, RadialBasis
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.posteriors import Gaussian
 
 

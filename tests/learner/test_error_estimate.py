@@ -21,7 +21,7 @@ from suffice.learner.error_estimate import (
     worsening,
 )
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
-from suffice.models.leave_one_out import guesses, log_probabilities
+from suffice.models.predictive import guesses, log_probabilities
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))

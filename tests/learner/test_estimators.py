@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import suffice as sf
-from suffice.criteria.rule_info import example_rule
+from suffice.criteria.base import example_rule
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.backend import backend_type
 from suffice.learner.estimator_backend import ClassifierBackend, CommitteeBackend, RegressorBackend

@@ -20,7 +20,7 @@ from suffice.learner.step_inputs import CLASS_COUNT_FIELDS, COUNTED_FIELDS, VALI
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess, RadialBasis
 from suffice.models.laplace import Laplace, SoftmaxLaplace, divergence_from_prior
 from suffice.models.predictive import weight_draws
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.posteriors import Gaussian
 from suffice.trace import Trace
 from tests.every_rule import LossRule

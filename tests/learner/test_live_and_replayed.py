@@ -23,7 +23,7 @@ from suffice.learner.step_inputs import (
     joined_rows,
 )
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.research.compare.judging import guarantees
 from suffice.trace import Trace
 from tests.every_rule import OF_CLASSES_ONLY, OF_OPTIMISATION, OF_SCREENING, RULES, LossRule

@@ -163,7 +163,7 @@ def test_a_full_disk_ends_in_a_sentence_and_loses_no_round() -> None:
 
 
 def test_a_last_layer_too_large_for_memory_is_refused_before_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.engines.memory.free_memory", lambda: 10_000)
+    monkeypatch.setattr("suffice.engines.disk_rows.free_memory", lambda: 10_000)
     with pytest.raises(SufficeError, match=r"posterior of 170 weights of the last layer needs 0\.9 MB"):
         sf.simulate(
             network(approximation="last-layer", classes=range(10)), X, Y, initial=20, steps=1, acquisition="random"

@@ -17,11 +17,11 @@ from torch import nn
 
 import suffice as sf
 from suffice.acquisition import NAMES
-from suffice.engines.prediction_quality import quality
 from suffice.errors import InvalidValueError, SufficeError, TrainingDivergedError
 from suffice.learner.simulation import save_checkpoint
 from suffice.models import BayesianRidge, DropoutNetwork, RadialBasis
-from suffice.models.deep import training
+from suffice.models.deep import trained_module
+from suffice.models.predictive import quality
 from suffice.trace import Trace
 from tests.thoroughness import crossed, some
 
@@ -183,8 +183,8 @@ def test_a_copy_of_a_learner_goes_on_alike() -> None:
 
 def exploding(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on every loss is NaN."""
-    real = training.averaged_loss
-    monkeypatch.setattr(training, "averaged_loss", lambda *args: real(*args) * float("nan"))
+    real = trained_module.averaged_loss
+    monkeypatch.setattr(trained_module, "averaged_loss", lambda *args: real(*args) * float("nan"))
 
 
 def test_a_training_that_diverges_leaves_the_learner_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer
 
 import suffice as sf
 from suffice.criteria import Criterion
-from suffice.criteria.step import PREDICTION_FIELDS
+from suffice.criteria.step_and_verdict import PREDICTION_FIELDS
 from suffice.learner.prepare import provided_fields
 from suffice.models import BayesianLogistic, GaussianProcess
 from tests.every_rule import RULES

@@ -11,11 +11,11 @@ from sklearn.pipeline import make_pipeline
 
 import suffice as sf
 from suffice.divergence import KLPair
-from suffice.engines.prediction_quality import AveragedPredictions, quality
 from suffice.learner.backend import StepResults
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess, RadialBasis
 from suffice.models.laplace import Laplace, SoftmaxLaplace
-from suffice.numerics.special_functions import Floats
+from suffice.models.predictive import AveragedPredictions, quality
+from suffice.numerics import Floats
 from suffice.trace import Trace
 from tests.thoroughness import crossed, examples
 

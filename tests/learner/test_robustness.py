@@ -17,9 +17,9 @@ import suffice as sf
 from suffice.acquisition import class_scores
 from suffice.errors import InvalidValueError, MissingInputError, NotEnoughMemoryError
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
-from suffice.models.hyperparameters import RidgeScales, learn_ridge, log_marginal
 from suffice.models.laplace import Laplace
-from suffice.numerics.special_functions import Floats
+from suffice.models.regression import RidgeScales, learn_ridge, log_marginal
+from suffice.numerics import Floats
 from tests.thoroughness import crossed, some
 
 RNG = np.random.default_rng(0)
@@ -114,7 +114,7 @@ def test_a_start_that_fails_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_memory_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.engines.memory.free_memory", lambda: 10**6)
+    monkeypatch.setattr("suffice.engines.disk_rows.free_memory", lambda: 10**6)
     with pytest.raises(NotEnoughMemoryError, match="pool items"):
         sf.ActiveLearner(GaussianProcess(), np.zeros((40_000, 2)))
     with pytest.raises(NotEnoughMemoryError, match="pool items"):

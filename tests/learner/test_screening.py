@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 import suffice as sf
 from suffice.criteria import Criterion, Step, relevance_facts
-from suffice.criteria.rule_info import example_rule
+from suffice.criteria.base import example_rule
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
 from suffice.learner import RecallGuarantee
 from suffice.learner.step_inputs import relevant_estimates

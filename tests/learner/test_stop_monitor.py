@@ -36,8 +36,8 @@ from sklearn.tree import DecisionTreeClassifier
 import suffice as sf
 from suffice.acquisition import bald
 from suffice.criteria import Criterion, Step, committee_agreement, entropies, pool_facts, worth_facts
+from suffice.criteria.base import example_rule
 from suffice.criteria.prediction_statistics import selected_losses
-from suffice.criteria.rule_info import example_rule
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
 from suffice.learner import ErrorGuarantee
 from suffice.learner.error_estimate import calibration_ratio

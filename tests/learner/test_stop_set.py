@@ -14,8 +14,8 @@ from scipy.sparse import csr_matrix
 from suffice import StopSet
 from suffice.criteria import cohen_kappa
 from suffice.errors import InvalidValueError
-from suffice.learner.stop_set import _shares
-from suffice.numerics.special_functions import Floats
+from suffice.learner.step_inputs import _shares
+from suffice.numerics import Floats
 
 
 def blobs(*sizes: int) -> Floats:

@@ -9,7 +9,7 @@ import suffice as sf
 from suffice.criteria import cohen_kappa
 from suffice.errors import InvalidValueError
 from suffice.models import BayesianLogistic, GaussianProcess
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 
 def pool(m: int = 90, seed: int = 0) -> tuple[Floats, Any]:

@@ -16,8 +16,8 @@ from suffice.models import laplace as laplace_module
 from suffice.models.capacity import Capacity, most_components, most_features
 from suffice.models.factory import make_model
 from suffice.models.laplace import divergences, laplace
-from suffice.models.leave_one_out import left_out_loss
-from suffice.numerics.special_functions import Floats
+from suffice.models.predictive import left_out_loss
+from suffice.numerics import Floats
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.state import Answer

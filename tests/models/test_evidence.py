@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from suffice.models.hyperparameters import (
+from suffice.models.kernels import GaussianKernel
+from suffice.models.regression import (
     ProcessScales,
     RidgeScales,
     learn_process,
@@ -14,7 +15,6 @@ from suffice.models.hyperparameters import (
     log_marginal,
     ridge_evidence,
 )
-from suffice.models.kernels import GaussianKernel
 
 
 @given(

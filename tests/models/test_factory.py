@@ -76,10 +76,10 @@ def test_names_are_known_without_scikit_learn() -> None:
     code = (
         "import sys; from suffice.models.factory import model_description; import suffice.project; "
         "model_description('ridge'); import suffice.models; assert 'BayesianRidge' in dir(suffice.models); "
-        "print(sorted({'sklearn', 'torch', 'suffice.criteria.step'} & set(sys.modules)))"
+        "print(sorted({'sklearn', 'torch', 'suffice.criteria.step_and_verdict'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     # `import suffice` brings the criteria.
-    assert done.stdout.strip() == "['suffice.criteria.step']"
+    assert done.stdout.strip() == "['suffice.criteria.step_and_verdict']"
     with pytest.raises(AttributeError, match="no attribute 'Forest'"):
         _ = models.Forest

@@ -8,22 +8,22 @@ from scipy.optimize import check_grad
 from scipy.stats import norm
 
 from suffice.models import BayesianRidge, GaussianProcess
-from suffice.models.gaussian_process import ProcessPrior
 from suffice.models.gaussian_state import Scaling
-from suffice.models.hyperparameters import (
+from suffice.models.kernels import GaussianKernel
+from suffice.models.regression import (
+    ProcessPrior,
     ProcessScales,
+    RidgePrior,
     RidgeScales,
     ScalesPrior,
     learn_process,
     learn_ridge,
+    preferred,
     process_left_out,
     ridge_left_out,
     with_freedom,
 )
-from suffice.models.kernels import GaussianKernel
-from suffice.models.regressor import preferred
-from suffice.models.ridge import RidgePrior
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from tests.thoroughness import thorough
 
 

@@ -27,7 +27,7 @@ from suffice.models.laplace import (
     learn_alpha,
     log_evidence,
 )
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.posteriors import Gaussian
 from tests.thoroughness import examples, some
 

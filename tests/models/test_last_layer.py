@@ -11,7 +11,7 @@ from suffice import kl
 from suffice.errors import InvalidValueError
 from suffice.models import BayesianLogistic, DropoutNetwork
 from suffice.models.laplace import divergences, laplace, learn_alpha
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))

@@ -19,7 +19,7 @@ from suffice import kl
 from suffice.errors import InvalidValueError
 from suffice.models.laplace import divergences, learn_alpha, log_evidence
 from suffice.models.logistic import BayesianLogistic
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from tests.thoroughness import examples
 
 NAMES = np.array(["crow", "dove", "finch", "gull"])

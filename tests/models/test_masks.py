@@ -15,9 +15,8 @@ from torch import nn
 from suffice.errors import InvalidValueError
 from suffice.models import DropoutNetwork
 from suffice.models.deep.dropout_layers import Masks, must_multiply_early
-from suffice.models.deep.sampling import features, log_draws
-from suffice.models.deep.training import Recipe, averaged_loss
-from suffice.numerics.special_functions import Floats
+from suffice.models.deep.trained_module import Recipe, averaged_loss, features, log_draws
+from suffice.numerics import Floats
 from tests.thoroughness import examples
 
 ROWS = torch.tensor(np.random.default_rng(0).normal(size=(23, 6)), dtype=torch.float32)

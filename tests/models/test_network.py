@@ -19,11 +19,10 @@ from torch import nn
 from suffice import kl
 from suffice.errors import InvalidValueError, MissingExtraError, TrainingDivergedError
 from suffice.models import DropoutNetwork
-from suffice.models.deep import training
+from suffice.models.deep import trained_module
 from suffice.models.deep.dropout_layers import Masks
-from suffice.models.deep.sampling import log_draws
-from suffice.models.deep.training import batches, train
-from suffice.numerics.special_functions import Floats
+from suffice.models.deep.trained_module import batches, log_draws, train
+from suffice.numerics import Floats
 from suffice.testing import MODEL_CHECKS
 
 RNG = np.random.default_rng(0)
@@ -181,7 +180,7 @@ def test_a_training_that_diverges_is_an_error_and_leaves_nothing_behind() -> Non
 
 def fail(model: DropoutNetwork, failure: Any, label: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the model observe a label, and fail after five steps of the training."""
-    real, calls = training.averaged_loss, []
+    real, calls = trained_module.averaged_loss, []
 
     def failing(*args: Any) -> torch.Tensor:
         calls.append(1)
@@ -190,7 +189,7 @@ def fail(model: DropoutNetwork, failure: Any, label: int, monkeypatch: pytest.Mo
         return real(*args)
 
     with monkeypatch.context() as patched:
-        patched.setattr(training, "averaged_loss", failing)
+        patched.setattr(trained_module, "averaged_loss", failing)
         with pytest.raises(failure, match="enough"):
             model.observe(X[30:31], [label])
     assert len(calls) == 6

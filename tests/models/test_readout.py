@@ -13,7 +13,7 @@ from suffice.divergence import dropout_contributions
 from suffice.errors import InvalidValueError
 from suffice.models import DropoutNetwork
 from suffice.models.deep.dropout_layers import Structure, dropout_posterior, structure
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 6)).astype(np.float32)

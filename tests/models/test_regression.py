@@ -17,9 +17,8 @@ import suffice as sf
 from suffice.errors import InvalidValueError, NotPositiveDefiniteError
 from suffice.models import BayesianRidge, GaussianProcess, RadialBasis
 from suffice.models.gaussian_state import Scaling
-from suffice.models.hyperparameters import RidgeScales, learn_ridge, ridge_evidence
-from suffice.models.ridge import RidgePrior
-from suffice.numerics.special_functions import Floats
+from suffice.models.regression import RidgePrior, RidgeScales, learn_ridge, ridge_evidence
+from suffice.numerics import Floats
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from torch import nn
 
 from suffice.errors import InvalidValueError
 from suffice.models.deep.dropout_layers import Masks, must_multiply_early
-from suffice.models.deep.sampling import log_draws
-from suffice.numerics.special_functions import Floats
+from suffice.models.deep.trained_module import log_draws
+from suffice.numerics import Floats
 
 
 def drawn(module: nn.Module, rows: torch.Tensor, k: int) -> Floats:

@@ -4,7 +4,7 @@ import pytest
 from numpy.typing import NDArray
 
 from suffice.errors import NotPositiveDefiniteError
-from suffice.numerics.cholesky import cholesky, solve_lower
+from suffice.numerics import cholesky, solve_lower
 
 
 def ill_conditioned(size: int, condition: float, seed: int) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.numerics.special_functions import bernoulli_kl, log1p_gap, variance_gap
+from suffice.numerics import bernoulli_kl, log1p_gap, variance_gap
 
 PROBABILITY = st.floats(min_value=1e-12, max_value=1 - 1e-12)
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from suffice import ErrorStability
-from suffice.project.connections import sa
 from suffice.project.create import open_project
 from suffice.project.events import ACTS, Draft, Event, EventKind
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.state import Answer
+from suffice.project.storage import sa
 from tests.processes import POSTGRES_MODULES, SERVER_MODULES, ForkedProcess
 from tests.project.crash_clients import Client, Connection
 from tests.project.crash_parent import fork_servers

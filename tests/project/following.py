@@ -6,7 +6,7 @@ import numpy as np
 
 from suffice import ErrorStability
 from suffice.criteria import Criterion
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.project.events import Label
 from suffice.project.settings import Settings
 from suffice.project.state import Answer

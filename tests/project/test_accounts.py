@@ -344,7 +344,7 @@ def opened(accounts: tuple[Account, ...], name: str, secret: str) -> bool:
 
 
 def test_any_course_of_changes_is_what_the_rules_say_and_what_a_replay_gives(place: str) -> None:
-    from suffice.project.connections import sa
+    from suffice.project.storage import sa
 
     with make(place, 4) as used:
         sa.event.listen(used._database._engine, "checkout", hurry)

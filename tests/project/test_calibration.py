@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
 
-from suffice.models import BayesianLogistic, leave_one_out
+from suffice.models import BayesianLogistic, predictive
 from suffice.models.laplace import laplace
-from suffice.models.leave_one_out import FACTORS, Guesses, guesses, sharpness
-from suffice.models.predictive import moderated_logits
-from suffice.numerics.special_functions import Floats
+from suffice.models.predictive import FACTORS, Guesses, guesses, moderated_logits, sharpness
+from suffice.numerics import Floats
 from suffice.project.project_learner import error_changes, expected_error, factors
 from tests.thoroughness import examples
 
@@ -54,8 +53,8 @@ def test_two_classes_written_as_many_are_guessed_alike() -> None:
     # Weights of N(0, 1/2) each make a difference of N(0, 1).
     X, y = made(60, 2)
     two = guesses(laplace(X, y, 2, 1.0))
-    many = leave_one_out._many_without(SoftmaxOfTwo(X, y), X, y)[0]
-    mean = leave_one_out._two_without(laplace(X, y, 2, 1.0), X, y)[0]
+    many = predictive._many_without(SoftmaxOfTwo(X, y), X, y)[0]
+    mean = predictive._two_without(laplace(X, y, 2, 1.0), X, y)[0]
     np.testing.assert_allclose(many[:, 1] - many[:, 0], mean, rtol=1e-6, atol=1e-8)
     assert two.logits.shape == (60,)
 
@@ -82,7 +81,7 @@ def test_guesses_in_pieces_are_as_at_once(monkeypatch: pytest.MonkeyPatch) -> No
     X, y = made(70, 4)
     posterior = laplace(X, y, 4, 1.0)
     at_once = guesses(posterior)
-    monkeypatch.setattr(leave_one_out, "_MOST_HELD", 200)
+    monkeypatch.setattr(predictive, "_MOST_HELD", 200)
     np.testing.assert_allclose(guesses(posterior).logits, at_once.logits, rtol=1e-12)
 
 
@@ -91,12 +90,12 @@ def test_of_many_labels_some_are_guessed(monkeypatch: pytest.MonkeyPatch) -> Non
     posterior = laplace(X, y, 3, 1.0)
     found = guesses(posterior)
     assert len(found.codes) == 500
-    monkeypatch.setattr(leave_one_out, "_MOST", 1000)
+    monkeypatch.setattr(predictive, "_MOST", 1000)
     every = guesses(posterior)
     taken = np.unique(np.linspace(0, 699, 500).astype(int))
     np.testing.assert_allclose(found.logits, every.logits[taken], rtol=1e-12)
     np.testing.assert_array_equal(found.codes, y[taken])
-    monkeypatch.setattr(leave_one_out, "_COST", 1)
+    monkeypatch.setattr(predictive, "_COST", 1)
     assert len(guesses(posterior).codes) == 100
 
 

@@ -12,16 +12,14 @@ from hypothesis import strategies as st
 from suffice import ErrorStability
 from suffice.errors import InvalidValueError
 from suffice.project.background_learner import BackgroundLearner
-from suffice.project.class_change import ClassChange
 from suffice.project.create import create_project, open_project, write_project
-from suffice.project.events import Event, EventKind
-from suffice.project.imported_predictions import prediction_data
+from suffice.project.events import ClassChange, Event, EventKind
 from suffice.project.items import Items
 from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.project_check import ProjectCheck
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
-from suffice.project.state import Answer, ProjectState
+from suffice.project.state import Answer, ProjectState, prediction_data
 from suffice.project.status_summary import check_status, status
 from tests.project.making_projects import make, picture, replayed
 

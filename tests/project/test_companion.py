@@ -13,7 +13,7 @@ import pytest
 
 from suffice.decision import Decision
 from suffice.errors import SufficeError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.project import background_learner as background_module
 from suffice.project.background_learner import BackgroundLearner, queue_size
 from suffice.project.events import Event, EventKind

@@ -11,7 +11,7 @@ from scipy.special import expit, softmax
 from suffice.errors import InvalidValueError
 from suffice.forecast import features, labels_left, value_after
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.project.project_learner import expected_error
 from tests.project.following import CASES
 from tests.thoroughness import examples

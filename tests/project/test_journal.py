@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from suffice.project.connections import Connection, sa
 from suffice.project.events import Draft, Event, EventKind
 from suffice.project.labelling_project import Project
-from suffice.project.storage import Database, StorageError, read_events, write_events
+from suffice.project.storage import Connection, Database, StorageError, read_events, sa, write_events
 from tests.project.making_projects import make
 
 

@@ -12,9 +12,8 @@ import pytest
 
 from suffice.errors import SufficeError, upgrade_advice
 from suffice.project import create
-from suffice.project.connections import sa
 from suffice.project.create import open_project, project_file
-from suffice.project.storage import Database
+from suffice.project.storage import Database, sa
 from tests.project.making_projects import make, picture
 from tests.project.project_workers import begin, finish, start
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from suffice.decision import Decision, ErrorNow
 from suffice.forecast import Forecast
-from suffice.presentation.number_format import numbers, percents
+from suffice.presentation.text_format import numbers, percents
 from suffice.project.learning_status import LearningStatus
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings

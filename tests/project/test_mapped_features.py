@@ -9,9 +9,8 @@ import pytest
 from suffice.engines import disk_rows
 from suffice.errors import SufficeError
 from suffice.project import open_project, storage
-from suffice.project.connections import sa
 from suffice.project.project_learner import ProjectLearner
-from suffice.project.storage import mapped_features
+from suffice.project.storage import mapped_features, sa
 from tests.project.making_projects import make, some_items
 
 

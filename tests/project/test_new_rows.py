@@ -15,8 +15,8 @@ from suffice.project import labelling_project
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import create_project, open_project
 from suffice.project.events import EventKind
+from suffice.project.incoming_rows import write_predictions
 from suffice.project.labelling_project import ConflictError, Project
-from suffice.project.new_rows import write_predictions
 from suffice.project.project_learner import learned_project
 from tests.project.making_projects import make
 
@@ -203,7 +203,7 @@ def test_others_notice_at_once(project: Project) -> None:
 
 
 def test_two_who_add_at_once_do_not_mix(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from suffice.project import new_rows as module
+    from suffice.project import incoming_rows as module
 
     real = module.added_items
     with open_project(project.place) as other:
@@ -288,9 +288,9 @@ def test_the_pipeline_predicts_as_the_project_does(project: Project) -> None:
 def test_new_rows_are_predicted_some_at_a_time(
     project: Project, tmp_path: Path, ending: str, out: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from suffice.project import new_rows
+    from suffice.project import incoming_rows
 
-    monkeypatch.setattr(new_rows, "_CHUNK", 16)
+    monkeypatch.setattr(incoming_rows, "_CHUNK", 16)
     frame = pd.DataFrame(cars(50, seed=3) | {"note": ["=1+1"] * 50})
     file, to = tmp_path / f"new.{ending}", tmp_path / f"out.{out}"
     if ending == "parquet":

@@ -17,9 +17,8 @@ from rich.console import Console
 
 from suffice import ErrorStability
 from suffice.cli.app import run
-from suffice.cli.labeller.labeller import opened_labeller
-from suffice.cli.labeller.line_mode import label_by_lines
-from suffice.cli.labeller.pictures import read_picture
+from suffice.cli.labeller import label_by_lines, opened_labeller
+from suffice.cli.terminal_display import read_picture
 from suffice.decision import Decision
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast

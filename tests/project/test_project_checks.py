@@ -18,7 +18,6 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.model_check import CheckedQuantity
 from suffice.project import labelling_project as project_module
 from suffice.project.background_learner import BackgroundLearner
-from suffice.project.connections import sa
 from suffice.project.create import open_project
 from suffice.project.events import Event, EventKind
 from suffice.project.labelling_project import IN_CHECK, ConflictError, Project
@@ -31,7 +30,7 @@ from suffice.project.project_check import (
 )
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.state import Answer
-from suffice.project.storage import StorageError
+from suffice.project.storage import StorageError, sa
 from tests.project.labelled_projects import label_some, of_feature
 from tests.project.making_projects import CLASSES, make, picture, replayed
 from tests.project.naive_project import NaiveCheck, NaiveProject, RefusedError

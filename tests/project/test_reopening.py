@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from suffice import ErrorStability, LabelWorth, MaxConfidence, PoolFraction
-from suffice.cli.stored_project import learned_project
+from suffice.cli.project_options import learned_project
 from suffice.criteria import Criterion
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner

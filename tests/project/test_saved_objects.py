@@ -16,7 +16,7 @@ from suffice.criteria import Verdict
 from suffice.decision import ErrorNow
 from suffice.forecast import Forecast
 from suffice.models.laplace import Snapshot
-from suffice.project.saved_objects import MODULES, NotSavableError, SavedObjects, restored_objects, saved_objects
+from suffice.project.learned_files import MODULES, NotSavableError, SavedObjects, restored_objects, saved_objects
 
 MUCH = 10**6
 
@@ -176,7 +176,7 @@ def test_what_is_too_large_is_refused() -> None:
         ["object", "builtins.list", {}],
         ["object", "suffice.trace.np", {}],
         ["object", "suffice.forecast.labels_left", {}],
-        ["object", "suffice.criteria.verdict.Callable", {}],
+        ["object", "suffice.criteria.step_and_verdict.Callable", {}],
         ["object", "suffice.decision.ErrorNow", {}],
         ["named", "suffice.decision.ErrorNow", 1.0],
         ["named", "suffice.forecast.Forecast", 1, 2, 3, 4],

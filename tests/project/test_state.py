@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.project import labelling_project as project_module
-from suffice.project.connections import sa
 from suffice.project.events import Event, EventKind
 from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.state import Advice, ProjectState
+from suffice.project.storage import sa
 from tests.project.making_projects import CLASSES, make, picture, replayed
 from tests.project.naive_project import NaiveProject, RefusedError
 from tests.thoroughness import examples

@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 
 from suffice.errors import SufficeError
-from suffice.project import connections, create
-from suffice.project.connections import sa
+from suffice.project import create, storage
 from suffice.project.create import has_project, open_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import ConflictError, Project
-from suffice.project.storage import FILE, Database, StorageError, StorageFullError
+from suffice.project.storage import FILE, Database, StorageError, StorageFullError, sa
 from tests.project.making_projects import make, picture
 from tests.project.project_workers import begin, finish, start
 
@@ -341,7 +340,7 @@ def test_there_is_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.one_in(2)
 def test_a_place_that_somebody_else_keeps_to_themselves(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "PATIENCE", 0.2)
+    monkeypatch.setattr(storage, "PATIENCE", 0.2)
     make(place).close()
     with (
         open_project(place) as project,

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.project.connections import sa
 from suffice.project.create import has_project, open_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import ConflictError, Project
-from suffice.project.storage import Database, StorageError
+from suffice.project.storage import Database, StorageError, sa
 from tests.project.making_projects import make
 from tests.project.postgres_server import PASSWORD
 

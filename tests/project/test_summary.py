@@ -30,7 +30,7 @@ def strict(told: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_it_is_what_the_api_promises(tmp_path: Path, task: str) -> None:
-    schemas = pytest.importorskip("suffice.web.schemas")
+    schemas = pytest.importorskip("suffice.web.http_messages")
     with busy_project(tmp_path / "p", task=task) as project:
         _, learning_status = learned(project)
         project.advise(decision(stop=True))

@@ -10,9 +10,8 @@ import pytest
 
 import suffice as sf
 from suffice.errors import InvalidValueError
-from suffice.recommendation.compared_rules import catalogue
-from suffice.recommendation.rule_choice import recommend, recorded_evidence
-from suffice.research.compare.evidence import evidence
+from suffice.recommendation.compared_rules import catalogue, recommend, recorded_evidence
+from suffice.research.compare.judging import evidence
 from suffice.research.compare.scoring import RuleScore, RunCase
 
 RATIOS = (10.0, 1000.0)
@@ -193,7 +192,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, tables: dict[str, dict[str, float]]) 
         "runs": {"regression": dict.fromkeys(rules, 20)},
         "rules": {"regression": rules},
     }
-    monkeypatch.setattr("suffice.recommendation.rule_choice.recorded_evidence", lambda: found)
+    monkeypatch.setattr("suffice.recommendation.compared_rules.recorded_evidence", lambda: found)
 
 
 @pytest.mark.parametrize(

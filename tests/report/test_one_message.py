@@ -14,9 +14,9 @@ from rich.console import Console
 from textual.geometry import Size
 
 from suffice.cli import project_commands
-from suffice.cli.labeller.label_widgets import Standing, header_line, progress_lines
-from suffice.cli.labeller.labeller import Counts
-from suffice.cli.stored_project import Reading
+from suffice.cli.label_app import Standing, header_line, progress_lines
+from suffice.cli.labeller import Counts
+from suffice.cli.project_options import Reading
 from suffice.decision import Decision
 from suffice.presentation.messages import STOPS, decision_words
 from suffice.project.labelling_project import Project

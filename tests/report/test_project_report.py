@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from suffice import Budget, ErrorStability
 from suffice.criteria import Certificate
 from suffice.decision import ErrorNow
-from suffice.presentation.svg_chart import Chart, svg, ticks
+from suffice.presentation.charts import Chart, svg, ticks
 from suffice.project.create import write_project
 from suffice.project.learning_status import LearningStatus
 from suffice.project.state import LabelledItem, Opinion

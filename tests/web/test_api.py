@@ -20,7 +20,7 @@ from suffice.project.background_learner import BackgroundLearner
 from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
 from suffice.project.storage import StorageError, StorageFullError
-from suffice.web.http_errors import REPORT_POLICY, problem_page, status_of
+from suffice.web.http_messages import REPORT_POLICY, problem_page, status_of
 from suffice.web.routes import assets
 from suffice.web.security import LARGEST_BODY, granted_access
 from suffice.web.server import create_app

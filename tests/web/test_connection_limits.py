@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from suffice.web.connection_limits import ConnectionLimits, Remarks, connection_limits, network_of
+from suffice.web.security import ConnectionLimits, Remarks, connection_limits, network_of
 from suffice.web.server import ServerOptions, listening, serve_on
 from tests.web.test_serving import Server, posted, served
 

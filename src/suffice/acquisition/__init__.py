@@ -1,7 +1,6 @@
 """Which label would be most useful: scores, and choices that cover the pool."""
 
-from suffice.acquisition.batchbald import BatchBALD, batchbald
-from suffice.acquisition.batchbald_shards import BatchShard, batchbald_over
+from suffice.acquisition.batchbald import BatchBALD, BatchShard, batchbald, batchbald_over
 from suffice.acquisition.scores import (
     NAMES,
     Chooser,

@@ -15,7 +15,7 @@ from suffice.checks.hypergeometric import check_counts, last_that_holds, lower_b
 from suffice.checks.planner import plan
 from suffice.errors import InvalidValueError
 from suffice.presentation.html_parts import card
-from suffice.presentation.number_format import count, number_at_most, percent_at_least, percent_at_most
+from suffice.presentation.text_format import count, number_at_most, percent_at_least, percent_at_most
 
 #: What a guarantee can be about.
 Quantity = Literal["error", "within", "tolerance", "recall", "precision"]

@@ -292,7 +292,7 @@ def _log_binomial(count: int, items: int, checked: int, pool: int, deviation: in
 
 
 def _log1p_gap(x: float) -> float:
-    """``x - log(1 + x)`` for one number; see :func:`suffice.numerics.special_functions.log1p_gap`."""
+    """``x - log(1 + x)`` for one number; see :func:`suffice.numerics.log1p_gap`."""
     if abs(x) > 0.5:
         return x - math.log1p(x)
     y = x / (2.0 + x)

@@ -21,7 +21,7 @@ from suffice.arguments import real, whole
 from suffice.checks.hypergeometric import LARGEST_POOL, count_quantile, lower_bound, probability_at_most, upper_bound
 from suffice.checks.hypergeometric import probability as checked_probability
 from suffice.errors import InvalidValueError
-from suffice.presentation.number_format import count, percent, percent_at_least, two_digits
+from suffice.presentation.text_format import count, percent, percent_at_least, two_digits
 
 #: The items that a bound is about: those that no one has labelled after the check, or all that were unlabelled before.
 Items = Literal["remaining", "all"]

@@ -17,7 +17,7 @@ from suffice.arguments import floats, real, whole
 from suffice.checks.guarantee import Circumstances, Guarantee, PredictedItems, UnlabelableAs, known_fields
 from suffice.checks.hypergeometric import LARGEST_POOL, probability
 from suffice.errors import InvalidTypeError, InvalidValueError
-from suffice.presentation.number_format import count
+from suffice.presentation.text_format import count
 
 _FORMAT: Final = 1
 

@@ -32,11 +32,11 @@ COMMANDS: Final = {
         "Watch a simulated person label scikit-learn's breast-cancer, diabetes or digits data until it is enough.",
     ),
     "label": CommandEntry(
-        "suffice.cli.label_command:label_command",
+        "suffice.cli.label_commands:label_command",
         "Label your own data in the terminal: create or continue a project, and see when you can stop.",
     ),
     "serve": CommandEntry(
-        "suffice.cli.serve_command:serve_command",
+        "suffice.cli.label_commands:serve_command",
         "Label in the browser, alone or with others: create a project, or continue it.",
     ),
     "label-studio": CommandEntry(
@@ -60,7 +60,7 @@ COMMANDS: Final = {
         "Show the classes of a project, or add, rename, merge, reorder and remove them. No label is lost.",
     ),
     "accounts": CommandEntry(
-        "suffice.cli.accounts_command:accounts_app",
+        "suffice.cli.project_commands:accounts_app",
         "Show the accounts of a project, or add, change and remove them. With accounts, people sign in to the page.",
     ),
     "repair": CommandEntry(
@@ -89,11 +89,11 @@ COMMANDS: Final = {
         "Write a report as a page: whether you can stop, how large the error is, what was labelled.",
     ),
     "run": CommandEntry(
-        "suffice.cli.run_command:run_command",
+        "suffice.cli.table_commands:run_command",
         "Find out how many labels of a labelled table would have been enough if they had been bought one by one.",
     ),
     "audit": CommandEntry(
-        "suffice.cli.audit_command:audit_command",
+        "suffice.cli.table_commands:audit_command",
         "Find out when the labelling of a table could have stopped. Its rows must be in the order of labelling.",
     ),
     "recommend": CommandEntry(

@@ -8,19 +8,19 @@ import typer
 from rich.console import Console
 
 from suffice.arguments import whole
-from suffice.cli.project_options import ProjectOptions
-from suffice.cli.rule_options import AsJson, share_of
-from suffice.cli.stored_project import (
+from suffice.cli.project_options import (
     Place,
+    ProjectOptions,
     Reading,
     learned_project,
     plain_console,
     shown_place,
     stored_project,
 )
+from suffice.cli.rule_options import AsJson, share_of
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.messages import not_achievable_sentence
-from suffice.presentation.number_format import count
+from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:
     from suffice.project.check_offers import CheckOffers, ClassOffers

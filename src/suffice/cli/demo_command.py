@@ -24,6 +24,7 @@ from suffice.cli.rule_options import BoundName, DemoModel, RuleValues, TaskName,
 from suffice.criteria import Criterion, ErrorStability, Verdict
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.factory import make_model
+from suffice.presentation.charts import chart
 from suffice.presentation.messages import (
     RATIO_RULE,
     demo_next_sentences,
@@ -33,8 +34,7 @@ from suffice.presentation.messages import (
     run_error_sentence,
     run_wrong_share_sentence,
 )
-from suffice.presentation.text_chart import chart
-from suffice.report.run_figure import WRONG_SHARE_NAME, RunCurves, draw_run, require_writable_figure
+from suffice.report.figures import WRONG_SHARE_NAME, RunCurves, draw_run, require_writable_figure
 from suffice.tables.example_data import Task, demo_task, digits_task
 from suffice.trace import Trace
 
@@ -131,7 +131,7 @@ def linear_error(task: Task, model: Any) -> Errors:
     """Root mean squared error in the units of the target; or cross entropy, and the share of wrong predictions."""
     if task.kind == "regression":
         return float(np.sqrt(np.mean((task.y_test - model.predict(task.X_test)) ** 2))), None
-    from suffice.engines.prediction_quality import AveragedPredictions
+    from suffice.models.predictive import AveragedPredictions
 
     known = np.isin(task.y_test, model.classes_)
     codes, others = np.searchsorted(model.classes_, task.y_test[known]), int(np.count_nonzero(~known))
@@ -141,7 +141,7 @@ def linear_error(task: Task, model: Any) -> Errors:
 
 def network_error(task: Task, model: Any) -> Errors:
     """Cross entropy of the mean over a network's draws, and the share of wrong predictions."""
-    from suffice.engines.prediction_quality import quality
+    from suffice.models.predictive import quality
 
     draws = model.log_draws(model.machine_.tensor(task.X_test), model.samples, model.seed)
     found = quality(draws, np.searchsorted(model.classes_, task.y_test))
@@ -341,8 +341,8 @@ def demo_command(
 
 def _serve_digits(*, as_json: bool) -> None:
     """Serve the page with images that anybody can label."""
+    from suffice.cli.label_commands import serve_project
     from suffice.cli.project_options import ProjectOptions
-    from suffice.cli.serve_command import serve_project
     from suffice.tables.example_data import DIGITS, write_digits
 
     folder = Path("suffice-digits")

@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from suffice.cli.project_options import ProjectOptions
+from suffice.cli.project_options import (
+    Place,
+    ProjectOptions,
+    Reading,
+    made_folder,
+    plain_console,
+    reading,
+    stored_project,
+)
 from suffice.cli.rule_options import AsJson
-from suffice.cli.stored_project import Place, Reading, made_folder, plain_console, reading, stored_project
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable, write_bytes_whole, write_whole
 from suffice.presentation.messages import items_added_sentences
@@ -189,7 +196,7 @@ def predict_command(
     require_writable(to, "the predictions")
     rows = 0
     with stored_project(place) as (project, _):
-        from suffice.project.new_rows import write_predictions
+        from suffice.project.incoming_rows import write_predictions
         from suffice.tables.file_writer import checked_format
 
         def write(part: Path) -> None:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.console import Console
 
-from suffice.cli.project_options import ProjectModel, require_store, say
+from suffice.cli.project_options import ProjectModel, require_store, say, shown_place
 from suffice.cli.rule_options import AsJson, LabelCost, MistakeCost, TargetError, target_error
-from suffice.cli.stored_project import shown_place
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
-from suffice.presentation.number_format import count
+from suffice.presentation.text_format import count
 from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RANDOM_SHARE
 
 if TYPE_CHECKING:

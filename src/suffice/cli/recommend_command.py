@@ -34,10 +34,10 @@ from suffice.criteria import Criterion, ErrorStability, ExpectedCost, LabelWorth
 from suffice.errors import InvalidValueError
 from suffice.models.factory import MODEL_FAMILIES, model_description, model_names
 from suffice.presentation.messages import assumed_costs_sentence, expected_cost_sentence
-from suffice.presentation.number_format import count, rounded_percent
+from suffice.presentation.text_format import count, rounded_percent
 
 if TYPE_CHECKING:
-    from suffice.recommendation.rule_choice import Expectation, Recommendation
+    from suffice.recommendation.compared_rules import Expectation, Recommendation
 
 _HEADING: Final = (
     "Cost above the best stop: typically (geometric mean), in half or 9 of 10 runs at most, on average.\n"
@@ -158,7 +158,7 @@ def recommend_command(
     else:
         asked = _about_data(options, data, target, task, model, target_variance, tuple(ignore or ()))
     # Brings scikit-learn, which `suffice --help` need not wait for.
-    from suffice.recommendation.rule_choice import recommend
+    from suffice.recommendation.compared_rules import recommend
 
     advice = recommend(
         asked.task.value,

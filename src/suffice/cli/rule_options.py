@@ -25,8 +25,8 @@ from suffice.criteria import (
 from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.factory import MODEL_FAMILIES
+from suffice.presentation.charts import number_chart
 from suffice.presentation.messages import RATIO_RULE, quantity_name, threshold_name
-from suffice.presentation.text_chart import number_chart
 from suffice.project.settings import DEFAULT_THRESHOLDS
 
 
@@ -540,7 +540,7 @@ class RuleValues:
         return min(numbers, default=0.0) > 0.0 and max(numbers) >= 10.0 * min(numbers)
 
     def chart(self, *, width: int, height: int, plain: bool) -> list[str]:
-        """The curve as text, see :func:`suffice.presentation.text_chart.number_chart`."""
+        """The curve as text, see :func:`suffice.presentation.charts.number_chart`."""
         size = {"width": width, "height": height}
         return number_chart(self.values, self.thresholds, log=self.log, plain=plain, **size) if self.any else []
 

@@ -18,6 +18,7 @@ from suffice.criteria import Criterion, ExpectedCost, LabelWorth, Verdict
 from suffice.errors import SufficeError
 from suffice.files import write_whole
 from suffice.models.factory import MODEL_FAMILIES
+from suffice.presentation.charts import chart, number_chart
 from suffice.presentation.messages import (
     RATIO_RULE,
     audit_error_sentence,
@@ -42,9 +43,8 @@ from suffice.presentation.messages import (
     with_labels,
     worsening_sentence,
 )
-from suffice.presentation.number_format import number
-from suffice.presentation.text_chart import chart, number_chart
-from suffice.report.run_figure import WRONG_SHARE_NAME, RunCurves, draw_run
+from suffice.presentation.text_format import number
+from suffice.report.figures import WRONG_SHARE_NAME, RunCurves, draw_run
 from suffice.tables import Table
 from suffice.trace import Trace
 

@@ -43,8 +43,8 @@ from suffice.models.factory import (
     model_names,
 )
 from suffice.presentation.messages import interrupted_sentence, memory_sentence
-from suffice.presentation.number_format import count
-from suffice.report.run_figure import require_writable_figure
+from suffice.presentation.text_format import count
+from suffice.report.figures import require_writable_figure
 from suffice.tables import Table, read_table
 from suffice.tables.table import Kind
 
@@ -253,7 +253,7 @@ def _require_memory(data: Path) -> None:
         # The reader reports what is wrong.
         return
     # Brings scikit-learn, which a wrong option need not wait for.
-    from suffice.engines.memory import figure, free_memory
+    from suffice.engines.disk_rows import figure, free_memory
 
     rows, columns = metadata.num_rows, metadata.num_columns
     needed, free = _COPIES * 8 * rows * columns, free_memory()

@@ -3,19 +3,16 @@
 from typing import Final
 
 from suffice.criteria import (
-    accuracy,
+    agreement,
     bayesian,
     budget,
-    committee,
-    confidence,
-    error_stability,
+    confidence_and_accuracy,
     label_worth,
     optimisation,
     screening,
-    stability,
     trend,
 )
-from suffice.criteria.base import After, AllOf, AnyOf, Criterion, Patience, criterion_from_dict
+from suffice.criteria.base import After, AllOf, AnyOf, Criterion, Patience, criterion_from_dict, rules_in
 from suffice.criteria.optimisation import confidence_factor, regret_facts
 from suffice.criteria.prediction_statistics import (
     cohen_kappa,
@@ -29,20 +26,15 @@ from suffice.criteria.prediction_statistics import (
     worth_facts,
 )
 from suffice.criteria.rule_exports import *  # noqa: F403 - the rules that the modules of rules list in __all__
-from suffice.criteria.rule_info import rules_in
-from suffice.criteria.step import Step
-from suffice.criteria.verdict import Certificate, Verdict
+from suffice.criteria.step_and_verdict import Certificate, Step, Verdict
 
 #: Every stopping rule that is not composed of others, by name, in the order of the documentation and the comparison.
 RULES: Final[dict[str, type[Criterion]]] = rules_in(
-    error_stability,
     bayesian,
     label_worth,
-    confidence,
-    accuracy,
+    confidence_and_accuracy,
     trend,
-    stability,
-    committee,
+    agreement,
     screening,
     optimisation,
     budget,

@@ -1,18 +1,29 @@
-"""The interface of a stopping rule, comparison with a threshold, saved state, and rules composed of other rules."""
+"""The interface of a stopping rule: comparison with a threshold, saved state, composed rules, and metadata.
+
+A rule class declares ``info``, a :class:`RuleInfo`, and its module names the class in ``__all__``. The exports, the
+table in the documentation, the comparison of rules, the names that the command accepts and the tests derive from that.
+"""
 
 import copy
 import dataclasses
+import inspect
+import math
+import re
 import sys
+import types
+import typing
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from itertools import pairwise
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Union, get_args, get_origin
+
+import numpy as np
 
 from suffice.arguments import real, whole
-from suffice.criteria.saved_state import annotations_of, require_type
-from suffice.criteria.step import PREDICTION_FIELDS, Step
-from suffice.criteria.verdict import Certificate, First, Known, Last, Verdict
+from suffice.criteria.step_and_verdict import PREDICTION_FIELDS, Certificate, First, Known, Last, Step, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
 
 if TYPE_CHECKING:
@@ -577,3 +588,295 @@ def _passed_on(rule: Criterion, step: Step, part: Verdict, **own: Any) -> Verdic
     """Return the verdict of a rule that wraps another one: its own decision with the other rule's numbers."""
     passed = {name: getattr(part, name) for name in ("value", "threshold", "ready", "certificate")}
     return rule.verdict(step, parts=(part,), **passed, **own)
+
+
+def annotations_of(kind: type) -> dict[str, Any]:
+    """Return the annotations of a class by field; none if they cannot be evaluated.
+
+    Examples:
+        >>> from suffice.criteria import Patience
+        >>> annotations_of(Patience)["in_a_row"]
+        <class 'int'>
+    """
+    try:
+        return typing.get_type_hints(kind)
+    except Exception:
+        return {}
+
+
+def require_type(value: Any, annotation: Any, name: str, *, counts: bool) -> None:
+    """Refuse a value that does not fit the annotation of its field.
+
+    Numbers must be finite. ``True`` is not a number. A whole number fits where a float is expected. An annotation that
+    does not describe JSON values or classes is not checked.
+
+    Args:
+        value: The value.
+        annotation: Type of the field.
+        name: Name of the field, for the error.
+        counts: Whether whole numbers must be at least 0.
+
+    Raises:
+        InvalidValueError: The value does not fit; the message names the field.
+
+    Examples:
+        >>> require_type([0.5, 2], list[float], "values", counts=True)
+        >>> require_type(float("nan"), float | None, "gamma", counts=True)
+        Traceback (most recent call last):
+        ...
+        suffice.errors.InvalidValueError: gamma must be a finite number or None, not nan
+    """
+    if not _fits(value, annotation, counts=counts):
+        raise InvalidValueError(f"{name} must be {_words(annotation, counts=counts)}, not {shortened(value)}")
+
+
+def require_state(rule: object, name: str, requirement: str, *, holds: bool) -> None:
+    """Refuse a saved state that contradicts itself or the parameters; for ``check_state`` of a rule.
+
+    Args:
+        rule: The rule, with the restored state.
+        name: Field of the state.
+        requirement: What the field must be, for the error.
+        holds: Whether it is.
+
+    Raises:
+        InvalidValueError: It is not.
+    """
+    if not holds:
+        value = shortened(getattr(rule, name))
+        raise InvalidValueError(
+            f"{name} in the saved state of {type(rule).__name__} must be {requirement}, not {value}"
+        )
+
+
+def rises(numbers: Sequence[float]) -> bool:
+    """Whether each number is larger than the one before.
+
+    Examples:
+        >>> rises([1, 2, 5]), rises([1, 1]), rises([])
+        (True, False, True)
+    """
+    return all(one < other for one, other in pairwise(numbers))
+
+
+def within(numbers: Sequence[float], low: float, high: float = math.inf) -> bool:
+    """Whether all numbers are from ``low`` to ``high``.
+
+    Examples:
+        >>> within([0.0, 1.0], 0.0, 1.0), within([-0.1], 0.0)
+        (True, False)
+    """
+    return all(low <= number <= high for number in numbers)
+
+
+def shortened(value: Any) -> str:
+    """Return the printed form of a value, at most 60 characters of it."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _fits(value: Any, annotation: Any, *, counts: bool) -> bool:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if annotation in (int, float):
+        return _is_number(value, whole=annotation is int) and (annotation is float or value >= 0 or not counts)
+    if origin in (Union, types.UnionType):
+        return any(_fits(value, each, counts=counts) for each in arguments)
+    if origin is Literal:
+        return value in arguments
+    if origin in (list, tuple):
+        # JSON has lists only. Entries of a tuple with a type for each entry are not checked.
+        alike = len(arguments) == 1 or (len(arguments) == 2 and arguments[1] is Ellipsis)
+        each = arguments[0] if alike else Any
+        return isinstance(value, list | tuple) and all(_fits(entry, each, counts=counts) for entry in value)
+    known = isinstance(annotation, type) and annotation is not Any and origin is None
+    return not known or isinstance(value, annotation)
+
+
+def _is_number(value: Any, *, whole: bool) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+        return False
+    return whole or _is_finite(value)
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _words(annotation: Any, *, counts: bool, several: bool = False) -> str:
+    """Return what an annotation requires, in words."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    names = {
+        type(None): ("None", "None"),
+        bool: ("True or False", "True or False"),
+        str: ("text", "texts"),
+        int: ("a whole number", "whole numbers"),
+        float: ("a finite number", "finite numbers"),
+    }
+    if annotation in names:
+        found = names[annotation][several]
+        return f"{found} of at least 0" if annotation is int and counts else found
+    if origin in (Union, types.UnionType):
+        return " or ".join(_words(each, counts=counts, several=several) for each in arguments)
+    if origin in (list, tuple) and arguments:
+        return f"{'lists' if several else 'a list'} of {_words(arguments[0], counts=counts, several=True)}"
+    if origin is Literal:
+        return " or ".join(map(repr, arguments))
+    return f"{'objects' if several else 'an object'} of the type {getattr(annotation, '__name__', annotation)}"
+
+
+Family = Literal[
+    "bounds and posteriors",
+    "two costs, no threshold",
+    "confidence",
+    "accuracy",
+    "trends",
+    "stability of predictions",
+    "committees",
+    "screening",
+    "optimisation",
+    "counting",
+]
+Kind = Literal["threshold", "cost", "plain", "reference"]
+Sense = Literal["at most", "below", "at least"]
+TaskType = Literal["regression", "classification"]
+CLASSES: tuple[TaskType, ...] = ("classification",)
+NUMBERS: tuple[TaskType, ...] = ("regression",)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparedRule:
+    """One form of a rule in the comparison of rules, and the settings to try.
+
+    The settings are in order: the first is the one that stops soonest, the last the strictest.
+
+    Attributes:
+        make: Returns the rule at a setting; for a cost rule, at the cost of an error of 1 when a label costs 1. None
+            for the class itself.
+        settings: Values of ``parameter``. None for a rule with nothing to choose. A cost rule is compared at the costs
+            of the comparison, and has no settings of its own.
+        parameter: Name of the parameter that the settings are values of.
+        default: The setting of the literature, one of ``settings``; where there is none, ours.
+        name: Name in tables; by default that of the class.
+        kind: ``threshold`` for a rule with a setting to choose; ``cost`` for one that takes the costs of errors and
+            labels; ``plain`` for one with nothing to choose; ``reference`` for one that does not look at a model, or
+            that uses the true errors.
+        sense: Set where the number that the rule compares does not depend on the setting, and the rule stops where it
+            stands in this sense to the limit, and its other conditions do not depend on the setting either. One
+            replay then gives the stops of all settings.
+        limit: Attribute of the rule that holds the limit; ``parameter`` by default.
+        slack: Difference from an ``at least`` limit that is ignored.
+        in_a_row: Number of consecutive steps for which the sense must hold for a stop.
+        once: Returns the rule to replay once; by default the rule at the first setting. With ``in_a_row`` it must say
+            stop at the first step of a row.
+        charged: Field of a step that counts labels which the rule needs in addition to those of the run.
+        after: Name of the rule after which this form is listed; by default it follows the other forms of its class.
+    """
+
+    make: Callable[[Any], Criterion] | None = None
+    settings: tuple[Any, ...] = (None,)
+    parameter: str = ""
+    default: Any = None
+    name: str = ""
+    kind: Kind = "threshold"
+    sense: Sense | None = None
+    limit: str = ""
+    slack: float = 0.0
+    in_a_row: int = 1
+    once: Callable[[], Criterion] | None = None
+    charged: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RuleInfo:
+    """Metadata of a stopping rule; the class attribute ``info`` of every rule of suffice.
+
+    Attributes:
+        family: Group of the rule in the documentation.
+        compared: The forms in which the rule is compared with others; none for a rule of screening or of
+            optimisation, because recorded runs have neither a positive class nor a least value to find.
+        tasks: Where the rule can be used.
+        example: Returns the rule with parameters at which it says both "go on" and "stop" on short runs. None for the
+            class without arguments.
+        origin: Where a rule comes from that has no ``Reference`` in its docstring: ``"practice"`` or ``"ours"``.
+    """
+
+    family: Family
+    compared: tuple[ComparedRule, ...] = ()
+    tasks: tuple[TaskType, ...] = ("regression", "classification")
+    example: Callable[[], Criterion] | None = None
+    origin: Literal["", "practice", "ours"] = ""
+
+
+def rule_info(rule: type[Criterion]) -> RuleInfo:
+    """Return what is listed about a rule of suffice.
+
+    Raises:
+        InvalidTypeError: The class does not declare ``info`` itself.
+    """
+    info: RuleInfo | None = vars(rule).get("info")
+    if info is None:
+        raise InvalidTypeError(
+            f"the rule {rule.__name__} is listed, but its class has no attribute info; declare info = RuleInfo(...) as "
+            "CONTRIBUTING.md says"
+        )
+    return info
+
+
+def example_rule(rule: type[Criterion]) -> Criterion:
+    """Return a rule of suffice with parameters at which it says both "go on" and "stop" on short runs."""
+    make: Callable[[], Criterion] = rule_info(rule).example or rule
+    return make()
+
+
+def rules_in(*modules: ModuleType) -> dict[str, type[Criterion]]:
+    """Return the rules that modules list in ``__all__``, by name, in the order of their definitions."""
+    return {name: rule for module in modules for name, rule in vars(module).items() if name in module.__all__}
+
+
+def rule_summary(rule: type[Criterion]) -> str:
+    """Return the first sentence of a rule's docstring, without markup.
+
+    Examples:
+        >>> from suffice.criteria import InformationGain
+        >>> rule_summary(InformationGain)
+        'Stop when the largest information gain over the pool is at most a threshold.'
+    """
+    return re.sub(r":\w+:|``?", "", " ".join((inspect.getdoc(rule) or "").split("\n\n")[0].split()))
+
+
+def rule_sources(rule: type[Criterion]) -> tuple[str, ...]:
+    """Return the keys of the bibliography that a rule's docstring names; none if it has no ``Reference``.
+
+    Examples:
+        >>> from suffice.criteria import Budget, PacBayes
+        >>> rule_sources(PacBayes), rule_sources(Budget)
+        (('McAllester1999', 'Maurer2004'), ())
+    """
+    _, _, reference = (inspect.getdoc(rule) or "").partition("\nReference: ")
+    return tuple(re.findall(r"\[(\w+)\]", reference.partition("\n\n")[0]))
+
+
+def geometric_grid(loosest: float, strictest: float, count: int, *others: float) -> tuple[float, ...]:
+    """Return settings from the loosest to the strictest in equal ratios, with three digits, and other values.
+
+    Examples:
+        >>> geometric_grid(1.0, 0.01, 3, 0.05)
+        (1.0, 0.1, 0.05, 0.01)
+    """
+    values = {float(f"{value:.3g}") for value in np.geomspace(loosest, strictest, count)} | set(others)
+    return tuple(sorted(values, reverse=loosest > strictest))
+
+
+def grid_towards_one(farthest: float, nearest: float, count: int, *others: float) -> tuple[float, ...]:
+    """Return settings whose distance from 1 falls from ``farthest`` to ``nearest`` in equal ratios, and 1 itself.
+
+    Examples:
+        >>> grid_towards_one(0.1, 0.001, 3)
+        (0.9, 0.99, 0.999, 1.0)
+    """
+    gaps = geometric_grid(farthest, nearest, count)
+    return tuple(sorted({float(f"{1.0 - gap:.6g}") for gap in gaps} | {1.0, *others}))

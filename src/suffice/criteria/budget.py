@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from suffice.arguments import real, whole
-from suffice.criteria.base import Criterion
-from suffice.criteria.rule_info import ComparedRule, RuleInfo, geometric_grid
-from suffice.criteria.step import Step
-from suffice.criteria.verdict import Known, Verdict
+from suffice.criteria.base import ComparedRule, Criterion, RuleInfo, geometric_grid
+from suffice.criteria.step_and_verdict import Known, Step, Verdict
 
 __all__ = ["Budget", "CostLimit", "PoolFraction", "TimeLimit"]
 

@@ -8,11 +8,8 @@ from statistics import median
 from typing import Any, ClassVar, Final
 
 from suffice.arguments import real
-from suffice.criteria.base import Criterion, apart
-from suffice.criteria.rule_info import ComparedRule, RuleInfo
-from suffice.criteria.saved_state import require_state, rises, within
-from suffice.criteria.step import Step
-from suffice.criteria.verdict import Verdict
+from suffice.criteria.base import ComparedRule, Criterion, RuleInfo, apart, require_state, rises, within
+from suffice.criteria.step_and_verdict import Step, Verdict
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast
 

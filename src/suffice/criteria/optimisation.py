@@ -15,15 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from suffice.arguments import real, whole
-from suffice.criteria.base import Comparison, Criterion
-from suffice.criteria.rule_info import NUMBERS, RuleInfo
-from suffice.criteria.saved_state import require_state, within
-from suffice.criteria.step import Step
-from suffice.criteria.verdict import Verdict
-from suffice.divergence.observations import one_observation
+from suffice.criteria.base import NUMBERS, Comparison, Criterion, RuleInfo, require_state, within
+from suffice.criteria.step_and_verdict import Step, Verdict
+from suffice.divergence import one_observation
 from suffice.errors import InvalidValueError
-from suffice.numerics.cholesky import symmetric
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats, symmetric
 from suffice.posteriors.distributions import frozen
 
 __all__ = ["RegretBound", "RegretChange"]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from suffice.arguments import floats, whole
 from suffice.errors import InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 
 def entropies(probabilities: Any) -> Floats:

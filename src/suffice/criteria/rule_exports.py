@@ -4,14 +4,11 @@ Type checkers follow these imports: each module lists its rules in a literal ``_
 """
 # ruff: noqa: F403
 
-from suffice.criteria.accuracy import *
+from suffice.criteria.agreement import *
 from suffice.criteria.bayesian import *
 from suffice.criteria.budget import *
-from suffice.criteria.committee import *
-from suffice.criteria.confidence import *
-from suffice.criteria.error_stability import *
+from suffice.criteria.confidence_and_accuracy import *
 from suffice.criteria.label_worth import *
 from suffice.criteria.optimisation import *
 from suffice.criteria.screening import *
-from suffice.criteria.stability import *
 from suffice.criteria.trend import *

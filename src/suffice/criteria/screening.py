@@ -19,13 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.arguments import real, whole
-from suffice.criteria.base import Comparison, Criterion, snapped
-from suffice.criteria.rule_info import CLASSES, RuleInfo
-from suffice.criteria.saved_state import require_state, rises
-from suffice.criteria.step import Step
-from suffice.criteria.verdict import Known, Verdict
+from suffice.criteria.base import CLASSES, Comparison, Criterion, RuleInfo, require_state, rises, snapped
+from suffice.criteria.step_and_verdict import Known, Step, Verdict
 from suffice.errors import InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 __all__ = [
     "ConsecutiveIrrelevant",

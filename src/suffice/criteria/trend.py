@@ -10,12 +10,19 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from suffice.arguments import real, whole
-from suffice.criteria.base import Criterion, apart
-from suffice.criteria.confidence import selected_entropies
-from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo, geometric_grid
-from suffice.criteria.saved_state import require_state, rises, within
-from suffice.criteria.step import Step
-from suffice.criteria.verdict import Verdict
+from suffice.criteria.base import (
+    CLASSES,
+    ComparedRule,
+    Criterion,
+    RuleInfo,
+    apart,
+    geometric_grid,
+    require_state,
+    rises,
+    within,
+)
+from suffice.criteria.confidence_and_accuracy import selected_entropies
+from suffice.criteria.step_and_verdict import Step, Verdict
 
 __all__ = ["DropInConfidence", "PerformanceConvergence", "UncertaintyConvergence", "VarianceModel"]
 

@@ -9,7 +9,7 @@ from scipy.linalg.lapack import dtrtri
 
 from suffice.engines.disk_rows import DiskRows
 from suffice.engines.variance_pool import Indices
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 _SCORED_ROWS: Final = 4096
 

@@ -1,4 +1,4 @@
-"""Pools on disk: rows of NumPy and Parquet files, read in batches or by index, in bounded memory."""
+"""Pools on disk: rows of NumPy and Parquet files, read in batches or by index, and whether a run fits into memory."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
+import psutil
 
 from suffice.arguments import whole
-from suffice.engines.memory import require_memory
-from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
+from suffice.errors import InvalidValueError, MissingExtraError, NotEnoughMemoryError, SufficeError
 from suffice.models.inputs import require_finite
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 Indices = np.typing.NDArray[np.intp]
 
@@ -622,3 +622,44 @@ def rows_on_disk(X: Any) -> DiskRows | None:
         whole_map = isinstance(base, mmap) and X.filename is not None and X.mode != "c"
         return NpyPool.of_map(X) if whole_map and (X.flags.c_contiguous or X.flags.f_contiguous) else _ArrayRows(X)
     return None
+
+
+def free_memory() -> int:
+    """Return the bytes that can be allocated without swapping."""
+    return psutil.virtual_memory().available
+
+
+def require_memory(needed: int, what: str, *, halved: bool = False) -> None:
+    """Refuse to start what does not fit, with the figures.
+
+    Args:
+        needed: Bytes.
+        what: What they are needed for.
+        halved: Whether single precision would halve it.
+
+    Raises:
+        NotEnoughMemoryError: More is needed than is free.
+
+    Examples:
+        >>> require_memory(10**15, "following the pool")
+        Traceback (most recent call last):
+        ...
+        suffice.errors.NotEnoughMemoryError: following the pool needs 1,000,000.0 GB of memory, and ... GB are free...
+    """
+    free = free_memory()
+    if needed <= free:
+        return
+    remedy = "dtype='float32', which takes about half, fewer steps" if halved else "fewer steps"
+    raise NotEnoughMemoryError(
+        f"{what} needs {figure(needed)} of memory, and {figure(free)} are free: {remedy} or a smaller pool would help"
+    )
+
+
+def figure(size: float) -> str:
+    """Bytes in words.
+
+    Examples:
+        >>> figure(2_500_000_000)
+        '2.5 GB'
+    """
+    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"

@@ -7,11 +7,10 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.engines.memory import require_memory
+from suffice.engines.disk_rows import require_memory
 from suffice.models.gaussian_state import KernelState, WeightState, trailing_solve
 from suffice.models.kernels import centred_kernel, half_squares
-from suffice.numerics.cholesky import solve_lower
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats, solve_lower
 
 # Points worked on at a time: what is computed for them stays in the processor's cache.
 TILE: Final = 2048

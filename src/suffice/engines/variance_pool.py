@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from suffice.engines.disk_rows import DiskRows
 from suffice.engines.tracked_rows import TILE, FollowedRows
 from suffice.models.gaussian_state import Block, GaussianState, WeightState, block_of
-from suffice.numerics.cholesky import solve_lower
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats, solve_lower
 
 Indices = NDArray[np.intp]
 

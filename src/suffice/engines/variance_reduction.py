@@ -20,8 +20,7 @@ from suffice.engines.tracked_rows import TILE, FeatureRows, FollowedRows, Kernel
 from suffice.engines.variance_pool import TIE, Indices
 from suffice.models.gaussian_state import Block, GaussianState, KernelState, WeightState, block_of
 from suffice.models.kernels import centred_kernel, half_squares
-from suffice.numerics.cholesky import solve_lower, solve_upper
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats, solve_lower, solve_upper
 
 #: Points of the pool that stand for all of it under a Gaussian process.
 SAMPLE: Final = 256

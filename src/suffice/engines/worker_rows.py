@@ -10,11 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from suffice.engines.disk_rows import MEMORY_LIMIT, DiskRows, Indices, StoredRows, rows_on_disk
-from suffice.engines.memory import figure, free_memory
+from suffice.engines.disk_rows import MEMORY_LIMIT, DiskRows, Indices, StoredRows, figure, free_memory, rows_on_disk
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, NotEnoughMemoryError, SufficeError
 from suffice.models.inputs import require_finite
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 #: Seconds until there must be a worker.
 PATIENCE: Final = 120.0

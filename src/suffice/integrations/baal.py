@@ -8,7 +8,7 @@ from suffice.arguments import floats, whole
 from suffice.criteria import Criterion, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError
 from suffice.learner import StopMonitor
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 __all__ = ["BaalCriterion", "committee_probabilities"]
 

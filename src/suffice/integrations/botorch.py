@@ -11,7 +11,7 @@ from suffice.arguments import floats
 from suffice.criteria import Criterion
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError
 from suffice.learner import OptimisationMonitor
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 __all__ = ["optimisation_monitor", "predict"]
 

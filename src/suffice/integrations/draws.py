@@ -7,7 +7,7 @@ import numpy as np
 
 from suffice.arguments import floats
 from suffice.errors import InvalidTypeError, InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.posteriors import Draws
 
 __all__ = ["posterior_draws"]

@@ -36,7 +36,7 @@ from xml.etree import ElementTree
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.html_parts import paragraphs
 from suffice.presentation.messages import progress_sentence
-from suffice.presentation.number_format import count
+from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:
     from suffice.project.background_learner import BackgroundLearner

@@ -13,7 +13,7 @@ from suffice.criteria import Criterion, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError
 from suffice.learner import OptimisationMonitor
 from suffice.models import GaussianProcess
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 __all__ = ["StoppingCallback"]
 

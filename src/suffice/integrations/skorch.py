@@ -11,7 +11,7 @@ import numpy as np
 
 from suffice.arguments import real, whole
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 __all__ = ["dropout_predictions"]
 

@@ -9,13 +9,11 @@ from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee
 if TYPE_CHECKING:
     from suffice.learner.active import ActiveLearner
     from suffice.learner.backend import Backend, RunSettings, StepResults, register_backend
-    from suffice.learner.model_check import ModelCheck, ModelGuarantee
+    from suffice.learner.model_check import ModelCheck, ModelGuarantee, RunningCheck, RunningEvaluation
     from suffice.learner.optimisation_monitor import OptimisationMonitor
-    from suffice.learner.running_check import RunningCheck, RunningEvaluation
     from suffice.learner.simulation import CheckedRun, audit, simulate
-    from suffice.learner.step_inputs import bagged_votes
+    from suffice.learner.step_inputs import StopSet, bagged_votes
     from suffice.learner.stop_monitor import StopMonitor
-    from suffice.learner.stop_set import StopSet
 
 __all__ = [
     "ActiveLearner",
@@ -47,11 +45,11 @@ _LAZY_NAMES = {
     "ModelGuarantee": "model_check",
     "OptimisationMonitor": "optimisation_monitor",
     "RunSettings": "backend",
-    "RunningCheck": "running_check",
-    "RunningEvaluation": "running_check",
+    "RunningCheck": "model_check",
+    "RunningEvaluation": "model_check",
     "StepResults": "backend",
     "StopMonitor": "stop_monitor",
-    "StopSet": "stop_set",
+    "StopSet": "step_inputs",
     "audit": "simulation",
     "bagged_votes": "step_inputs",
     "register_backend": "backend",

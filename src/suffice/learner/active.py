@@ -17,10 +17,9 @@ from suffice.checks.planner import MOST_MISSED
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict, criterion_from_dict
 from suffice.criteria.base import require_rule
 from suffice.decision import Alternative, Decision, ErrorNow, decide_from_labels, first_stop
-from suffice.engines.disk_rows import DiskRows
-from suffice.engines.memory import require_memory
+from suffice.engines.disk_rows import DiskRows, require_memory
 from suffice.errors import InvalidValueError, MissingInputError, SufficeError
-from suffice.learner.backend import RunSettings, StepResults, relearned
+from suffice.learner.backend import ItemSelection, RunSettings, StepResults, acquisition_and_share, relearned
 from suffice.learner.error_estimate import (
     REST_ITEMS,
     CalibratedError,
@@ -37,6 +36,8 @@ from suffice.learner.model_check import (
     FrozenModel,
     ModelCheck,
     ModelGuarantee,
+    RunningCheck,
+    RunningSample,
     checked_quantity,
     require_size,
 )
@@ -55,26 +56,24 @@ from suffice.learner.prepare import (
     seed_name,
     validation_set,
 )
-from suffice.learner.running_check import RunningCheck, RunningSample
-from suffice.learner.selection import ItemSelection, acquisition_and_share
 from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,
     COUNTED_FIELDS,
     SCREENING_FIELDS,
     StepInputs,
+    StopSet,
     classes_seen,
     joined_rows,
     new_step_inputs,
     positive_class,
     relevant_estimates,
 )
-from suffice.learner.stop_set import StopSet
 from suffice.learner.suspicious_labels import SuspiciousLabel, suspicious_labels
-from suffice.models.gaussian_process import GaussianProcess
 from suffice.models.inputs import as_labels
 from suffice.models.kernels import KernelFeatures
+from suffice.models.regression import GaussianProcess
 from suffice.models.threads import SingleUse, one_at_a_time, one_thread
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned, Trace
 
 # Items over which the reducible part of the error is averaged.

@@ -11,16 +11,8 @@ from suffice.acquisition import Indices, RandomOrder, class_scores, label_free_c
 from suffice.criteria import relevance_facts
 from suffice.divergence import KLPair
 from suffice.engines.class_pool import ClassPool, ScoredPool, UncertainPool
-from suffice.engines.class_shards import ClassPrior, ClassShard, ShardedClasses
-from suffice.engines.disk_rows import DiskRows, blocks_of, in_memory_for, require_disk_memory
-from suffice.engines.memory import require_memory
-from suffice.engines.prediction_quality import (
-    AveragedPredictions,
-    BinaryCrossEntropy,
-    ClassLosses,
-    SoftmaxCrossEntropy,
-)
-from suffice.engines.sharded_pool import DaskShards
+from suffice.engines.disk_rows import DiskRows, blocks_of, in_memory_for, require_disk_memory, require_memory
+from suffice.engines.sharded_pool import ClassPrior, ClassShard, DaskShards, ShardedClasses
 from suffice.engines.worker_rows import WorkerRows
 from suffice.errors import InvalidValueError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
@@ -34,8 +26,16 @@ from suffice.learner.step_inputs import (
 from suffice.models.inputs import as_labels
 from suffice.models.laplace import divergence_from_prior, divergences, laplace, learn_alpha
 from suffice.models.logistic import BayesianLogistic, class_labels
-from suffice.models.predictive import moderated, moderated_logits, probabilities
-from suffice.numerics.special_functions import Floats
+from suffice.models.predictive import (
+    AveragedPredictions,
+    BinaryCrossEntropy,
+    ClassLosses,
+    SoftmaxCrossEntropy,
+    moderated,
+    moderated_logits,
+    probabilities,
+)
+from suffice.numerics import Floats
 
 # Bytes of scores, flags and numbers that a worker keeps for each point.
 _ON_WORKERS = 64
@@ -388,7 +388,7 @@ class ClassBackend(Backend):
         return ShardedClasses(shards, prior, rows)
 
     def _device_pool(self, device: str) -> ClassPool:
-        from suffice.engines.torch_classes import TorchClasses
+        from suffice.engines.torch_pools import TorchClasses
 
         score = partial(class_scores, name=self._name)
         return TorchClasses(self._features, self._name, score, device, single=self._settings.dtype == np.float32)

@@ -13,10 +13,10 @@ from suffice.arguments import real
 from suffice.checks import GuaranteePlan, plan_total
 from suffice.decision import ErrorNow
 from suffice.errors import InvalidValueError
-from suffice.models.leave_one_out import FACTORS, Guesses, guessed_places, guesses, log_probabilities, sharpness
 from suffice.models.logistic import BayesianLogistic
-from suffice.models.regressor import GaussianRegressor
-from suffice.numerics.special_functions import Floats
+from suffice.models.predictive import FACTORS, Guesses, guessed_places, guesses, log_probabilities, sharpness
+from suffice.models.regression import GaussianRegressor
+from suffice.numerics import Floats
 
 # What the model's own estimate counts for: of classes as so many expected errors, of numbers as so many labels.
 _PRIOR_ERRORS: Final = 4.0
@@ -164,7 +164,7 @@ def sharpened_error(rest: Any, left_out: Any, codes: Any, random: Any) -> Calibr
     r"""Estimate the share of wrong predictions of a classifier whose labels can be left out, in two steps.
 
     First, all labels say how sure the model should be. Each is predicted without itself, with log probabilities
-    :math:`z_i`; a factor :math:`t` is learned from them, see :func:`suffice.models.leave_one_out.sharpness`, with half
+    :math:`z_i`; a factor :math:`t` is learned from them, see :func:`suffice.models.predictive.sharpness`, with half
     the weight for labels that were not drawn at random. With :math:`e(z) = 1 - \max_k \mathrm{softmax}(t z)_k`, then,
     labels that were drawn at random say how often that is wrong:
 

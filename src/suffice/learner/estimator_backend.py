@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from suffice.acquisition import Indices, entropy, label_free_chooser, margin, require_known
 from suffice.criteria import Criterion, Step, Verdict
 from suffice.divergence import KLPair
-from suffice.engines.memory import require_memory
+from suffice.engines.disk_rows import require_memory
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
 from suffice.learner.model_predictions import FittedModel, PoolRows
@@ -27,13 +27,13 @@ from suffice.learner.step_inputs import (
     RELEVANCE_FIELDS,
     REST_FIELDS,
     VALIDATION_FIELDS,
+    StopSet,
     stacked,
 )
 from suffice.learner.stop_monitor import COMMITTEE_FIELDS, StopMonitor
-from suffice.learner.stop_set import StopSet
 from suffice.models.inputs import as_labels, targets
 from suffice.models.logistic import class_labels
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.trace import DIVERGENCES
 
 # Base classes of ensembles whose prediction is the average of their members, by name: importing them takes long.

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from suffice.acquisition import Chooser, Indices, label_free_chooser, require_known
-from suffice.divergence.observations import in_units_of_noise
-from suffice.engines.disk_rows import PER_ITEM, DiskRows, in_memory_for, require_disk_memory
-from suffice.engines.memory import require_memory
+from suffice.divergence import in_units_of_noise
+from suffice.engines.disk_rows import PER_ITEM, DiskRows, in_memory_for, require_disk_memory, require_memory
 from suffice.engines.sharded_pool import (
     DaskShards,
     Shard,
@@ -42,12 +41,10 @@ from suffice.engines.variance_reduction import (
 from suffice.engines.worker_rows import WorkerRows
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, SingleLabelTerms, StepResults, register_backend
 from suffice.learner.step_inputs import LOSS_FIELDS, REST_FIELDS, RecentGain
-from suffice.models.gaussian_process import GaussianProcess
 from suffice.models.gaussian_state import block_of
 from suffice.models.inputs import targets
-from suffice.models.regressor import GaussianRegressor, RegressionPrior
-from suffice.models.ridge import BayesianRidge
-from suffice.numerics.special_functions import Floats
+from suffice.models.regression import BayesianRidge, GaussianProcess, GaussianRegressor, RegressionPrior
+from suffice.numerics import Floats
 
 _LOSSES = ("selected_loss", "selected_expected_loss")
 # Labels whose factor is made at once when the past is replayed.
@@ -428,7 +425,7 @@ class ProcessBackend(GaussianBackend):
             return ShardedPool(self._state, self._shards(Shard, prior), single=single)
         if device is None:
             return super()._pool(capacity)
-        from suffice.engines.torch_pool import TorchPool
+        from suffice.engines.torch_pools import TorchPool
 
         return TorchPool(self._state, self._features, device, single=single)
 
@@ -438,7 +435,7 @@ class ProcessBackend(GaussianBackend):
             prior = SumsPrior(self._shard_prior(capacity), self._features[self._sample])
             return ShardedSums(self._state, self._shards(SumsShard, prior))
         if self._settings.device is not None:
-            from suffice.engines.torch_pool import TorchSums
+            from suffice.engines.torch_pools import TorchSums
 
             device, single = self._settings.device, dtype == np.float32
             return TorchSums(self._state, self._features, self._sample, capacity, device, single=single)

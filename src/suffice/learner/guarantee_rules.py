@@ -7,10 +7,9 @@ from typing import Any, ClassVar, TypeVar
 from suffice.arguments import real
 from suffice.checks import Guarantee
 from suffice.criteria.base import Comparison, Criterion
-from suffice.criteria.step import Step
-from suffice.criteria.verdict import Certificate, Verdict
+from suffice.criteria.step_and_verdict import Certificate, Step, Verdict
 from suffice.errors import InvalidTypeError
-from suffice.presentation.number_format import percent_at_least, percent_at_most
+from suffice.presentation.text_format import percent_at_least, percent_at_most
 
 _AnyRule = TypeVar("_AnyRule", bound=Criterion)
 _ERROR = Comparison("guaranteed error", "<=", "target")

@@ -26,8 +26,8 @@ from suffice.learner.prepare import PreparedModel, prepare
 from suffice.learner.simulation import audit
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
-from suffice.numerics.special_functions import Floats
-from suffice.presentation.number_format import count
+from suffice.numerics import Floats
+from suffice.presentation.text_format import count
 from suffice.trace import RecordedCheck, Trace
 
 # As on the page: a stop in doubt is looked at again once there are this many times the labels, and a stop of LabelWorth

@@ -14,7 +14,7 @@ from suffice.decision import Alternative
 from suffice.learner.error_estimate import left_out_losses
 from suffice.models.factory import make_model, model_description
 from suffice.models.kernels import KernelFeatures
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 # A model is compared with others from so many labels on, up to so many, in so many parts.
 _FEWEST_COMPARED: Final = 30

@@ -13,8 +13,8 @@ from suffice.acquisition import Indices, bald
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 from suffice.learner.step_inputs import ExpectedErrors, LaplacePredictor
 from suffice.models.logistic import BayesianLogistic
-from suffice.models.regressor import GaussianRegressor
-from suffice.numerics.special_functions import Floats
+from suffice.models.regression import GaussianRegressor
+from suffice.numerics import Floats
 from suffice.posteriors import PosteriorPair
 from suffice.posteriors.fitted_models import ModelPrior, model_prior, same_rows
 

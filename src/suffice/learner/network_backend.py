@@ -10,15 +10,14 @@ import numpy as np
 from suffice.acquisition import Indices, bald, batchbald, entropy, label_free_chooser, margin, require_known
 from suffice.acquisition.batchbald import TIE
 from suffice.divergence import KLPair, dropout_contributions, kl
-from suffice.engines.memory import require_memory
-from suffice.engines.prediction_quality import quality
+from suffice.engines.disk_rows import require_memory
 from suffice.errors import InvalidValueError, TrainingDivergedError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
 from suffice.learner.step_inputs import CLASSIFIER_FIELDS, ClassInputCollector, SampledPredictor, stacked
 from suffice.models import DropoutNetwork
 from suffice.models.logistic import class_labels
-from suffice.models.predictive import as_numbers, exponentials
-from suffice.numerics.special_functions import Floats
+from suffice.models.predictive import as_numbers, exponentials, quality
+from suffice.numerics import Floats
 
 _ESTIMATED: Final = {
     "dropout": "the divergence tells how far training has moved the weights, not what the labels tell",

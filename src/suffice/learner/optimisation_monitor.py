@@ -19,9 +19,8 @@ from suffice.criteria import (
 from suffice.criteria.base import require_rule
 from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
-from suffice.models.regressor import GaussianRegressor
-from suffice.numerics.cholesky import cholesky, solve_lower
-from suffice.numerics.special_functions import Floats
+from suffice.models.regression import GaussianRegressor
+from suffice.numerics import Floats, cholesky, solve_lower
 from suffice.posteriors import GaussianProcessPosterior, as_posterior
 
 _FORMAT: Final = "suffice-optimisation-1"

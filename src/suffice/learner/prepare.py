@@ -14,14 +14,13 @@ from sklearn.utils import get_tags
 from suffice.acquisition import Indices
 from suffice.arguments import whole
 from suffice.criteria.optimisation import REGRET_FIELDS
-from suffice.engines.disk_rows import DiskRows, rows_on_disk
-from suffice.engines.memory import require_memory
+from suffice.engines.disk_rows import DiskRows, require_memory, rows_on_disk
 from suffice.engines.worker_rows import WorkerRows, rows_on_workers
 from suffice.errors import InvalidValueError, MissingExtraError, MissingInputError
 from suffice.learner.backend import Backend, backend_type
 from suffice.learner.step_inputs import RELEVANCE_FIELDS, SCREENING_FIELDS, VALIDATION_FIELDS
 from suffice.models.inputs import as_labels, column_names, require_finite, require_numbers
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 
 class PreparedModel(NamedTuple):

@@ -23,7 +23,16 @@ from suffice.engines.worker_rows import WorkerRows
 from suffice.errors import CheckpointError, InvalidValueError, TrainingDivergedError
 from suffice.files import require_writable, write_whole
 from suffice.learner.active import ActiveLearner
-from suffice.learner.backend import TEST_LOSSES, Backend, RunSettings, SingleLabelTerms, StepResults, relearned
+from suffice.learner.backend import (
+    TEST_LOSSES,
+    Backend,
+    ItemSelection,
+    RunSettings,
+    SingleLabelTerms,
+    StepResults,
+    acquisition_and_share,
+    relearned,
+)
 from suffice.learner.error_estimate import RandomLabelLosses
 from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee, guarantee_rules
 from suffice.learner.model_check import FrozenModel, ModelCheck
@@ -42,19 +51,18 @@ from suffice.learner.prepare import (
     seed_name,
     validation_set,
 )
-from suffice.learner.selection import ItemSelection, acquisition_and_share
 from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,
     COUNTED_FIELDS,
+    StopSet,
     classes_seen,
     joined_rows,
     new_step_inputs,
     optional_fields,
     requested_fields,
 )
-from suffice.learner.stop_set import StopSet
 from suffice.models.threads import one_thread
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.trace import DIVERGENCES, RecordedCheck, Relearned, Trace
 
 # A plan is made again after this share of the labels that it expects before its check, or of those so far if it expects

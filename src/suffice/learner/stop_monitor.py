@@ -29,7 +29,7 @@ from suffice.criteria import (
 from suffice.criteria.base import require_rule
 from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.criteria.prediction_statistics import entropies, selected_losses
-from suffice.criteria.step import FIELD_KINDS
+from suffice.criteria.step_and_verdict import FIELD_KINDS
 from suffice.decision import Decision, decide_from_labels, first_stop
 from suffice.divergence import kl
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError, SufficeError
@@ -67,18 +67,18 @@ from suffice.learner.step_inputs import (
     STOP_SET_FIELDS,
     VALIDATION_FIELDS,
     RecentGain,
+    StopSet,
     positive_class,
     relevant_estimates,
     stacked,
     stop_items,
 )
-from suffice.learner.stop_set import StopSet
 from suffice.models.inputs import as_labels, is_missing
 from suffice.models.logistic import class_labels
 from suffice.models.threads import SingleUse, one_at_a_time
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.presentation.html_parts import card, curve
-from suffice.presentation.number_format import percent
+from suffice.presentation.text_format import percent
 from suffice.trace import DIVERGENCES, Trace, drawn_curve
 
 _FORMAT: Final = "suffice-monitor-1"

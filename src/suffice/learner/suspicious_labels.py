@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, log_softmax
 
-from suffice.models.leave_one_out import FACTORS, Guesses, guesses, log_probabilities, sharpness
 from suffice.models.logistic import BayesianLogistic
-from suffice.models.regressor import GaussianRegressor
+from suffice.models.predictive import FACTORS, Guesses, guesses, log_probabilities, sharpness
+from suffice.models.regression import GaussianRegressor
 from suffice.models.threads import one_thread
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 #: Labels from which the model can say something about each of them.
 FEWEST: Final = 20
@@ -52,9 +52,9 @@ def suspicious_labels(model: Any, X: Any, labels: Mapping[int, Any]) -> list[Sus
     r"""Rank labels by how unlikely they are, the least likely first.
 
     Each label is judged by models that have not learned it. For classes these are the model itself, where it can leave
-    labels out in closed form (:func:`suffice.models.leave_one_out.guesses`), and a random forest, whose trees have each
+    labels out in closed form (:func:`suffice.models.predictive.guesses`), and a random forest, whose trees have each
     seen a part of the labels only. The logits of each are multiplied by the factor that suits all labels best
-    (:func:`suffice.models.leave_one_out.sharpness`), and the probability is
+    (:func:`suffice.models.predictive.sharpness`), and the probability is
 
     .. math:: p(y_i \mid \text{others}) \propto \sqrt{p_{model}(y_i)\; p_{forest}(y_i)} .
 

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from suffice.models.deep.network import DropoutNetwork
-    from suffice.models.gaussian_process import GaussianProcess
     from suffice.models.kernels import GaussianKernel, KernelFeatures
     from suffice.models.logistic import BayesianLogistic
-    from suffice.models.ridge import BayesianRidge, RadialBasis
+    from suffice.models.regression import BayesianRidge, GaussianProcess, RadialBasis
 
 __all__ = [
     "BayesianLogistic",
@@ -23,12 +22,12 @@ __all__ = [
 # Imported when first used: names and descriptions of models (suffice.models.factory) do not need scikit-learn.
 _LAZY_NAMES = {
     "BayesianLogistic": "logistic",
-    "BayesianRidge": "ridge",
+    "BayesianRidge": "regression",
     "DropoutNetwork": "deep.network",
     "GaussianKernel": "kernels",
-    "GaussianProcess": "gaussian_process",
+    "GaussianProcess": "regression",
     "KernelFeatures": "kernels",
-    "RadialBasis": "ridge",
+    "RadialBasis": "regression",
 }
 
 

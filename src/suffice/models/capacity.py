@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.models.laplace import GrowingPosterior, laplace, settle_alpha
-from suffice.models.leave_one_out import left_out_loss
+from suffice.models.predictive import left_out_loss
 from suffice.models.threads import one_thread
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 #: Components of a text that are computed at most.
 MOST_COMPONENTS: Final = 400
@@ -115,7 +115,7 @@ class Capacity:
     def choose(self, features: Floats, codes: Any, n_classes: int, alpha: float, *, learn: bool) -> tuple[int, float]:
         """Return the number of components, and the prior precision, that predict each label best without itself.
 
-        The measure is :func:`~suffice.models.leave_one_out.left_out_loss`. Of equal ones, the smaller number is chosen.
+        The measure is :func:`~suffice.models.predictive.left_out_loss`. Of equal ones, the smaller number is chosen.
 
         Args:
             features: Of the labelled items, all columns, the constant among them.

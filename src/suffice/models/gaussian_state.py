@@ -7,12 +7,10 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from suffice.divergence import KLPair, batch
-from suffice.divergence.observations import in_units_of_noise
+from suffice.divergence import KLPair, batch, in_units_of_noise
 from suffice.errors import NotPositiveDefiniteError
 from suffice.models.kernels import GaussianKernel
-from suffice.numerics.cholesky import solve_lower, solve_upper
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats, solve_lower, solve_upper
 from suffice.posteriors import Gaussian, GaussianProcessPosterior
 
 #: The least noise variance of a process whose kernel has variance 1, beyond rounding.

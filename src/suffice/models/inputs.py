@@ -10,7 +10,7 @@ import numpy as np
 
 # scikit-learn is imported by the functions that use it: to open a project takes none of them, and it takes seconds.
 from suffice.errors import InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 #: Largest size of a feature or of a label that is a number. Projects have the same limit.
 LARGEST: Final = 1e100

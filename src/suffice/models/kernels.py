@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from suffice.arguments import real, whole
 from suffice.errors import InvalidValueError
 from suffice.models.inputs import column_names, prediction_inputs, require_finite
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 # Beyond this squared distance from the middle, in length scales, |a|^2 + |b|^2 - 2ab would lose more than 11 digits.
 _FAR = 1e4

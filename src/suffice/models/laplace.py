@@ -16,7 +16,7 @@ from scipy.special import softmax
 from suffice.divergence import KLPair, kl
 from suffice.errors import InvalidValueError
 from suffice.models.threads import one_thread
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.posteriors import Gaussian
 
 #: A pivot that keeps less than this share of its diagonal entry: the sum over labels has rounded the prior away.

@@ -14,7 +14,7 @@ from suffice.models.capacity import Capacity
 from suffice.models.inputs import as_labels, is_missing, prediction_inputs, training_inputs, unfitted
 from suffice.models.laplace import laplace, learn_alpha
 from suffice.models.predictive import moderated_logits, probabilities
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.posteriors import Gaussian
 
 

@@ -1,13 +1,18 @@
-"""Predictive distribution of a Laplace posterior: averaged probabilities, draws, and quadrature nodes."""
+"""Predictions of classifiers: averages over a Laplace posterior, draws, leave-one-out predictions, and their quality.
 
+Leave-one-out predictions need no other fit. Losses, accuracy and calibration are those of a test set.
+"""
+
+from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from scipy.special import expit, softmax
+from numpy.polynomial import Polynomial
+from numpy.typing import NDArray
+from scipy.special import expit, log_softmax, logsumexp, ndtr, softmax
 
-from suffice.numerics.cholesky import solve_upper
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats, solve_upper
 
 
 def moderated_logits(posterior: Any, features: Floats) -> Floats:
@@ -86,3 +91,455 @@ def exponentials(values: Any) -> Any:
 def as_numbers(values: Any) -> Floats:
     """An array or a tensor on any device, in double precision."""
     return np.asarray(values if isinstance(values, np.ndarray) else values.double().cpu().numpy(), dtype=np.float64)
+
+
+# Labels that are guessed, at least and at most, and what they may cost together: numbers of a triangle gone through.
+_FEWEST_GUESSES, _MOST, _COST = 100, 500, 5 * 10**8
+# Numbers held at a time.
+_MOST_HELD: Final = 2_000_000
+# A label cannot explain more of its own logit than this; beyond is rounding.
+_MOST_OWN: Final = 1.0 - 1e-9
+_FACTORS: Final[Floats] = np.geomspace(0.1, 10.0, 21)
+
+
+class Guesses(NamedTuple):
+    """Labels, and what a model says of them that does not know the one in question.
+
+    Attributes:
+        logits: Logits of the averaged probabilities, ``m``, or ``m x K`` for many classes.
+        codes: The classes, as codes.
+    """
+
+    logits: Floats
+    codes: NDArray[np.intp]
+
+
+class _Without(NamedTuple):
+    """A posterior, as :func:`moderated_logits` asks for it, that is another one for each row."""
+
+    mean: Floats
+    variance: Floats
+    n_classes: int
+    alpha: float
+
+    def latent(self, features: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of the logits of the rows that it was made for."""
+        del features
+        return self.mean, self.variance
+
+
+def guesses(posterior: Any, places: Any = None) -> Guesses:
+    r"""Leave-one-out predictions of a posterior for its labels.
+
+    No model is fitted anew. With :math:`S` the covariance of the logits ``f`` of an item (``K x K``), ``p`` its
+    probabilities, and :math:`R = \mathrm{diag}(p) - p p'` what its label adds to the precision, they are without it, up
+    to a step of Newton's,
+
+    .. math:: S_{-} = (S^{-1} - R)^{-1}, \qquad f_{-} = f - S_{-} (e_y - p).
+
+    Of many labels some are taken, evenly spaced: 500 at most, fewer (to 100) where there are many weights.
+
+    Args:
+        posterior: :class:`~suffice.models.laplace.Laplace` or :class:`~suffice.models.laplace.SoftmaxLaplace`.
+        places: Which labels, by their places in the order learned; as above if left out.
+    """
+    rows, codes = posterior.labelled()
+    chosen = guessed_places(posterior) if places is None else places
+    rows, codes = rows[chosen], codes[chosen]
+    left = (
+        _two_without(posterior, rows, codes) if posterior.weights.ndim == 1 else _many_without(posterior, rows, codes)
+    )
+    without = _Without(*left, posterior.n_classes, posterior.alpha)
+    return Guesses(moderated_logits(without, rows), codes)
+
+
+def guessed_places(posterior: Any) -> NDArray[np.intp]:
+    """Places of the labels that :func:`guesses` takes: all, or some that are evenly spaced."""
+    n = len(posterior.labelled()[1])
+    most = int(np.clip(_COST // posterior.weights.size**2, _FEWEST_GUESSES, _MOST))
+    return np.unique(np.linspace(0, n - 1, most).astype(np.intp)) if n > most else np.arange(n)
+
+
+def _two_without(posterior: Any, rows: Floats, codes: Any) -> tuple[Floats, Floats]:
+    mean, variance = posterior.latent(rows)
+    p = np.exp(log_probabilities(mean)[:, 1])
+    variance = variance / (1.0 - np.minimum(p * (1.0 - p) * variance, _MOST_OWN))
+    return mean - variance * (codes - p), variance
+
+
+def _many_without(posterior: Any, rows: Floats, codes: Any) -> tuple[Floats, Floats]:
+    mean = rows @ posterior.weights.T
+    variance = np.empty_like(mean)
+    size = max(1, _MOST_HELD // (posterior.weights.size * posterior.n_classes))
+    for start in range(0, len(rows), size):
+        part = slice(start, start + size)
+        p = np.exp(log_probabilities(mean[part]))
+        S = _covariances(posterior, rows[part])
+        # R = G G', and S without the label is S + S G (1 - G'SG)^-1 G'S.
+        G = np.sqrt(p)[:, None, :] * (np.eye(p.shape[1]) - p[:, :, None])
+        own, basis = np.linalg.eigh(G.transpose(0, 2, 1) @ S @ G)
+        side = S @ G @ basis / np.sqrt(1.0 - np.clip(own, 0.0, _MOST_OWN))[:, None, :]
+        S += side @ side.transpose(0, 2, 1)
+        surprise = np.eye(p.shape[1])[codes[part]] - p
+        mean[part] -= np.einsum("ikl,il->ik", S, surprise)
+        variance[part] = np.einsum("ikk->ik", S)
+    return mean, variance
+
+
+def _covariances(posterior: Any, rows: Floats) -> Floats:
+    """Posterior covariance of the logits of each row, ``m x K x K``."""
+    inverse, width = posterior.snapshot().inverse_factor, posterior.n_features
+    spread = np.zeros((len(rows), len(inverse), posterior.n_classes))
+    for k, first in enumerate(range(0, len(inverse), width)):
+        # Rows above the block are 0 in a lower triangle.
+        spread[:, first:, k] = rows @ inverse[first:, first : first + width].T
+    return np.asarray(spread.transpose(0, 2, 1) @ spread)
+
+
+#: The factors of the logits that are looked at, evenly spaced by their logs.
+FACTORS: Final[Floats] = np.geomspace(0.1, 10.0, 81)
+# Standard deviation of the log of the factor before any label: from 0.5 to 2 in two of three cases.
+_SPREAD: Final = 0.7
+
+
+def sharpness(guessed: Guesses, weights: Any = 1.0) -> Floats:
+    r"""Probability of each of :data:`FACTORS`, given the labels and their leave-one-out predictions.
+
+    .. math:: \log p(t) = \sum_i w_i \log \mathrm{softmax}(t z_i)_{y_i} - \frac{(\log t)^2}{2 \cdot 0.7^2}
+              + \text{const}.
+
+    The second term holds the factor near 1 while labels are few.
+
+    Args:
+        guessed: What :func:`guesses` returns.
+        weights: ``w``, one number for all labels, or one for each.
+
+    Examples:
+        >>> p = sharpness(Guesses(np.array([0.5, -0.5] * 50), np.array([1, 0] * 50)))  # right, and far too unsure
+        >>> bool(p @ np.log(FACTORS) > np.log(4.0))
+        True
+    """
+    likely = np.concatenate([(weights * logs).sum(axis=1) for logs in _own_logs(guessed, FACTORS)])
+    likely -= 0.5 * (np.log(FACTORS) / _SPREAD) ** 2
+    odds = np.exp(likely - likely.max())
+    return np.asarray(odds / odds.sum())
+
+
+def left_out_loss(posterior: Any) -> float:
+    """Mean log loss of the labels, each predicted without itself; of many labels, of some of them.
+
+    All logits are multiplied by one factor, the best of some from 0.1 to 10: this measures how well classes are told
+    apart, however sure the model is of it. A posterior of many weights is less sure than it could be.
+
+    Args:
+        posterior: As :func:`guesses` takes it, with at least one label.
+
+    Examples:
+        >>> from suffice.models.laplace import laplace
+        >>> round(left_out_loss(laplace(np.ones((4, 1)), np.array([0, 1, 0, 1]), 2, alpha=1.0)), 3)
+        0.706
+    """
+    return min(-float(logs.mean(axis=1).max()) for logs in _own_logs(guesses(posterior), _FACTORS))
+
+
+def scaled_logits(logits: Floats, factors: Floats) -> Iterator[Floats]:
+    """Logits times each of some factors, ``F x m`` or ``F x m x K``: a few factors at a time where items are many.
+
+    Examples:
+        >>> [part.tolist() for part in scaled_logits(np.array([1.0, -2.0]), np.array([1.0, 3.0]))]
+        [[[1.0, -2.0], [3.0, -6.0]]]
+    """
+    size = max(1, _MOST_HELD // max(1, logits.size))
+    for start in range(0, len(factors), size):
+        yield np.multiply.outer(factors[start : start + size], logits)
+
+
+def _own_logs(guessed: Guesses, factors: Floats) -> Iterator[Floats]:
+    """Log probability of each label if all logits are multiplied by a factor, ``F x m``: a few factors at a time."""
+    for logits in scaled_logits(guessed.logits, factors):
+        if logits.ndim == 2:
+            yield -np.logaddexp(0.0, np.where(guessed.codes == 1, -logits, logits))
+        else:
+            yield np.take_along_axis(log_softmax(logits, axis=2), guessed.codes[None, :, None], axis=2)[..., 0]
+
+
+def log_probabilities(logits: Floats) -> Floats:
+    """Logs of the probabilities of all classes, ``m x K``, from logits of two classes (``m``) or many (``m x K``)."""
+    if logits.ndim == 1:
+        return np.column_stack([-np.logaddexp(0.0, logits), -np.logaddexp(0.0, -logits)])
+    return np.asarray(log_softmax(logits, axis=1))
+
+
+# Up to the first variance the series is right to 5e-8, up to each of the others so many nodes of Gauss-Hermite are;
+# above, Gauss-Laguerre is.
+_SERIES: Final = 0.15
+_HERMITE: Final = ((0.5, 8), (1.0, 12), (2.0, 24))
+_LAGUERRE: Final = 40
+_DRAWS: Final = 32
+# Bytes of the logits of all draws that are held at a time.
+_HELD: Final = 1 << 20
+
+
+def expected_softplus(mean: Floats, variance: Floats) -> Floats:
+    r"""Return :math:`E[\log(1 + e^f)]` for :math:`f \sim N(\mu, s)`, elementwise, to about 5e-8.
+
+    Small variances: :math:`\sum_k \frac{s^k}{2^k k!} g^{(2k)}(\mu)`, whose derivatives are polynomials in
+    :math:`v = p(1 - p)`. Middle ones: Gauss-Hermite. Large ones: :math:`E[\max(f, 0)]` is known in closed form, and
+    what is missing, :math:`E[\log(1 + e^{-|f|})]`, is an integral of a wide density against an exponential
+    (Gauss-Laguerre).
+
+    Args:
+        mean: ``mu``, ``m``.
+        variance: ``s``, ``m``.
+
+    Returns:
+        ``m`` numbers.
+
+    Examples:
+        >>> expected_softplus(np.zeros(2), np.array([0.0, 1.0])).round(5)
+        array([0.69315, 0.80606])
+    """
+    # Most points of a test set have small variances, so all are computed by the series, and those for which it does not
+    # hold are computed again.
+    result = _by_series(mean, variance)
+    left = np.flatnonzero(variance > _SERIES)
+    for limit, nodes in _HERMITE:
+        if not len(left):
+            return result
+        small = variance[left] <= limit
+        part, left = left[small], left[~small]
+        result[part] = _by_hermite(mean[part], variance[part], nodes)
+    if len(left):
+        result[left] = _by_laguerre(mean[left], variance[left])
+    return result
+
+
+def _by_series(mean: Floats, variance: Floats) -> Floats:
+    tail = np.exp(-np.abs(mean))
+    v = tail / (1.0 + tail) ** 2
+    total = np.zeros_like(mean)
+    # Larger variances are none of its business, and must not overflow.
+    half = 0.5 * np.minimum(variance, variance.dtype.type(_SERIES))
+    for k, coefficients in reversed(list(enumerate(_derivatives(), start=1))):
+        inner = v * coefficients[-1]
+        for c in coefficients[-2:0:-1]:
+            inner += c
+            inner *= v
+        total += inner
+        total *= half if k == 1 else half / k
+    # The logarithm itself is several times faster than log1p, and off by a rounding of 1.
+    return np.maximum(mean, 0.0) + np.log(1.0 + tail) + total
+
+
+@cache
+def _derivatives() -> tuple[tuple[float, ...], ...]:
+    """Coefficients in ``v`` of the even derivatives of log(1 + e^f), the second first.
+
+    From ``v' = v (1 - 2p)`` and ``(1 - 2p)^2 = 1 - 4v``: ``g(v)'' = v {(g2 v + g1)(1 - 4v) - 2 v g1}``, with ``g1``
+    and ``g2`` the derivatives by ``v``.
+    """
+    v = Polynomial([0.0, 1.0])
+    g, found = v, []
+    for _ in range(5):
+        found.append(tuple(float(c) for c in g.coef))
+        first, second = g.deriv(1), g.deriv(2)
+        g = v * ((second * v + first) * (1.0 - 4.0 * v) - 2.0 * v * first)
+    return tuple(found)
+
+
+def _by_hermite(mean: Floats, variance: Floats, n: int) -> Floats:
+    r"""Gauss-Hermite with an even number of nodes, two at a time.
+
+    Nodes come in pairs :math:`\pm z`, and with :math:`t = e^{-|\mu|}`
+
+    .. math::
+        \log(1 + e^{\mu + \sigma z}) + \log(1 + e^{\mu - \sigma z})
+        = 2 \max(\mu, 0) + \log\{1 + t^2 + t (g + 1/g)\}, \quad g = e^{\sigma z},
+
+    which is one exponential and one logarithm for both.
+    """
+    nodes, weights = (part[n // 2 :].astype(mean.dtype) for part in hermite(n))
+    tail = np.exp(-np.abs(mean))
+    pairs = np.exp(np.sqrt(variance) * nodes[:, None])
+    pairs += 1.0 / pairs
+    pairs *= tail
+    pairs += 1.0 + tail * tail
+    return np.asarray(np.maximum(mean, 0.0) + weights @ np.log(pairs, out=pairs))
+
+
+def _by_laguerre(mean: Floats, variance: Floats) -> Floats:
+    nodes, weights = _laguerre()
+    deviation = np.sqrt(variance)
+    z = mean / deviation
+    ramp = mean * ndtr(z) + deviation * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+    x = nodes[:, None]
+    density = np.exp(-0.5 * (x - mean) ** 2 / variance) + np.exp(-0.5 * (x + mean) ** 2 / variance)
+    return np.asarray(ramp + weights @ density / (deviation * np.sqrt(2.0 * np.pi)))
+
+
+@cache
+def _laguerre() -> tuple[Floats, Floats]:
+    """Nodes and weights for integrals against log(1 + e^-x) over x > 0."""
+    nodes, weights = np.polynomial.laguerre.laggauss(_LAGUERRE)
+    return nodes, weights * np.log1p(np.exp(-nodes)) * np.exp(nodes)
+
+
+class BinaryCrossEntropy:
+    r"""Expected cross entropy of two classes, :math:`\frac1m \sum_j E[\log(1 + e^{f_j})] - y_j \mu_j`.
+
+    Args:
+        features: Test features, ``m x J``.
+        codes: Classes, 0 or 1.
+
+    Reference: [IshibashiHino2021] section 5.1; both classes count, where the authors' code counts one.
+    """
+
+    def __init__(self, features: Floats, codes: Any) -> None:
+        self._features = np.ascontiguousarray(features)
+        self._ones = np.asarray(codes) == 1
+
+    def error(self, posterior: Any) -> float:
+        """The expected error under a posterior of the weights."""
+        return self.error_of(*posterior.latent(self._features))
+
+    def error_of(self, mean: Floats, variance: Floats) -> float:
+        """The expected error, from mean and variance of each logit, ``m`` numbers each."""
+        # Single precision leaves a mean over the test set right to 1e-6, and takes half the time.
+        mean, variance = mean.astype(np.float32), variance.astype(np.float32)
+        total = expected_softplus(mean, variance).sum(dtype=np.float64) - mean[self._ones].sum(dtype=np.float64)
+        return float(total / len(mean))
+
+
+class SoftmaxCrossEntropy:
+    """Expected cross entropy of many classes, by the same few draws of the weights at every step.
+
+    Args:
+        features: Test features, ``m x J``.
+        codes: Classes, from 0.
+    """
+
+    def __init__(self, features: Floats, codes: Any) -> None:
+        # Single precision leaves a mean over the test set right to 1e-6, far below the noise of the draws.
+        self._columns, self._codes = np.ascontiguousarray(features.T, dtype=np.float32), np.asarray(codes)
+
+    def error(self, posterior: Any) -> float:
+        """The expected error under a posterior of the weights."""
+        draws = weight_draws(posterior, _DRAWS).astype(np.float32)
+        (S, K, J), m = draws.shape, self._columns.shape[1]
+        total, at_once = 0.0, max(1, _HELD // (4 * S * K))
+        for first in range(0, m, at_once):
+            part = slice(first, min(first + at_once, m))
+            logits = (draws.reshape(S * K, J) @ self._columns[:, part]).reshape(S, K, -1)
+            chosen = logits[:, self._codes[part], np.arange(logits.shape[2])]
+            largest = logits.max(axis=1)
+            logits -= largest[:, None]
+            np.exp(logits, out=logits)
+            total += float(np.sum(largest + np.log(logits.sum(axis=1)) - chosen, dtype=np.float64))
+        return float(total / (S * m))
+
+
+class ClassLosses(NamedTuple):
+    """Losses of averaged predictions on a test set.
+
+    Attributes:
+        log_loss: Mean of ``-log p(true class)`` in nats, over the rows of known classes.
+        wrong_share: Share of all rows whose predicted class is wrong.
+    """
+
+    log_loss: float
+    wrong_share: float
+
+
+class AveragedPredictions:
+    r"""Losses of the averaged prediction of a Laplace posterior, :math:`\bar p` by MacKay's formula.
+
+    The log loss is :math:`-\frac1m \sum_j \log \bar p_{y_j}(x_j)`, in double precision: it is that of
+    ``predict_proba``. While one class is known, ``predict_proba`` gives it the probability 1; the log loss is then
+    that of the two-class posterior, in which a second class stands for all others.
+
+    Args:
+        features: Rows of known classes, ``m x J``.
+        codes: Their classes, from 0.
+        classes: Number of known classes.
+        unknown: Number of other rows of the test set, whose classes are not known. They count as wrong.
+    """
+
+    def __init__(self, features: Floats, codes: Any, *, classes: int, unknown: int = 0) -> None:
+        self._features, self._codes = features, np.asarray(codes)
+        self._signs = np.where(self._codes == 1, 1.0, -1.0)
+        self._classes, self._unknown = classes, unknown
+
+    def losses(self, posterior: Any) -> ClassLosses:
+        """The losses under a posterior of the weights."""
+        return self.losses_of(moderated_logits(posterior, self._features))
+
+    def losses_of(self, logits: Floats) -> ClassLosses:
+        """The losses of logits of averaged probabilities, ``m``, or ``m x K`` for many classes."""
+        m = len(self._codes)
+        if logits.ndim == 1:
+            against = -self._signs * logits
+            # The same as logaddexp(0, against), several times faster.
+            loss = np.maximum(against, 0.0) + np.log1p(np.exp(-np.abs(against)))
+            wrong = np.count_nonzero((logits > 0.0) != (self._codes == 1)) if self._classes > 1 else 0
+        else:
+            loss = -log_softmax(logits, axis=1)[np.arange(m), self._codes]
+            wrong = np.count_nonzero(logits.argmax(axis=1) != self._codes)
+        return ClassLosses(float(loss.mean()), (int(wrong) + self._unknown) / (m + self._unknown))
+
+
+_BINS: Final = 15
+
+
+class Quality(NamedTuple):
+    """Quality of predictions on a test set.
+
+    Attributes:
+        error: Posterior mean of the cross entropy, in nats.
+        log_loss: Cross entropy of the averaged prediction, in nats; at most ``error``.
+        accuracy: Share of rows whose likeliest class, on average over the draws, is right.
+        calibration_error: Expected calibration error: how far the confidence is from the share that is right.
+    """
+
+    error: float
+    log_loss: float
+    accuracy: float
+    calibration_error: float
+
+
+def quality(log_draws: Any, codes: Any) -> Quality:
+    r"""Judge predictions by their draws.
+
+    The error is :math:`-\frac{1}{Nk} \sum_{i,j} \log p_j(y_i | x_i)`: the expectation of the loss over the posterior,
+    which the stopping rule bounds the change of. The log loss is that of the averaged prediction,
+    :math:`-\frac1N \sum_i \log \frac1k \sum_j p_j(y_i | x_i)`.
+
+    Args:
+        log_draws: Log probabilities, ``N x k x C``: an array, or a tensor on any device.
+        codes: Class codes of the rows, ``N``.
+
+    Examples:
+        >>> right = quality(np.log([[[0.9, 0.1], [0.7, 0.3]]]), [0])
+        >>> round(right.error, 4), round(right.log_loss, 4), right.accuracy, round(right.calibration_error, 2)
+        (0.231, 0.2231, 1.0, 0.2)
+    """
+    rows = np.arange(len(codes))
+    chosen, averaged = as_numbers(log_draws[rows, :, np.asarray(codes)]), as_numbers(exponentials(log_draws).mean(1))
+    right = averaged.argmax(axis=1) == np.asarray(codes)
+    # From the logarithms: a small probability does not become 0.
+    log_loss = float(np.log(chosen.shape[1]) - logsumexp(chosen, axis=1).mean())
+    sure = calibration_error(averaged.max(axis=1), right)
+    return Quality(-float(chosen.mean()), log_loss, float(right.mean()), sure)
+
+
+def calibration_error(confidence: Floats, right: Any) -> float:
+    r"""Expected calibration error over 15 bins, :math:`\sum_b \frac{n_b}{n} |\mathrm{right}_b - \mathrm{sure}_b|`.
+
+    Reference: [Guo2017] equation 3.
+
+    Examples:
+        >>> calibration_error(np.array([0.9, 0.9]), np.array([True, False])).__round__(2)
+        0.4
+    """
+    bins = np.minimum((confidence * _BINS).astype(int), _BINS - 1)
+    gap = np.bincount(bins, weights=np.asarray(right) - confidence, minlength=_BINS)
+    return float(np.abs(gap).sum() / len(confidence))

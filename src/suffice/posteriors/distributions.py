@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from suffice.arguments import floats, real, whole
 from suffice.errors import InvalidTypeError, InvalidValueError
-from suffice.numerics.cholesky import cholesky, solve_lower, symmetric
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats, cholesky, solve_lower, symmetric
 
 
 class Value:

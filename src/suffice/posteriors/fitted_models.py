@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from suffice.errors import InvalidTypeError, InvalidValueError, NotPositiveDefiniteError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.posteriors.distributions import Gaussian, GaussianProcessPosterior, IndependentPosteriors, torch_prior
 
 #: Largest number of weights of a posterior with a dense precision.

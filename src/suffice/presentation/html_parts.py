@@ -5,7 +5,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from suffice.presentation.svg_chart import Chart, svg
+from suffice.presentation.charts import Chart, svg
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

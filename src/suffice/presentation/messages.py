@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from suffice.presentation.number_format import (
+from suffice.presentation.text_format import (
     count,
     duration,
     number,
@@ -15,11 +15,11 @@ from suffice.presentation.number_format import (
     percent_at_most,
     percents,
     rounded_percent,
+    shortened,
     two_digits,
     utc_time,
     with_interval,
 )
-from suffice.presentation.shortening import shortened
 
 #: The rule that compares an error ratio.
 RATIO_RULE: Final = "ErrorStability"
@@ -1648,7 +1648,7 @@ def import_sentences(report: Mapping[str, Any], *, trial: bool = False) -> list[
     """Result of an import.
 
     Args:
-        report: The values of :class:`suffice.project.label_import.ImportReport`.
+        report: The values of :class:`suffice.project.incoming_rows.ImportReport`.
         trial: Whether nothing was to be written.
 
     Examples:

@@ -14,7 +14,7 @@ from suffice.criteria import Verdict
 from suffice.decision import Decision
 from suffice.errors import SufficeError
 from suffice.learner.suspicious_labels import SuspiciousLabel
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.presentation.messages import CATCHING_UP
 from suffice.project.learned_files import LearnedFiles
 from suffice.project.learning_status import LearningStatus, Predictions

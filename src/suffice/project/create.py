@@ -21,7 +21,6 @@ from suffice.criteria.base import require_rule
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError, upgrade_advice
 from suffice.files import PRIVATE_FOLDER
 from suffice.models.factory import model_names
-from suffice.project.connections import Connection, has_log, sa, sync_folder
 from suffice.project.events import Draft, EventKind, checked_label, checked_person
 from suffice.project.items import ItemProgress, Items, no_progress
 from suffice.project.labelling_project import ConflictError, Project
@@ -38,6 +37,7 @@ from suffice.project.storage import (
     FILE,
     LAYOUT,
     TABLES,
+    Connection,
     Database,
     StorageError,
     StorageFullError,
@@ -47,11 +47,14 @@ from suffice.project.storage import (
     count_items,
     events_table,
     features_table,
+    has_log,
     item_checksum,
     items_table,
     read_head,
     remove_head,
     require_intact,
+    sa,
+    sync_folder,
     undamaged,
     write_contents,
     write_events,

@@ -1,4 +1,4 @@
-"""Image items: their paths and their features."""
+"""Images: the files in a folder, their paths, and their features."""
 
 import os
 import warnings
@@ -11,10 +11,7 @@ import numpy as np
 
 from suffice.errors import InvalidValueError, MissingExtraError
 from suffice.project.events import printable, shown
-from suffice.project.item_features import given_features
-from suffice.project.items import Items
-from suffice.project.reading_options import ReadingOptions, no_labels
-from suffice.tables.column_features import Features, counted
+from suffice.tables.column_features import Features
 
 #: File name extensions of images.
 ENDINGS: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
@@ -23,53 +20,11 @@ _MOST: Final = 50
 #: Formats that are read. Others are not, because some of Pillow's readers start programs.
 FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP", "BMP")
 _MOST_PIXELS: Final = 50_000_000
-_KINDS: Final = f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
+#: The extensions, for a sentence.
+KINDS: Final = f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
 
 
-def folder_items(folder: Path, request: ReadingOptions) -> Items:
-    """Make every image in a folder and its sub-folders an item, in the order of their names.
-
-    Raises:
-        InvalidValueError: There are fewer than two, one cannot be read, or an option is about a table.
-        MissingExtraError: Pillow is not installed, and no features are given.
-    """
-    for option in ("text", "image", "id", "ignore", "embed"):
-        if getattr(request, option):
-            raise InvalidValueError(f"--{option} is about a table, and {folder} is a folder of images; leave it out")
-    labelling = no_labels(request)
-    paths, others = _found(folder)
-    if len(paths) < 2:
-        came = f"{counted(len(paths), 'image')} in {folder}"
-        raise InvalidValueError(f"there {'is' if paths else 'are'} {came}; at least 2 are required, named {_KINDS}")
-    given = request.features
-    made = pixel_features(folder, paths) if given is None else given_features(given, len(paths))
-    if not made.names:
-        raise InvalidValueError(
-            f"{folder}: {made.notes[0]}; give features that tell them apart with --features FILE.npy"
-        )
-    left = [f"{counted(others, 'file')} that {'is' if others == 1 else 'are'} no image left out"] if others else []
-    return Items(
-        shown="image",
-        ids=tuple(paths),
-        columns=("image",),
-        cells=tuple((path,) for path in paths),
-        main="image",
-        X=made.X,
-        task=labelling.task,
-        classes=labelling.classes,
-        labels=labelling.labels,
-        notes=(*left, *made.notes),
-        root=folder.resolve(),
-        transformer=made.transformer,
-    )
-
-
-def found_images(folder: Path) -> list[str]:
-    """Return the paths of the images in a folder and its sub-folders, relative to it and in order."""
-    return _found(folder)[0]
-
-
-def _found(folder: Path) -> tuple[list[str], int]:
+def found_images(folder: Path) -> tuple[list[str], int]:
     """Return the images in a folder, relative to it and in order, and how many other files there are."""
     root = folder.resolve()
     paths, others = [], 0
@@ -121,7 +76,7 @@ def _image_path(root: Path, cell: str) -> str:
     if not cell:
         raise InvalidValueError("there is no path of an image; give one, or take the line out")
     if not cell.lower().endswith(ENDINGS):
-        raise InvalidValueError(f"the image {shown(cell)} must be a file named {_KINDS}")
+        raise InvalidValueError(f"the image {shown(cell)} must be a file named {KINDS}")
     # A table made on Windows has the other slashes.
     path = next((root / text for text in (cell, cell.replace("\\", "/")) if os.path.exists(root / text)), root / cell)
     real = _inside(path, root, shown(cell))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.project.events import Label
 from suffice.project.settings import Shown, Task
 

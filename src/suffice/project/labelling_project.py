@@ -21,7 +21,7 @@ from suffice.decision import Decision
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import make_private
 from suffice.learner.model_check import CheckedQuantity, checked_quantity
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.presentation.messages import decision_words
 from suffice.project.accounts import (
     Account,
@@ -35,9 +35,8 @@ from suffice.project.accounts import (
     kept_password,
     made_link_token,
 )
-from suffice.project.class_change import ClassChange
-from suffice.project.connections import Connection
 from suffice.project.events import (
+    ClassChange,
     Draft,
     Event,
     EventKind,
@@ -47,7 +46,6 @@ from suffice.project.events import (
     checked_reason,
     checked_request,
 )
-from suffice.project.imported_predictions import PredictedLabel, predictions_of
 from suffice.project.items import Item
 from suffice.project.learned_files import FOLDER, LearnedFiles
 from suffice.project.project_check import (
@@ -58,9 +56,10 @@ from suffice.project.project_check import (
     rounded_numbers,
 )
 from suffice.project.settings import Settings
-from suffice.project.state import Answer, ProjectState
+from suffice.project.state import Answer, PredictedLabel, ProjectState, prediction_data, predictions_of
 from suffice.project.storage import (
     FILE,
+    Connection,
     Database,
     StorageError,
     features_checksum,
@@ -77,7 +76,7 @@ from suffice.project.storage import (
 
 if TYPE_CHECKING:
     from suffice.learner.suspicious_labels import SuspiciousLabel
-    from suffice.project.label_import import Conflicts, ImportReport, MatchBy
+    from suffice.project.incoming_rows import Conflicts, ImportReport, MatchBy
 
 BY_MODEL = "the model is least sure of it"
 #: In a screening.
@@ -476,7 +475,7 @@ class Project:
         Raises:
             SufficeError: The features were given as a file, or cannot be made again.
         """
-        from suffice.project.project_features import fitted_transformer
+        from suffice.project.item_features import fitted_transformer
 
         with self.lock:
             if self._transformer is None:
@@ -825,7 +824,7 @@ class Project:
             (5, 'large', '5')
             >>> project.close(); folder.cleanup()
         """
-        from suffice.project.new_rows import added_items
+        from suffice.project.incoming_rows import added_items
 
         name, first, classes = checked_person(person), self.size, self.settings.classes
         source, items = added_items(self, data, id=id, features=features)
@@ -904,7 +903,7 @@ class Project:
             Rows with a label that cannot be used: 1 (egg 1).
             >>> project.close(); folder.cleanup()
         """
-        from suffice.project.label_import import label_drafts, matched_rows
+        from suffice.project.incoming_rows import label_drafts, matched_rows
 
         name, classes = checked_person(person), self.settings.classes
         rows = matched_rows(self, data, value=label, by=by, key=id)
@@ -944,8 +943,7 @@ class Project:
         Raises:
             InvalidValueError: The table cannot be read, a column is missing, or an argument is wrong.
         """
-        from suffice.project.imported_predictions import prediction_data
-        from suffice.project.label_import import matched_rows
+        from suffice.project.incoming_rows import matched_rows
 
         name, classes = checked_person(person), self.settings.classes
         rows = matched_rows(self, data, value=prediction, by=by, key=id, probability=probability)

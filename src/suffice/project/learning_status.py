@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from suffice.criteria import Verdict
 from suffice.decision import Decision
 from suffice.forecast import Forecast
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 #: Items on which the error of classes, and of numbers, is estimated.
 ITEMS: Final = {"classification": 500, "regression": 200}

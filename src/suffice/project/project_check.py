@@ -13,7 +13,7 @@ from suffice.checks import Check, Guarantee
 from suffice.errors import InvalidValueError
 from suffice.learner.model_check import CheckedQuantity, proven_guarantee
 from suffice.presentation.messages import guarantee_sentences
-from suffice.presentation.number_format import count
+from suffice.presentation.text_format import count
 
 #: What became of the classes since a check started: the same ones, also under other names; only merged; or others.
 ClassesSince = Literal["same", "merged", "changed"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.project.settings import Settings
 
 if TYPE_CHECKING:

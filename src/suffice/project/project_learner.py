@@ -22,15 +22,20 @@ from suffice.learner.backend import backend_type
 from suffice.learner.error_estimate import error_now
 from suffice.learner.suspicious_labels import SuspiciousLabel
 from suffice.learner.suspicious_labels import suspicious_labels as ranked_labels
-from suffice.models.leave_one_out import FACTORS, guesses, scaled_logits, sharpness
-from suffice.models.predictive import moderated_logits, weight_draws
+from suffice.models.predictive import FACTORS, guesses, moderated_logits, scaled_logits, sharpness, weight_draws
 from suffice.models.threads import one_thread
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.presentation.messages import worsening_sentence
-from suffice.project.learned_files import MOST_BYTES, Checkpoint, LearnedFiles
+from suffice.project.learned_files import (
+    MOST_BYTES,
+    Checkpoint,
+    LearnedFiles,
+    NotSavableError,
+    restored_objects,
+    saved_objects,
+)
 from suffice.project.learning_status import ITEMS, ErrorEstimate, LearningStatus, Point, Predictions
 from suffice.project.project_interface import ReadableProject
-from suffice.project.saved_objects import NotSavableError, restored_objects, saved_objects
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 
@@ -67,7 +72,7 @@ def thinned(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
         checkpoints: In the order in which they were made, at least one.
 
     Examples:
-        >>> from suffice.project.saved_objects import saved_objects
+        >>> from suffice.project.learned_files import saved_objects
         >>> made = [Checkpoint(n, saved_objects(None, most_bytes=0)) for n in range(0, 105, 5)]
         >>> [each.n_answers for each in thinned(made)]
         [0, 25, 65, 85, 95, 100]

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from suffice.errors import SufficeError
-from suffice.project.connections import log_of, sa, sync_folder
 from suffice.project.create import is_url, project_file
 from suffice.project.events import Draft, Event, EventKind
 from suffice.project.state import ProjectState
@@ -27,8 +26,11 @@ from suffice.project.storage import (
     features_table,
     item_checksum,
     items_table,
+    log_of,
     read_head,
     remove_head,
+    sa,
+    sync_folder,
     write_events,
     write_head,
 )

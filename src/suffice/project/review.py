@@ -11,7 +11,7 @@ from suffice.presentation.messages import (
     suspicious_label_sentence,
     too_few_to_review_sentence,
 )
-from suffice.presentation.shortening import item_summary
+from suffice.presentation.text_format import item_summary
 from suffice.project.events import Label, moment
 
 if TYPE_CHECKING:

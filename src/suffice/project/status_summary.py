@@ -20,7 +20,7 @@ from suffice.presentation.messages import (
     guarantee_sentences,
     status_sentences,
 )
-from suffice.presentation.shortening import thinned_positions
+from suffice.presentation.text_format import thinned_positions
 from suffice.project.events import Label, moment
 from suffice.project.learning_status import LearningStatus, Point
 from suffice.project.settings import Settings, described_model

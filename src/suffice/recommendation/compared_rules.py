@@ -1,28 +1,38 @@
-"""The compared stopping rules with their settings, and the references."""
+"""The compared stopping rules with their settings, the references, and the recommended rule.
 
+The recommendation is for a task, a model and two costs. It is based on the recorded comparison.
+"""
+
+import json
+import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from difflib import get_close_matches
+from functools import cache, cached_property
+from importlib.resources import files
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.criteria import RULES, Budget, Criterion
-from suffice.criteria.rule_info import ComparedRule, Kind, rule_info
+from suffice.arguments import real, whole
+from suffice.criteria import RULES, Budget, Criterion, LabelWorth
+from suffice.criteria.base import ComparedRule, Kind, rule_info
 from suffice.errors import InvalidValueError
-from suffice.models.factory import ModelTask
-from suffice.numerics.special_functions import Floats
+from suffice.learner.network_backend import NetworkBackend
+from suffice.learner.step_inputs import COUNTED_FIELDS
+from suffice.models.factory import MODEL_FAMILIES, ModelTask
+from suffice.numerics import Floats
 from suffice.recommendation.stopping_costs import RATIOS
-from suffice.trace import Trace
+from suffice.trace import STEP_FIELDS, Trace
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Entry(ComparedRule):
     """A rule to compare, and its settings in order: the first is the one that stops soonest, the last the strictest.
 
-    The attributes below are in addition to those of :class:`suffice.criteria.rule_info.ComparedRule`. A reference that
+    The attributes below are in addition to those of :class:`suffice.criteria.base.ComparedRule`. A reference that
     is not a rule has ``make=None``: it is computed from the errors of a run.
 
     Attributes:
@@ -201,3 +211,240 @@ def _references() -> list[Entry]:
         Entry(name=RANDOM_STOP, kind="reference", make=None),
         Entry(name=ORACLE, kind="reference", make=None),
     ]
+
+
+_EVIDENCE_FILE: Final = "evidence.json"
+_TASKS: Final = ("regression", "classification")
+_NETWORK: Final = "dropout"
+#: The models of the comparison, each with its task.
+_COMPARED: Final = {name: family.task for name, family in MODEL_FAMILIES.items() if name != _NETWORK}
+_OTHER_COSTS: Final = "ErrorStability of costs"
+
+
+@cache
+def recorded_evidence() -> Mapping[str, Any]:
+    """The results of the comparison that is part of the package."""
+    found: Mapping[str, Any] = json.loads((files(__package__) / _EVIDENCE_FILE).read_text(encoding="utf-8"))
+    return found
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """Expected regret of a rule: its cost above that of the best stop, as a share of the latter.
+
+    Attributes:
+        name: The rule, as the comparison calls it.
+        setting: Its setting; None where there is nothing to choose.
+        typical: Geometric mean: of the cost, divided by that of the best stop, less 1. Rules are ranked by it, over
+            all prices of an error.
+        mean: Mean relative regret; ruled by the few runs in which more labels make a model worse.
+        median: Half of the runs were at most so far off.
+        p90: Nine in ten were.
+    """
+
+    name: str
+    setting: Any
+    typical: float
+    mean: float
+    median: float
+    p90: float
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A configured rule, and on what evidence.
+
+    Attributes:
+        rule: The rule, ready to use.
+        expected: What it cost in the comparison.
+        others: The next best over all prices of an error, best first.
+        evidence: What this rests on, in a sentence or two.
+    """
+
+    rule: Criterion
+    expected: Expectation
+    others: tuple[Expectation, ...]
+    evidence: str
+
+    @property
+    def regret(self) -> float:
+        """Expected relative regret (geometric mean): 0.1 means a tenth more than the best stop would have cost."""
+        return self.expected.typical
+
+    def __str__(self) -> str:
+        best = self.expected
+        return (
+            f"{self.rule}: expected to cost {best.typical:.0%} more than the best stop (geometric mean; half of the "
+            f"runs at most {best.median:.0%}, nine in ten at most {best.p90:.0%}; mean {best.mean:.0%}). "
+            f"{self.evidence}"
+        )
+
+
+def recommend(  # noqa: PLR0913 - four things are needed, the rest by keyword
+    task: str,
+    model: str | None = None,
+    error_cost: float | None = None,
+    label_cost: float = 1.0,
+    *,
+    mistake_cost: float | None = None,
+    unlabelled: int | None = None,
+    target_variance: float | None = None,
+    batch: int = 1,
+    given: Iterable[str] | None = None,
+) -> Recommendation:
+    """Recommend a stopping rule for a task and its two costs, by what the comparison of all rules has shown.
+
+    Args:
+        task: ``regression`` or ``classification``.
+        model: ``gp``, ``ridge`` or ``logistic``; for any other, what holds on average over the models of the task.
+        error_cost: What it costs when the error is larger by 1: the share of wrong predictions for classification, the
+            mean squared error for regression; 1000 if neither this nor ``mistake_cost`` is given.
+        label_cost: What a label costs, in the same unit.
+        mistake_cost: In place of ``error_cost``: what one wrong prediction among the unlabelled items costs, see
+            :class:`suffice.LabelWorth`; with ``unlabelled``.
+        unlabelled: Number of items that will be predicted.
+        target_variance: Variance of the target, for regression, so that the cost of an error can be compared with
+            that of the data sets of the comparison, whose targets are standardised; 1 if left out.
+        batch: Labels that are bought at a time.
+        given: Fields of a :class:`suffice.Step` that your loop can tell, if it is not one of suffice's; rules that
+            need others are left out.
+
+    Returns:
+        The rule, what to expect of it, and on what evidence.
+
+    Raises:
+        InvalidValueError: An argument that cannot be used.
+
+    Examples:
+        >>> advice = recommend("classification", "logistic", error_cost=2000.0, label_cost=0.5)
+        >>> advice.rule
+        LabelWorth(error_cost=2000.0, label_cost=0.5, mistake_cost=None, tolerance=None)
+        >>> recommend("classification", mistake_cost=5.0, unlabelled=2000).rule
+        LabelWorth(error_cost=None, label_cost=1.0, mistake_cost=5.0, tolerance=None)
+    """
+    _require_task(task, model)
+    if task == "classification" and target_variance is not None:
+        raise InvalidValueError("target_variance goes with regression; classes have none, so leave it out")
+    label = real(label_cost, "label_cost", "above 0", lambda x: x > 0.0)
+    error = _error_of_one(error_cost, mistake_cost, unlabelled, target_variance)
+    ratio, found = error / label, recorded_evidence()
+    about = model if model in found["rules"] and model is not None else task
+    at = _nearest(found["ratios"], ratio)
+    tables = found["rules"][about]
+    size = whole(batch, "batch", least=1)
+    nearest = min(tables, key=lambda known: abs(math.log(int(known) / size)))
+    ranked = _ranked(tables[nearest], at, _available(given, model))
+    best, *others = ranked
+    costs = {"error_cost": 1000.0 if error_cost is None else error_cost, "label_cost": label}
+    if mistake_cost is not None:
+        costs = {"mistake_cost": float(mistake_cost), "label_cost": label}
+    rule = _configured(best, ratio, found["ratios"][at], costs)
+    evidence = _words(found, (about, nearest), model, ratio) + _but(ranked, own_loop=given is not None)
+    return Recommendation(rule, best, tuple(others[:3]), evidence)
+
+
+def _require_task(task: str, model: str | None) -> None:
+    if task not in _TASKS:
+        raise InvalidValueError(f"task must be regression or classification, not {task!r}")
+    if model in _COMPARED and _COMPARED[model] != task:
+        fitting = ", ".join(name for name, kind in _COMPARED.items() if kind == task)
+        raise InvalidValueError(f"model {model!r} is for {_COMPARED[model]}, and the task is {task}; use {fitting}")
+    if model == _NETWORK and task == "regression":
+        raise InvalidValueError("model 'dropout' is for classification, and the task is regression; use gp, ridge")
+
+
+def _available(given: Iterable[str] | None, model: str | None) -> frozenset[str] | None:
+    if given is None:
+        return NetworkBackend.provided_fields(validated=False) if model == _NETWORK else None
+    names = frozenset([given] if isinstance(given, str) else given)
+    unknown = sorted(names - STEP_FIELDS - {"n_labelled"})
+    if unknown:
+        near = get_close_matches(unknown[0], STEP_FIELDS, n=1)
+        guess = f" Did you mean {near[0]}?" if near else ""
+        raise InvalidValueError(f"given names {unknown[0]!r}, which is no field of a Step.{guess}")
+    return names
+
+
+def _nearest(ratios: list[float], ratio: float) -> int:
+    return int(np.argmin(np.abs(np.log(np.array(ratios)) - math.log(ratio))))
+
+
+def _ranked(table: Mapping[str, Any], at: int, available: frozenset[str] | None) -> list[Expectation]:
+    """Expected regret of each usable rule, the best over all prices first: few sets say little about one price."""
+    ranked = []
+    for entry in catalogue():
+        # What is only counted is no rule to recommend; and a cost over the whole range of the loss is not the cost that
+        # is asked for here.
+        counted = bool(entry.needs()) and entry.needs() <= COUNTED_FIELDS
+        if entry.name not in table or counted or entry.name == _OTHER_COSTS:
+            continue
+        if available is not None and not entry.needs() <= available:
+            continue
+        part = table[entry.name]
+        numbers = {name: float(part[name][at]) for name in ("typical", "mean", "median", "p90")}
+        setting = None if part["settings"] is None else part["settings"][at]
+        overall = float(np.mean(np.log1p(part["typical"])))
+        ranked.append(((overall, entry.name), Expectation(entry.name, setting, **numbers)))
+    return [each for _, each in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _error_of_one(
+    error_cost: float | None, mistake_cost: float | None, unlabelled: int | None, target_variance: float | None
+) -> float:
+    """Cost of the error of the trivial prediction, which is 1 for standardised targets."""
+    if mistake_cost is None:
+        if unlabelled is not None:
+            raise InvalidValueError("unlabelled goes with mistake_cost, the cost of one wrong prediction; give both")
+        error = real(1000.0 if error_cost is None else error_cost, "error_cost", "above 0", lambda x: x > 0.0)
+        variance = 1.0 if target_variance is None else target_variance
+        return error * real(variance, "target_variance", "above 0", lambda x: x > 0.0)
+    if error_cost is not None:
+        raise InvalidValueError("give error_cost or mistake_cost, not both")
+    if unlabelled is None:
+        raise InvalidValueError(
+            "mistake_cost is the cost of one wrong prediction: give unlabelled, how many items there are"
+        )
+    return real(mistake_cost, "mistake_cost", "above 0", lambda x: x > 0.0) * whole(unlabelled, "unlabelled", least=1)
+
+
+def _configured(best: Expectation, ratio: float, nearest: float, costs: Mapping[str, float]) -> Criterion:
+    entry = next(entry for entry in catalogue() if entry.name == best.name)
+    if entry.kind != "cost":
+        return entry.rule(best.setting)
+    rule = entry.rule(nearest)
+    if isinstance(rule, LabelWorth):
+        return LabelWorth(**costs)
+    if hasattr(rule, "error_cost"):
+        error = costs.get("error_cost", ratio * costs["label_cost"])
+        return type(rule)(error, costs["label_cost"])  # type: ignore[call-arg]
+    return entry.rule(ratio)
+
+
+def _but(ranked: list[Expectation], *, own_loop: bool) -> str:
+    """Reservations about the rule at this price."""
+    best, ahead = ranked[0], min(ranked, key=lambda each: each.typical)
+    text = " Rules are ranked over all prices of an error, since a few data sets do not settle a single one."
+    if ahead.typical < best.typical:
+        text += f" At this price alone {ahead.name} did better ({ahead.typical:.0%} against {best.typical:.0%})."
+    if best.name == "Budget":
+        text += " The budget, chosen on other data sets in runs of at most 500 labels, did better over all prices than "
+        text += "any rule that this loop can feed." if own_loop else "any rule; it knows nothing of your data."
+    return text
+
+
+def _words(found: Mapping[str, Any], where: tuple[str, str], model: str | None, ratio: float) -> str:
+    about, batch = where
+    models = [about]
+    if about not in _COMPARED:
+        models = [name for name, kind in _COMPARED.items() if kind == about and name in found["rules"]]
+    data, runs = ", ".join(found["data"][about]), found["runs"][about][batch]
+    text = f"On {runs} runs with {', '.join(models)} on {data}, bought {batch} at a time; no rule was made on these"
+    low, high = found["ratios"][0], found["ratios"][-1]
+    if not low <= ratio <= high:
+        text += f"; an error of 1 (of the variance of the target, for numbers) costs {ratio:.3g} labels here, and the "
+        text += f"comparison went from {low:g} to {high:g}: these are the numbers of the nearer end"
+    if model == _NETWORK:
+        text += "; networks were not compared, so this is a guess from other models"
+    elif model is not None and model not in models:
+        text += f"; {model} was not among the models compared"
+    return f"{text}."

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.trace import Trace
 
 #: What an error of 1 costs, a label costing 1: from 10 to 100 000 by thirds of a decade, with three digits.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from suffice.errors import MissingExtraError, SufficeError
 from suffice.files import write_bytes_whole
-from suffice.report.figure_style import Drawn
+from suffice.report.figures import Drawn
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -13,6 +13,7 @@ import numpy as np
 import suffice
 from suffice.criteria import LabelWorth, Verdict
 from suffice.errors import InvalidValueError
+from suffice.presentation.charts import Chart, both_widths, ticks
 from suffice.presentation.messages import (
     ERROR_RATIO_EXPLAINED,
     RATIO_RULE,
@@ -32,9 +33,7 @@ from suffice.presentation.messages import (
     target_words,
     threshold_name,
 )
-from suffice.presentation.number_format import count, number, percent, utc_time
-from suffice.presentation.shortening import item_summary, shortened
-from suffice.presentation.svg_chart import Chart, both_widths, ticks
+from suffice.presentation.text_format import count, item_summary, number, percent, shortened, utc_time
 from suffice.project.events import moment
 from suffice.project.items import Item
 from suffice.project.learning_status import ITEMS, LearningStatus

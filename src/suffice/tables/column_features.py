@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.tables.file_reader import Column, TableColumns, Texts, as_number
 
 ColumnKind = Literal["number", "date", "boolean", "category", "text"]

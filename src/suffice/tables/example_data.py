@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.models.factory import ModelTask
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 
 @dataclass(frozen=True, eq=False)

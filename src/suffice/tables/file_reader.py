@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 #: Cells that mean "missing", after spaces around them are removed.
 MISSING: Final = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "?"})

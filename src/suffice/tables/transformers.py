@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.errors import InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.tables.column_features import ColumnType, Features, column_type, column_values, counted, short, shortened
 from suffice.tables.file_reader import TableColumns, table_columns
 

@@ -28,19 +28,29 @@ import suffice
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.labelling_project import Project
-from suffice.web.connection_limits import (
+from suffice.web.http_messages import SafeHeaders, add_problem_handlers
+from suffice.web.routes import (
+    AppContext,
+    file_router,
+    labelling_router,
+    page_router,
+    reading_router,
+    require_permission,
+    session_router,
+)
+from suffice.web.security import (
     ACCEPTED_AT_ONCE,
+    Access,
+    BodyLimit,
     ConnectionGuard,
     ConnectionLimits,
+    Gate,
     GuardedProtocol,
     LimitedListener,
     Remarks,
+    Sessions,
     connection_limits,
 )
-from suffice.web.context import AppContext, require_permission
-from suffice.web.http_errors import SafeHeaders, add_problem_handlers
-from suffice.web.routes import file_router, labelling_router, page_router, reading_router, session_router
-from suffice.web.security import Access, BodyLimit, Gate, Sessions
 
 _ABOUT = (
     "Labels for a project, and a message when you can stop. A script can do here what the page does. If a token "

@@ -10,7 +10,7 @@ import numpy as np
 import suffice as sf
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.tables.example_data import Task, demo_task
-from suffice.testing.criterion_checks import example_steps
+from suffice.testing import example_steps
 from suffice.trace import Relearned, Trace
 
 STEPS = 60

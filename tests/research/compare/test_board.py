@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.recommendation.compared_rules import Entry, catalogue
 from suffice.research.compare.compare_command import csv_of, write_csv, write_json
-from suffice.research.compare.leaderboard import Row, curves, leaderboard, ratio_name, rows
-from suffice.research.compare.scoring import RuleScore, RunCase, scores
+from suffice.research.compare.scoring import Row, RuleScore, RunCase, curves, leaderboard, ratio_name, rows, scores
 from tests.research.compare.compare_runs import real_run
 
 RATIOS = (10.0, 1000.0)

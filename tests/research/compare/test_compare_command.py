@@ -30,8 +30,7 @@ from suffice.research.compare.compare_command import (
     show_board,
 )
 from suffice.research.compare.judging import variant
-from suffice.research.compare.recording import RecordingSettings
-from suffice.research.compare.sources import source_names
+from suffice.research.compare.recording import RecordingSettings, source_names
 from tests.processes import ForkedProcess, run_suffice, start_suffice
 from tests.thoroughness import thorough
 

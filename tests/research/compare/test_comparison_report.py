@@ -18,23 +18,26 @@ from matplotlib.image import imread
 
 from suffice.errors import MissingExtraError, SufficeError
 from suffice.recommendation.compared_rules import for_trace
-from suffice.report.figure_style import Sketch, plain_style
-from suffice.research.compare.comparison_figures import draw_comparison, sketches
-from suffice.research.compare.comparison_report import ComparisonReportContents, best_of, report, write_report
-from suffice.research.compare.comparison_tables import (
+from suffice.report.figures import Sketch, plain_style
+from suffice.research.compare.comparison_report import (
     REFERENCES,
+    ComparisonReportContents,
     Leaderboard,
+    best_of,
     boards,
     by_data_table,
     by_variation_table,
+    draw_comparison,
     guarantees_table,
     leaderboard_table,
+    report,
     runs_table,
     settings_table,
+    sketches,
+    write_report,
 )
 from suffice.research.compare.judging import BoundCoverage, coverage_summary
-from suffice.research.compare.leaderboard import Row, curves, rows
-from suffice.research.compare.scoring import RuleScore, RunCase, scores
+from suffice.research.compare.scoring import Row, RuleScore, RunCase, curves, rows, scores
 from tests.research.compare.compare_runs import made_up_run
 from tests.research.paper.reading import Reader, require_readable
 from tests.thoroughness import some

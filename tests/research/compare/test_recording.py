@@ -24,7 +24,7 @@ from suffice.research.compare.recording import (
     prepared,
     recordings,
 )
-from suffice.research.data.folder import FileState, set_status
+from suffice.research.data.catalogue import FileState, set_status
 from suffice.tables.example_data import Task
 from suffice.trace import Trace
 from tests.thoroughness import crossed

@@ -9,7 +9,7 @@ import pytest
 
 import suffice.criteria
 from suffice.criteria import Budget, Criterion, ErrorStability
-from suffice.criteria.rule_info import geometric_grid
+from suffice.criteria.base import geometric_grid
 from suffice.errors import InvalidValueError
 from suffice.learner.class_backend import ClassBackend
 from suffice.learner.gaussian_backend import GaussianBackend

@@ -11,8 +11,19 @@ import pytest
 
 from suffice.errors import CorruptDataError, InvalidValueError, MissingDataError, SufficeError
 from suffice.research.data import catalogue
-from suffice.research.data.catalogue import PAPER_SETS, SETS, DataFile, DataSet, FileSource, data_set
-from suffice.research.data.folder import FileState, checked_contents, data_folder, require_set, set_status
+from suffice.research.data.catalogue import (
+    PAPER_SETS,
+    SETS,
+    DataFile,
+    DataSet,
+    FileSource,
+    FileState,
+    checked_contents,
+    data_folder,
+    data_set,
+    require_set,
+    set_status,
+)
 from suffice.research.data.set_readers import mnist_folder
 
 DATA = os.environ.get("SUFFICE_DATA")

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from suffice.errors import CorruptDataError, InvalidValueError, MissingDataError
-from suffice.research.data.catalogue import SETS
-from suffice.research.data.folder import FileState, set_status
+from suffice.research.data.catalogue import SETS, FileState, set_status
 from suffice.research.data.set_readers import NumericColumns, read_columns
 
 DATA = os.environ.get("SUFFICE_DATA")

@@ -21,19 +21,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
-from suffice.research.data import archives, catalogue
-from suffice.research.data.archives import (
+from suffice.research.data import catalogue
+from suffice.research.data.catalogue import (
+    SETS,
+    DataFile,
+    DataSet,
+    FileSource,
+    FileState,
     Recipe,
     as_it_is,
     blanks_for_commas,
     classes_as_numbers,
+    set_status,
     sheets,
     with_line_endings,
     with_names,
 )
-from suffice.research.data.catalogue import SETS, DataFile, DataSet, FileSource
 from suffice.research.data.download import FetchResult, FetchStatus, fetch
-from suffice.research.data.folder import FileState, set_status
 from tests.thoroughness import some
 
 DATA = os.environ.get("SUFFICE_DATA")
@@ -481,7 +485,7 @@ def test_archives_that_are_not_what_is_meant(
     came: bytes, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "unpacks" in words:
-        monkeypatch.setattr(archives, "MOST_BYTES", 2999)
+        monkeypatch.setattr(catalogue, "MOST_BYTES", 2999)
     with serving({"/a.zip": came}) as server:
         known(monkeypatch, b"right", FileSource(f"{server.address}/a.zip", "a.csv"))
         outcome = fetched(tmp_path)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from suffice.errors import InvalidValueError, MissingDataError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.research.data.catalogue import SETS
 from suffice.research.data.protocols import (
     CORRECTED,

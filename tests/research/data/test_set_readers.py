@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from suffice.errors import CorruptDataError, InvalidValueError, MissingDataError
 from suffice.research.data import catalogue
-from suffice.research.data.catalogue import SETS
-from suffice.research.data.folder import FileState, set_status
+from suffice.research.data.catalogue import SETS, FileState, set_status
 from suffice.research.data.set_readers import body, read_set, read_texts, read_words
 
 DATA = os.environ.get("SUFFICE_DATA")

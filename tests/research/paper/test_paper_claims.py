@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from suffice.research.data.protocols import PUBLISHED
 from suffice.research.paper.claims import FAILS, HOLDS, IN_PART, ClaimFinding, judge
-from suffice.research.paper.groups import grouped, middle
-from suffice.research.paper.outcome import RunOutcome
+from suffice.research.paper.outcome import RunOutcome, grouped, middle
 
 REPEATS = "The published correlations are what"
 CORRELATES = "The error ratio and the error correlate"

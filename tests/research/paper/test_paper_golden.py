@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.research.data.folder import FileState, set_status
+from suffice.research.data.catalogue import FileState, set_status
 from suffice.research.data.protocols import PUBLISHED
 from suffice.research.paper.experiments import run_experiment
 from suffice.research.paper.outcome import RunOutcome, measure

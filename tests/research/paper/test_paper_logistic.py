@@ -12,7 +12,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from suffice.errors import SufficeError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
 from suffice.research.data.set_readers import Samples
 from suffice.research.paper.experiments import DataSplit, logistic_run, most_probable

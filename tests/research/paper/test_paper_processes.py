@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from suffice.errors import SufficeError
-from suffice.research.data.folder import FileState, set_status
+from suffice.research.data.catalogue import FileState, set_status
 from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
-from suffice.research.paper import jobs as planning
-from suffice.research.paper.experiments import run_experiment
-from suffice.research.paper.jobs import PaperRunWatcher, SkippedPaperRun, measured_runs, plan
+from suffice.research.paper import experiments as planning
+from suffice.research.paper.experiments import PaperRunWatcher, SkippedPaperRun, measured_runs, plan, run_experiment
 from suffice.research.paper.outcome import RunOutcome
 from suffice.research.runner import kept
 from suffice.trace import Trace
@@ -158,8 +157,8 @@ import os
 import time
 from pathlib import Path
 from suffice.research.data.protocols import PUBLISHED
-from suffice.research.paper import jobs as planning
-from suffice.research.paper.jobs import PaperRunWatcher, measured_runs, plan
+from suffice.research.paper import experiments as planning
+from suffice.research.paper.experiments import PaperRunWatcher, measured_runs, plan
 
 def endless(*args, **options):
     os.write(1, f"{os.getpid()}\\n".encode())

@@ -12,8 +12,8 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.pipeline import make_pipeline
 
 from suffice.models import BayesianRidge, GaussianProcess, RadialBasis
-from suffice.models.hyperparameters import log_marginal
-from suffice.numerics.special_functions import Floats
+from suffice.models.regression import log_marginal
+from suffice.numerics import Floats
 from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
 from suffice.research.data.set_readers import Samples
 from suffice.research.paper import experiments

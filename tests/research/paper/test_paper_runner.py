@@ -13,9 +13,9 @@ from suffice.errors import SufficeError
 from suffice.research.data import catalogue
 from suffice.research.data.catalogue import SETS, DataFile
 from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
-from suffice.research.paper import jobs as planning
+from suffice.research.paper import experiments as planning
 from suffice.research.paper.claims import erratum_runs
-from suffice.research.paper.jobs import PaperRun, PaperRunWatcher, measured_run, measured_runs, plan
+from suffice.research.paper.experiments import PaperRun, PaperRunWatcher, measured_run, measured_runs, plan
 from suffice.research.paper.outcome import RunOutcome
 from suffice.research.runner import SkippedRun, kept
 from suffice.trace import Relearned, Trace

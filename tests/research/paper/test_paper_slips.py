@@ -7,7 +7,7 @@ import pytest
 
 from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
 from suffice.research.paper.claims import ERRATA, Erratum, erratum_runs
-from suffice.research.paper.jobs import PaperRun
+from suffice.research.paper.experiments import PaperRun
 
 GPR, BRR, BLR = ([name for name in PUBLISHED if name.startswith(model)] for model in ("gpr", "brr", "blr"))
 GAS = ["gpr/gas_emission", "brr/gas_emission"]

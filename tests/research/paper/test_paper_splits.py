@@ -14,8 +14,7 @@ import pytest
 from suffice.research.data.protocols import CORRECTED, PUBLISHED, ColumnRoles, Experiment
 from suffice.research.data.set_readers import Samples
 from suffice.research.paper import experiments
-from suffice.research.paper.experiments import DataSplit, corrected_split, published_rows, published_split
-from suffice.research.paper.jobs import choose
+from suffice.research.paper.experiments import DataSplit, choose, corrected_split, published_rows, published_split
 from tests.thoroughness import some
 
 FOLDER = os.environ.get("SUFFICE_REFERENCE")

@@ -15,10 +15,10 @@ import matplotlib as mpl
 from matplotlib.image import imread
 
 from suffice.errors import MissingExtraError, SufficeError
-from suffice.report.figure_style import Sketch, plain_style
+from suffice.report.figures import Sketch, plain_style
 from suffice.research.data.protocols import PROTOCOLS, PUBLISHED
 from suffice.research.paper.outcome import RunOutcome, correlation, first_at_most
-from suffice.research.paper.paper_figures import draw_paper, sketches
+from suffice.research.paper.paper_report import draw_paper, sketches
 from tests.research.paper.reading import require_readable
 
 ALL = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from suffice.errors import SufficeError
-from suffice.report.figure_style import Drawn
+from suffice.report.figures import Drawn
 from suffice.report.html_page import ReportTable
 from suffice.research.paper.claims import ClaimFinding
 from suffice.research.paper.paper_report import PaperReportContents, report, write_report

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from suffice.errors import InvalidValueError
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 from suffice.posteriors import DropoutLayer, DropoutPosterior
 
 _ELEMENTS: Final = frozenset({F.dropout, torch.dropout, torch.dropout_})

@@ -13,7 +13,7 @@ from suffice.errors import InvalidValueError, MissingExtraError
 from suffice.models.inputs import as_labels, prediction_inputs, training_inputs
 from suffice.models.logistic import class_labels
 from suffice.models.predictive import exponentials
-from suffice.numerics.special_functions import Floats
+from suffice.numerics import Floats
 
 _NAMES: Final = ("mlp", "mnist")
 _APPROXIMATIONS: Final = ("dropout", "last-layer")
@@ -56,7 +56,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         approximation: ``"dropout"``, or ``"last-layer"`` for the Laplace posterior of the last layer.
         sigma: Deviation of every weight about its mean, in the dropout posterior.
         alpha: For the last layer, the inverse of the prior variance of a logit (see
-            :func:`~suffice.models.deep.sampling.last_layer`); None to learn the prior from the labels.
+            :func:`~suffice.models.deep.trained_module.last_layer`); None to learn the prior from the labels.
         device: Where to run, as torch names it; a GPU if there is one, if left out.
         precision: ``"float32"``; ``"bfloat16"`` for mixed precision; ``"auto"`` for that on a GPU.
         seed: Seed of weights, training and masks. On a CPU the same seed repeats a run exactly.
@@ -305,13 +305,13 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def last_layer_at(self, n: int) -> Any:
         """The Laplace posterior of the last layer after the first ``n`` labels only, on the features of now."""
-        from suffice.models.deep.sampling import last_layer
+        from suffice.models.deep.trained_module import last_layer
 
         return last_layer(self._labelled(), self.alpha, n)
 
     def last_layer_pair(self, n: int) -> tuple[Any, Any]:
         """The posteriors of the last layer after the first ``n`` labels and after all, both on the features of now."""
-        from suffice.models.deep.sampling import last_layer
+        from suffice.models.deep.trained_module import last_layer
 
         labelled = self._labelled()
         state = last_layer(labelled, self.alpha, n)
@@ -321,7 +321,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return before, state.extend(labelled.rows[n:], labelled.codes[n:]).posterior()
 
     def _labelled(self) -> Any:
-        from suffice.models.deep.sampling import LabelledFeatures
+        from suffice.models.deep.trained_module import LabelledFeatures
 
         machine = self.machine_
         codes = np.searchsorted(self.classes_, self.y_)
@@ -360,7 +360,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not self._of_last_layer:
             found, outputs = self.machine_.log_draws(inputs, draws, seed), self._outputs
             return found if np.array_equal(outputs, np.arange(len(outputs))) else found[:, :, outputs.tolist()]
-        from suffice.models.deep.sampling import last_layer_draws
+        from suffice.models.deep.trained_module import last_layer_draws
 
         return last_layer_draws(self.last_layer(), self.machine_.features(inputs), draws, seed)
 

@@ -1,21 +1,245 @@
-"""A torch module built from a dropout network's parameters; trained, sampled, read and saved on its device."""
+"""A torch module built from a dropout network's parameters; trained, sampled, read and saved on its device.
+
+Training is on the labelled rows, in batches and epochs. Samples are class probabilities under draws of the posterior:
+by dropout, or by the Laplace posterior of the last layer.
+"""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
+from scipy.special import log_softmax
 from torch import nn
 
 from suffice.arguments import sizes
-from suffice.errors import InvalidValueError
-from suffice.models.deep.dropout_layers import Masks, Structure, dropout_posterior, must_multiply_early, structure
-from suffice.models.deep.sampling import head_features, log_draws
-from suffice.models.deep.training import Recipe, fitting_threads, seeded, train
-from suffice.numerics.special_functions import Floats
+from suffice.errors import InvalidValueError, TrainingDivergedError
+from suffice.models.deep.dropout_layers import (
+    Masks,
+    Structure,
+    dropout_posterior,
+    head_inputs,
+    must_multiply_early,
+    structure,
+)
+from suffice.models.laplace import laplace, learn_alpha
+from suffice.models.predictive import weight_draws
+from suffice.models.threads import one_thread
+from suffice.numerics import Floats
 from suffice.posteriors import DropoutPosterior
+
+# Networks of fewer weights train faster on one thread.
+_SMALL: Final = 100_000
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings for training a network.
+
+    Attributes:
+        epochs: Times that each label is seen.
+        batch_size: Labels to a step; all at once if None.
+        draws: Dropout draws whose logits are averaged before the loss.
+        autocast: Number type of the arithmetic, or None for that of the weights.
+    """
+
+    epochs: int
+    batch_size: int | None
+    draws: int = 1
+    autocast: "torch.dtype | None" = None
+
+
+def train(
+    module: torch.nn.Module, inputs: torch.Tensor, codes: torch.Tensor, *, optimizer: Any, recipe: Recipe
+) -> list[float]:
+    """Train a module on labelled rows, in place; its randomness is torch's own.
+
+    Args:
+        module: Gives ``B x C`` class scores.
+        inputs: ``n x ...``.
+        codes: Class codes, ``n``.
+        optimizer: Of the module's weights.
+        recipe: How.
+
+    Returns:
+        Mean loss of each epoch.
+
+    Raises:
+        TrainingDivergedError: The loss or a weight is not finite any more.
+    """
+    module.train()
+    losses: list[float] = []
+    for epoch in range(recipe.epochs):
+        total = torch.zeros((), device=inputs.device)
+        for rows in batches(len(codes), recipe.batch_size):
+            optimizer.zero_grad(set_to_none=True)
+            loss = _loss(module, inputs[rows], codes[rows], recipe)
+            loss.backward()
+            optimizer.step()
+            total += loss.detach() * (len(rows) / len(codes))
+        losses.append(float(total))
+        if not np.isfinite(losses[-1]):
+            raise TrainingDivergedError(f"the loss became {losses[-1]} in epoch {epoch + 1} of {recipe.epochs}")
+    module.eval()
+    with torch.no_grad():
+        finite = all(bool(torch.isfinite(weights).all()) for weights in module.parameters())
+        # Weights may be so large that what they give is not.
+        if not finite or not bool(torch.isfinite(module(inputs[:2])).all()):
+            raise TrainingDivergedError("a weight or an output became infinite or NaN")
+    return losses
+
+
+def _loss(module: torch.nn.Module, inputs: torch.Tensor, codes: torch.Tensor, recipe: Recipe) -> torch.Tensor:
+    try:
+        return averaged_loss(module, inputs, codes, recipe)
+    except ValueError as error:
+        if "more than 1 value per channel" not in str(error):
+            raise
+        raise InvalidValueError(
+            "network normalises over a batch, which takes two labels at least; give more labels, or a larger batch_size"
+        ) from None
+
+
+def averaged_loss(module: torch.nn.Module, inputs: torch.Tensor, codes: torch.Tensor, recipe: Recipe) -> torch.Tensor:
+    """Cross entropy of the logits averaged over dropout draws, each row with masks of its own."""
+    rows = inputs if recipe.draws == 1 else inputs.repeat(recipe.draws, *[1] * (inputs.ndim - 1))
+    with precision(inputs.device, recipe.autocast):
+        logits = module(rows)
+    return F.cross_entropy(logits.float().unflatten(0, (recipe.draws, -1)).mean(dim=0), codes)
+
+
+def batches(size: int, batch_size: int | None) -> Iterator[torch.Tensor]:
+    """Rows in random order, cut into batches; one row left over joins the batch before it."""
+    order = torch.randperm(size)
+    if batch_size is None or batch_size >= size:
+        yield order
+        return
+    ends = list(range(batch_size, size, batch_size))
+    # Batch normalisation cannot learn from one row.
+    if size - ends[-1] == 1:
+        ends.pop()
+    yield from torch.tensor_split(order, ends)
+
+
+@contextmanager
+def precision(device: torch.device, dtype: "torch.dtype | None") -> Iterator[None]:
+    """Mixed precision, where a type for it is given."""
+    if dtype is None:
+        yield
+        return
+    with torch.autocast(device.type, dtype=dtype):
+        yield
+
+
+@contextmanager
+def seeded(seed: tuple[int, ...], device: torch.device) -> Iterator[None]:
+    """Torch's randomness from a seed; afterwards it is the caller's again, as it was."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1))
+        yield
+
+
+@contextmanager
+def fitting_threads(module: torch.nn.Module, device: torch.device) -> Iterator[None]:
+    """One thread for a small network on the CPU: a second costs more than it brings."""
+    before = torch.get_num_threads()
+    small = device.type == "cpu" and sum(weights.numel() for weights in module.parameters()) < _SMALL
+    if small and before > 1:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if small and before > 1:
+            torch.set_num_threads(before)
+
+
+# Numbers that enter a block, in all its draws: few enough for the caches of a processor, many enough to fill a GPU.
+_CACHED: Final = 100_000
+_FILLED: Final = 25_000_000
+
+
+def log_draws(
+    module: torch.nn.Module, inputs: torch.Tensor, masks: Masks, *, autocast: "torch.dtype | None" = None
+) -> torch.Tensor:
+    """Log probabilities of the classes under draws of the dropout masks; every row sees the same masks.
+
+    Args:
+        module: In evaluation mode.
+        inputs: ``N x ...``, on the module's device.
+        masks: The draws, ``k`` of them.
+        autocast: Number type of the arithmetic, or None for that of the weights.
+
+    Returns:
+        ``N x k x C``, float32, on the module's device.
+    """
+    with torch.no_grad(), fitting_threads(module, inputs.device), precision(inputs.device, autocast):
+        found: torch.Tensor | None = None
+        for rows in _blocks(inputs, masks.draws):
+            logits = masks.forward(module, inputs[rows]).float()
+            if found is None:
+                found = torch.empty((len(inputs), *logits.shape[1:]), device=logits.device)
+            found[rows] = torch.log_softmax(logits, dim=-1)
+    assert found is not None
+    return found
+
+
+def features(module: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
+    """Inputs of the last layer without dropout, ``N x J``."""
+    with fitting_threads(module, inputs.device):
+        return torch.cat([head_inputs(module, inputs[rows]).float() for rows in _blocks(inputs, 1)])
+
+
+def _blocks(inputs: torch.Tensor, draws: int) -> Iterator[slice]:
+    room = _CACHED if inputs.device.type == "cpu" else _FILLED
+    size = max(8, room // (draws * inputs[0].numel()))
+    for first in range(0, len(inputs), size):
+        yield slice(first, first + size)
+
+
+class LabelledFeatures(NamedTuple):
+    """Features of the labelled rows (``n x J``), their class codes, and the number of classes."""
+
+    rows: Floats
+    codes: Any
+    classes: int
+
+
+def head_features(module: torch.nn.Module, inputs: torch.Tensor) -> Floats:
+    """Inputs of the last layer with a constant before them, ``N x (1 + J)``."""
+    found = features(module, inputs).double().cpu().numpy()
+    return np.column_stack([np.ones(len(found)), found])
+
+
+@one_thread()
+def last_layer(labelled: LabelledFeatures, alpha: float | None, n: int) -> Any:
+    r"""The Laplace posterior of the last layer after the first ``n`` labels, under ``w ~ N(0, I / precision)``.
+
+    Training makes features larger and larger, and what a weight means depends on their size. So the precision is
+    :math:`\alpha \, \overline{|\phi|^2}`, which makes the prior variance of a logit :math:`1 / \alpha` on average over
+    the labelled rows, whatever that size is.
+
+    Args:
+        labelled: All labels; the precision follows from all, so that posteriors of one time share a prior.
+        alpha: Inverse of the prior variance of a logit; if None, the precision is learned by Laplace's evidence.
+        n: How many of the labels the posterior has seen.
+
+    Reference: [MacKay1992] section 4; [Daxberger2021] section 3.
+    """
+    size = float(np.einsum("ij,ij->", labelled.rows, labelled.rows)) / len(labelled.rows)
+    precision = learn_alpha(*labelled) if alpha is None else float(alpha) * size
+    return laplace(labelled.rows[:n], labelled.codes[:n], labelled.classes, precision)
+
+
+@one_thread()
+def last_layer_draws(posterior: Any, rows: Floats, draws: int, seed: int) -> Floats:
+    """Log probabilities of the classes under draws of the last layer's weights, ``N x k x C``."""
+    found = np.stack([rows @ weights.T for weights in weight_draws(posterior, draws, seed)], axis=1)
+    logits = found if found.ndim == 3 else np.stack([np.zeros_like(found), found], axis=2)
+    return np.asarray(log_softmax(logits, axis=2))
 
 
 def perceptron(inputs: int, outputs: int, hidden: Sequence[int], rate: float) -> nn.Sequential:

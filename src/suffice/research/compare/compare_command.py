@@ -33,12 +33,12 @@ from suffice.research.runner import (
 )
 
 if TYPE_CHECKING:
-    from suffice.report.figure_style import Drawn
+    from suffice.report.figures import Drawn
     from suffice.report.html_page import ReportTable
-    from suffice.research.compare.comparison_tables import Leaderboard
+    from suffice.research.compare.comparison_report import Leaderboard
     from suffice.research.compare.judging import DefaultStop, JudgedRun
-    from suffice.research.compare.leaderboard import Row
     from suffice.research.compare.recording import RecordingJob, RecordingSettings
+    from suffice.research.compare.scoring import Row
     from suffice.research.runner import SkippedRun
 
 
@@ -157,7 +157,7 @@ def chosen_data(text: str | None, models: Sequence[str], target: str | None = No
         >>> chosen_data(None, ["gp"], None), chosen_data("embedded,wine", ["logistic"], None)
         (['diabetes', 'friedman'], ['breast_cancer', 'digits', 'wine', 'iris'])
     """
-    from suffice.research.compare.sources import SOURCES, source
+    from suffice.research.compare.recording import SOURCES, source
 
     # A file may have a comma in its name.
     names = [text] if text is not None and isfile(text) else _split(text, "--data") if text is not None else [""]
@@ -192,7 +192,7 @@ def chosen_tables(given: Sequence[str], listed: Sequence[str], targets: Sequence
         >>> chosen_tables(["a.csv", "b.csv"], [], ["y"])
         [('a.csv', 'y'), ('b.csv', 'y')]
     """
-    from suffice.research.compare.sources import columns_of
+    from suffice.research.compare.recording import columns_of
 
     tables = [(path, None) for path in listed] + [_path_and_column(each) for each in given]
     open_ones = [path for path, column in tables if column is None]
@@ -217,7 +217,7 @@ def chosen_tables(given: Sequence[str], listed: Sequence[str], targets: Sequence
 
 def _path_and_column(text: str) -> tuple[str, str | None]:
     """A path and the column behind a colon; either may have a colon itself."""
-    from suffice.research.compare.sources import source
+    from suffice.research.compare.recording import source
 
     if isfile(text):
         return text, None
@@ -338,7 +338,7 @@ def _require_steps(setting: "RecordingSettings", batch: int) -> None:
 
 
 def _meant(word: str) -> list[str]:
-    from suffice.research.compare.sources import SOURCES
+    from suffice.research.compare.recording import SOURCES
     from suffice.research.data.catalogue import SETS
 
     if not word:
@@ -351,8 +351,7 @@ def _meant(word: str) -> list[str]:
 
 
 def _fits(name: str, models: Sequence[str]) -> bool:
-    from suffice.research.compare.recording import MODELS
-    from suffice.research.compare.sources import source
+    from suffice.research.compare.recording import MODELS, source
 
     return any(MODELS[model] == source(name).kind for model in models)
 
@@ -448,7 +447,7 @@ class CompareRequest:
 
 
 def _completed_data(incomplete: str) -> list[str]:
-    from suffice.research.compare.sources import SOURCES
+    from suffice.research.compare.recording import SOURCES
 
     return completed_list(incomplete, [*WORDS, *SOURCES])
 
@@ -580,7 +579,7 @@ def _sets_and_tables(
     tables: Sequence[str], data: str | None, models: Sequence[str], targets: Sequence[str]
 ) -> list[str | tuple[str, str]]:
     """Data for the comparison: data sets by name, and tables with their columns."""
-    from suffice.research.compare.sources import source
+    from suffice.research.compare.recording import source
 
     names = [] if tables and data is None else chosen_data(data, models)
     listed = [name for name in names if source(name).origin == "file"]
@@ -604,8 +603,8 @@ def _recording_settings(
 
 
 def _run_and_write(request: CompareRequest, console: Console) -> "list[SkippedRun[RecordingJob]]":
-    from suffice.research.compare.comparison_tables import boards
-    from suffice.research.compare.leaderboard import rows
+    from suffice.research.compare.comparison_report import boards
+    from suffice.research.compare.scoring import rows
     from suffice.research.runner import SkippedRun
 
     outcomes = _carry_out(request, console)
@@ -700,8 +699,8 @@ def write_results(
 def _figures(
     request: "CompareRequest", boards: "Sequence[Leaderboard]", found: "Sequence[JudgedRun]"
 ) -> "tuple[list[Drawn], str]":
-    from suffice.research.compare.comparison_figures import draw_comparison
-    from suffice.research.compare.leaderboard import curves
+    from suffice.research.compare.comparison_report import draw_comparison
+    from suffice.research.compare.scoring import curves
 
     points = curves([score for each in found for score in each.scores])
     try:
@@ -777,7 +776,7 @@ def tell(
     console: Console,
 ) -> None:
     """Show the leaderboards, say what regret means, and where to read more."""
-    from suffice.research.compare.comparison_tables import MARK, REFERENCES, REGRET, leaderboard_table, marked
+    from suffice.research.compare.comparison_report import MARK, REFERENCES, REGRET, leaderboard_table, marked
 
     references = [marked(rule) for rule in REFERENCES]
     for board in boards:

@@ -1,17 +1,22 @@
-"""Replay of rules on a recorded run without look-ahead, and the cost of each stop."""
+"""Replay of rules on recorded runs without look-ahead, the cost of each stop, and the ranking of rules.
+
+In the ranking every data set has equal weight.
+"""
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.arguments import whole
 from suffice.criteria import Criterion, Step, Verdict
-from suffice.errors import MissingInputError
-from suffice.numerics.special_functions import Floats
-from suffice.recommendation.compared_rules import ORACLE, RANDOM_STOP, Entry, for_trace
+from suffice.errors import InvalidValueError, MissingInputError
+from suffice.numerics import Floats
+from suffice.recommendation.compared_rules import AT_ONCE, NEVER, ORACLE, RANDOM_STOP, Entry, catalogue, for_trace
 from suffice.recommendation.stopping_costs import (
     RATIOS,
     CostedRun,
@@ -386,3 +391,466 @@ def _random(case: RunCase, run: CostedRun, ratios: tuple[float, ...], wrong: Flo
         wrong_share=np.array([wrong.mean()]),
         least_wrong_share=float(wrong.min()),
     )
+
+
+# Sums of weights that should be equal may differ by this much.
+_SHARE_ROUNDING = 1e-12
+
+
+def equal_weights(groups: Sequence[Hashable]) -> Floats:
+    """Weights that add up to 1, the same for every group and the same within it.
+
+    Examples:
+        >>> equal_weights(["a", "a", "b"])
+        array([0.25, 0.25, 0.5 ])
+    """
+    sizes = Counter(groups)
+    return np.array([1.0 / (len(sizes) * sizes[group]) for group in groups])
+
+
+def weighted_quantile(values: Any, weights: Any, share: float) -> float:
+    """The value that a share of the weight lies at or below; half way to the next where that is exactly the share.
+
+    With equal weights and a share of one half it is the usual median.
+
+    Examples:
+        >>> weighted_quantile([3.0, 1.0, 2.0], [0.25, 0.5, 0.25], 0.5), weighted_quantile([3.0, 1.0], [1, 1], 0.9)
+        (1.5, 3.0)
+    """
+    order = np.argsort(values, kind="stable")
+    sorted_values = np.asarray(values, dtype=np.float64)[order]
+    below = np.cumsum(np.asarray(weights, dtype=np.float64)[order])
+    below /= below[-1]
+    at = int(np.argmax(below >= share - _SHARE_ROUNDING))
+    exactly = abs(below[at] - share) <= _SHARE_ROUNDING and at + 1 < len(below)
+    return float(sorted_values[at] if not exactly else 0.5 * (sorted_values[at] + sorted_values[at + 1]))
+
+
+def mean_by_group(values: Any, groups: Sequence[Hashable]) -> Floats:
+    """Means in which every group weighs the same, of those values that are there (not NaN), ``rows``.
+
+    Args:
+        values: ``rows x items``.
+        groups: The group of each item.
+
+    Examples:
+        >>> mean_by_group([[1.0, 3.0, 6.0], [1.0, np.nan, 2.0]], ["a", "a", "b"])
+        array([4. , 1.5])
+    """
+    table = np.asarray(values, dtype=np.float64)
+    sums, counts = _by_group(table, np.unique(np.asarray(groups), return_inverse=True)[1])
+    return _mean_of_means(sums, counts)
+
+
+def resampled_means(
+    values: Any, data: Sequence[Hashable], seeds: Sequence[Hashable], *, resamples: int = 1000, seed: int = 0
+) -> Floats:
+    """Means as :func:`mean_by_group` gives them, of runs drawn again with replacement: data sets, then seeds in each.
+
+    All runs of a data set with the same seed are drawn together, since they share their data and first labels. Every
+    row is averaged over the same drawn runs, so that differences between rows are paired.
+
+    Args:
+        values: ``rows x runs``, NaN where a row has no such run.
+        data: Data set of each run.
+        seeds: Seed of each run.
+        resamples: How many times to draw.
+        seed: Seed of the drawing.
+
+    Returns:
+        ``rows x resamples``; NaN where nothing that a row has was drawn.
+
+    Examples:
+        >>> resampled_means([[1.0, 1.0, 1.0]], ["a", "a", "b"], [0, 1, 0], resamples=3)
+        array([[1., 1., 1.]])
+    """
+    table, rng = np.asarray(values, dtype=np.float64), np.random.default_rng(seed)
+    names = list(dict.fromkeys(data))
+    within = [list(dict.fromkeys(s for d, s in zip(data, seeds, strict=True) if d == name)) for name in names]
+    most = max(map(len, within))
+    places = np.array(
+        [names.index(d) * most + within[names.index(d)].index(s) for d, s in zip(data, seeds, strict=True)]
+    )
+    sums, counts = (part.reshape(len(table), len(names), most) for part in _by_group(table, places, len(names) * most))
+    means = np.empty((len(table), whole(resamples, "resamples", least=1)))
+    for number in range(means.shape[1]):
+        drawn = rng.integers(len(names), size=len(names))
+        times = np.array([_times(len(within[d]), most, rng) for d in drawn])
+        means[:, number] = _mean_of_means(
+            np.einsum("rds,ds->rd", sums[:, drawn], times), np.einsum("rds,ds->rd", counts[:, drawn], times)
+        )
+    return means
+
+
+def interval(resampled: Floats, share: float = 0.9) -> list[float] | None:
+    """The middle of drawn means that holds a share of them; None if there are none (all are NaN).
+
+    Examples:
+        >>> [round(end, 6) for end in interval(np.arange(101.0))]
+        [5.0, 95.0]
+    """
+    there = resampled[~np.isnan(resampled)]
+    if not len(there):
+        return None
+    return [float(end) for end in np.quantile(there, [0.5 - share / 2.0, 0.5 + share / 2.0])]
+
+
+def _times(size: int, most: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Count of each of ``size`` seeds in a sample with replacement."""
+    return np.bincount(rng.integers(size, size=size), minlength=most)
+
+
+def _by_group(table: Floats, places: NDArray[np.intp], count: int | None = None) -> tuple[Floats, Floats]:
+    """Sums and numbers of the values that are there, ``rows x groups``."""
+    groups = int(places.max()) + 1 if count is None else count
+    member = np.zeros((table.shape[1], groups))
+    member[np.arange(table.shape[1]), places] = 1.0
+    there = ~np.isnan(table)
+    return np.where(there, table, 0.0) @ member, there @ member
+
+
+def _mean_of_means(sums: Floats, counts: Floats) -> Floats:
+    there = counts > 0
+    means = np.divide(sums, counts, out=np.zeros_like(sums), where=there)
+    groups = there.sum(axis=1)
+    return np.asarray(np.divide(means.sum(axis=1), groups, out=np.full(len(sums), np.nan), where=groups > 0))
+
+
+# Means of the same regrets in another order may differ by this share.
+_REGRET_ROUNDING = 1e-12
+
+
+class ChosenSettings(NamedTuple):
+    """The settings chosen for a data set, as positions in the list of settings.
+
+    Attributes:
+        one: The setting for all costs.
+        per_cost: The setting for each cost.
+    """
+
+    one: int
+    per_cost: tuple[int, ...]
+
+
+def choose(regrets: Mapping[str, Floats], judged: str, *, default: int) -> ChosenSettings:
+    """Choose the settings of least mean regret over all data sets but the one judged.
+
+    Each data set counts the same, however many runs it has. Of settings that are equally good the default is taken,
+    or else the strictest.
+
+    Args:
+        regrets: By data set, ``runs x settings x ratios``; settings from the loosest to the strictest.
+        judged: The data set that the choice is for; its regrets are not looked at, but for how many ratios there are.
+        default: Place of the default setting: the choice where there is no other data set.
+
+    Examples:
+        >>> regrets = {"a": np.array([[[0.5, 0.1], [0.3, 0.4]]]), "b": np.array([[[9.0, 9.0], [0.0, 0.0]]])}
+        >>> choose(regrets, "b", default=0)
+        ChosenSettings(one=0, per_cost=(1, 0))
+    """
+    others = [np.asarray(values).mean(axis=0) for data, values in regrets.items() if data != judged]
+    if not others:
+        return ChosenSettings(default, (default,) * np.shape(regrets[judged])[-1])
+    mean = np.mean(others, axis=0)
+    return ChosenSettings(_least(mean.mean(axis=1), default), tuple(_least(column, default) for column in mean.T))
+
+
+def _least(values: Floats, default: int) -> int:
+    """Place of the least value; of several the default, or else the last."""
+    best = values.min()
+    tied = np.flatnonzero(values <= best + _REGRET_ROUNDING * max(abs(best), _REGRET_ROUNDING))
+    return default if default in tied else int(tied[-1])
+
+
+Row = dict[str, Any]
+
+# Where a row has another stop for each cost, it shows the one at this ratio, or at the nearest that there is.
+_SHOWN: Final = 1000.0
+_CASE: Final = ("data", "model", "seed", "batch", "variant")
+
+
+def ratio_name(ratio: float) -> str:
+    """Key of a ratio: 21.5, 1000.
+
+    Examples:
+        >>> ratio_name(1000.0), ratio_name(21.5)
+        ('1000', '21.5')
+    """
+    return f"{ratio:.10g}"
+
+
+def rows(scores: Sequence[RuleScore], *, entries: Sequence[Entry] | None = None, ends: bool = True) -> list[Row]:
+    """One row for each run, rule and way to set it.
+
+    A row holds ``rule``, ``params``, the run (``data``, ``model``, ``seed``, ``batch``, ``variant``), ``setting``,
+    ``stop`` (a step from 0, None without a stop), ``labels`` (all that were paid for), ``wrong_share`` and
+    ``least_wrong_share`` (of the test set, at the stop and the least of the run; None for numbers), ``error`` (of the
+    averaged prediction: squared error, or share of wrong classes), ``regret`` by ratio, ``premature``, ``fired``,
+    ``over`` (labels beyond those at the first good step), ``forgone`` (error above the best) and
+    ``seconds_per_step``. The settings are
+
+    - ``default``: that of the literature, or the only one;
+    - ``one threshold``: the one that did best on the other data sets, in runs of the same model and batch, for all
+      costs: by the geometric mean of the cost over that of the best stop, which a single bad run does not rule.
+      Beside the settings of its list a rule may be set to stop at once or never, where both are among the scores;
+    - ``per cost``: likewise, but one for each cost. ``params`` holds the setting by ratio;
+    - ``costs``: the rule is told the costs, and nothing is chosen;
+    - ``reference``: nothing to choose either.
+
+    In rows with another stop for each cost (``per cost``, ``costs`` and the oracle), ``stop``, ``labels``,
+    ``wrong_share``, ``error``, ``premature``, ``fired``, ``over`` and ``forgone`` are those at a ratio of 1000, or the
+    nearest that there is.
+
+    Args:
+        scores: Those of all runs that are compared.
+        entries: What the scores are of; the catalogue if left out.
+        ends: Whether the two ends may be chosen.
+
+    Raises:
+        InvalidValueError: A score is of none of the entries.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from suffice.research.compare.scoring import RunCase, scores
+        >>> from suffice.trace import Trace
+        >>> trace = Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10)
+        >>> trace = replace(trace, predictive_error=np.array([0.4, 0.3]))
+        >>> found = scores(RunCase("toy", "gp", 0), trace, ratios=[10.0, 100.0])
+        >>> never = next(row for row in rows(found) if row["rule"] == "Never")
+        >>> never["setting"], never["labels"], never["regret"]
+        ('reference', 12, {'10': 0.0, '100': 0.0})
+    """
+    if not scores:
+        return []
+    found: list[Row] = []
+    known = {entry.name: entry for entry in entries or catalogue(scores[0].ratios)}
+    groups: dict[tuple[str, str, int], list[RuleScore]] = defaultdict(list)
+    limits = _ends(scores) if ends else {}
+    for score in scores:
+        if score.rule not in known:
+            raise InvalidValueError(f"{score.rule} is none of the entries: {', '.join(known)}")
+        groups[score.rule, score.case.model, score.case.batch].append(score)
+    for key, group in groups.items():
+        if known[key[0]].swept and all(score.case in limits for score in group):
+            groups[key] = [_between(score, *limits[score.case]) for score in group]
+    for (rule, _, _), group in groups.items():
+        choices = _choices(known[rule], group)
+        for score in group:
+            found.extend(_score_rows(known[rule], score, choices.get(score.case.data)))
+    return found
+
+
+def _ends(scores: Sequence[RuleScore]) -> dict[RunCase, tuple[RuleScore, RuleScore]]:
+    """The scores of stopping at once and of never stopping, of the runs that have both."""
+    at_once, never = ({s.case: s for s in scores if s.rule == name} for name in (AT_ONCE, NEVER))
+    return {case: (first, never[case]) for case, first in at_once.items() if case in never}
+
+
+def _between(score: RuleScore, first: RuleScore, last: RuleScore) -> RuleScore:
+    """A score with two more settings, to stop at once and never."""
+    names = ("regrets", "labels", "error", "premature", "fired", "wrong_share")
+    joined: dict[str, Any] = {n: np.concatenate([getattr(part, n) for part in (first, score, last)]) for n in names}
+    settings = ("at once", *score.settings, "never")
+    return replace(score, settings=settings, stops=(*first.stops, *score.stops, *last.stops), **joined)
+
+
+def _choices(entry: Entry, group: Sequence[RuleScore]) -> dict[str, ChosenSettings]:
+    """The settings chosen for each data set, by runs of the same model and batch on the others."""
+    if not entry.swept:
+        return {}
+    by_data: dict[str, list[Floats]] = defaultdict(list)
+    for score in group:
+        by_data[score.case.data].append(np.log1p(score.regrets))
+    regrets = {data: np.array(several) for data, several in by_data.items()}
+    default = group[0].settings.index(entry.default)
+    return {data: choose(regrets, data, default=default) for data in regrets}
+
+
+def _score_rows(entry: Entry, score: RuleScore, choice: ChosenSettings | None) -> Iterator[Row]:
+    shown = int(np.argmin(np.abs(np.log(np.array(score.ratios) / _SHOWN))))
+    each = np.arange(len(score.ratios))
+    if entry.kind == "cost" or entry.name == ORACLE:
+        setting = "costs" if entry.kind == "cost" else "reference"
+        yield _row(score, setting, {}, shown, score.regrets[each, each])
+    elif choice is None:
+        setting = "reference" if entry.kind == "reference" else "default"
+        yield _row(score, setting, {}, 0, score.regrets[0])
+    else:
+        for setting, at in (("default", score.settings.index(entry.default)), ("one threshold", choice.one)):
+            yield _row(score, setting, {entry.parameter: score.settings[at]}, at, score.regrets[at])
+        params = {
+            ratio_name(ratio): score.settings[at] for ratio, at in zip(score.ratios, choice.per_cost, strict=True)
+        }
+        chosen = np.array(choice.per_cost)
+        yield _row(score, "per cost", params, choice.per_cost[shown], score.regrets[chosen, each])
+
+
+def _row(score: RuleScore, setting: str, params: Mapping[str, Any], at: int, regrets: Floats) -> Row:
+    return {
+        "rule": score.rule,
+        "params": dict(params),
+        **{name: getattr(score.case, name) for name in _CASE},
+        "setting": setting,
+        "stop": score.stops[at],
+        "labels": _plain(score.labels[at]),
+        "wrong_share": _if_there(score.wrong_share[at]),
+        "least_wrong_share": _if_there(score.least_wrong_share),
+        "error": float(score.error[at]),
+        "regret": {ratio_name(ratio): float(value) for ratio, value in zip(score.ratios, regrets, strict=True)},
+        "premature": _yes_or_share(score.premature[at]),
+        "fired": _yes_or_share(score.fired[at]),
+        "over": _plain(score.over[at]),
+        "forgone": float(score.forgone[at]),
+        "seconds_per_step": score.seconds_per_step,
+    }
+
+
+def _plain(number: Any) -> int | float:
+    return int(number) if float(number).is_integer() else float(number)
+
+
+def _if_there(share: Any) -> float | None:
+    return None if np.isnan(share) else float(share)
+
+
+def _yes_or_share(share: Any) -> bool | float:
+    return bool(share) if share in (0.0, 1.0) else float(share)
+
+
+def leaderboard(rows: Sequence[Row], *, resamples: int = 1000, seed: int = 0) -> list[Row]:
+    """Rules ranked by their mean relative regret over all runs and costs, every data set weighing the same.
+
+    For each rule and setting: ``mean``, ``median`` and ``p90`` of the regret; ``typical``, the geometric mean of the
+    cost over that of the best stop, less 1; ``interval``, the middle 90 % of means
+    of runs drawn again (data sets, then seeds in each); ``difference`` of the mean to that of the best rule over the
+    runs that both have (None if there are none), and its ``difference_interval``, paired; the share of ``premature``
+    stops, the ``stop_rate``, ``wrong_share`` at the stop (mean over runs with classes; None without one), ``over``
+    (median), ``forgone`` (mean), ``seconds_per_step`` (median); and how many ``data_sets`` and ``runs``. The best rule
+    is that of least mean among those that have all runs, references apart.
+
+    Args:
+        rows: What :func:`rows` made, of one kind of task or of all.
+        resamples: How many times to draw.
+        seed: Seed of the drawing.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from suffice.research.compare.scoring import RunCase, scores
+        >>> from suffice.trace import Trace
+        >>> trace = Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10)
+        >>> trace = replace(trace, predictive_error=np.array([0.4, 0.3]))
+        >>> found = scores(RunCase("toy", "gp", 0), trace, ratios=[10.0, 100.0])
+        >>> ranked = leaderboard(rows(found), resamples=100)
+        >>> oracle = next(row for row in ranked if row["rule"] == "Oracle")
+        >>> oracle["mean"], oracle["interval"], oracle["runs"]
+        (0.0, [0.0, 0.0], 1)
+    """
+    groups: dict[tuple[str, str], dict[tuple[Any, ...], Row]] = defaultdict(dict)
+    for row in rows:
+        groups[row["rule"], row["setting"]][tuple(row[name] for name in _CASE)] = row
+    if not groups:
+        return []
+    cases = list(dict.fromkeys(case for group in groups.values() for case in group))
+    table = np.full((len(groups), len(cases)), np.nan)
+    for number, group in enumerate(groups.values()):
+        for place, case in enumerate(cases):
+            if case in group:
+                table[number, place] = np.mean(list(group[case]["regret"].values()))
+    data, seeds = [case[0] for case in cases], [case[2] for case in cases]
+    means = mean_by_group(table, data)
+    apart = table - table[_best(list(groups), table, means)]
+    differences = mean_by_group(apart, data)
+    drawn, drawn_apart = (resampled_means(each, data, seeds, resamples=resamples, seed=seed) for each in (table, apart))
+    ranked = [
+        {
+            "rule": rule,
+            "setting": setting,
+            "mean": float(means[number]),
+            **_spread(list(group.values())),
+            "interval": interval(drawn[number]),
+            "difference": None if np.isnan(differences[number]) else float(differences[number]),
+            "difference_interval": interval(drawn_apart[number]),
+            **_habits(list(group.values())),
+        }
+        for number, ((rule, setting), group) in enumerate(groups.items())
+    ]
+    return sorted(ranked, key=lambda row: row["mean"])
+
+
+def _best(names: list[tuple[str, str]], table: Floats, means: Floats) -> int:
+    """The rule of least mean among those that have most runs, references apart where there is anything else."""
+    there = (~np.isnan(table)).sum(axis=1)
+    rules = np.array([setting != "reference" for _, setting in names])
+    eligible = rules if rules.any() else ~rules
+    whole = eligible & (there == there[eligible].max())
+    return int(np.argmin(np.where(whole, means, np.inf)))
+
+
+def _spread(group: Sequence[Row]) -> Row:
+    weights = equal_weights([row["data"] for row in group])
+    values = np.array([list(row["regret"].values()) for row in group])
+    spread = np.repeat(weights, values.shape[1])
+    found = {name: weighted_quantile(values.ravel(), spread, share) for name, share in (("median", 0.5), ("p90", 0.9))}
+    return {**found, "typical": float(np.expm1(weights @ np.log1p(values).mean(axis=1)))}
+
+
+def _habits(group: Sequence[Row]) -> Row:
+    weights = equal_weights([row["data"] for row in group])
+
+    def mean(name: str) -> float:
+        return float(weights @ np.array([float(row[name]) for row in group]))
+
+    classes = [row for row in group if row["wrong_share"] is not None]
+    wrong = equal_weights([row["data"] for row in classes]) @ np.array([row["wrong_share"] for row in classes])
+    seconds = [row["seconds_per_step"] for row in group if row["seconds_per_step"] is not None]
+    return {
+        "premature": mean("premature"),
+        "stop_rate": mean("fired"),
+        "wrong_share": float(wrong) if classes else None,
+        "over": weighted_quantile([row["over"] for row in group], weights, 0.5),
+        "forgone": mean("forgone"),
+        "seconds_per_step": float(np.median(seconds)) if seconds else None,
+        "data_sets": len({row["data"] for row in group}),
+        "runs": len(group),
+    }
+
+
+def curves(scores: Sequence[RuleScore]) -> list[Row]:
+    """Labels against error: for each rule with several settings, model and setting the mean over runs of both.
+
+    ``labels`` is in units of the labels at the run's first good step, ``error`` in units of its best error; every data
+    set weighs the same. A run without any error at its best has no such unit, and is left out.
+
+    Args:
+        scores: Those of all runs.
+
+    Returns:
+        ``rule``, ``model``, ``value`` (the setting), ``labels``, ``error``, ``data_sets`` and ``runs``; settings from
+        the loosest to the strictest.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from suffice.research.compare.scoring import RunCase, scores
+        >>> from suffice.trace import Trace
+        >>> trace = Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10)
+        >>> trace = replace(trace, predictive_error=np.array([0.4, 0.3]))
+        >>> found = scores(RunCase("toy", "gp", 0), trace, ratios=[10.0, 100.0])
+        >>> point = next(point for point in curves(found) if point["rule"] == "Budget")
+        >>> point["value"], round(point["labels"], 3), round(point["error"], 3)
+        (10, 0.917, 1.333)
+    """
+    groups: dict[tuple[str, str], list[RuleScore]] = defaultdict(list)
+    for score in scores:
+        if len(score.settings) > 1 and score.best_error > 0.0:
+            groups[score.rule, score.case.model].append(score)
+    points: list[Row] = []
+    for (rule, model), group in groups.items():
+        weights = equal_weights([score.case.data for score in group])
+        labels = weights @ np.array([score.labels / score.good_labels for score in group])
+        errors = weights @ np.array([score.error / score.best_error for score in group])
+        about = {"data_sets": len({score.case.data for score in group}), "runs": len(group)}
+        points += [
+            {"rule": rule, "model": model, "value": value, "labels": float(x), "error": float(y), **about}
+            for value, x, y in zip(group[0].settings, labels, errors, strict=True)
+        ]
+    return points

@@ -1,7 +1,6 @@
 """The data sets of the paper and four others: where they come from, and their contents as arrays."""
 
-from suffice.research.data.catalogue import PAPER_SETS, SETS, DataSet
-from suffice.research.data.folder import data_folder
+from suffice.research.data.catalogue import PAPER_SETS, SETS, DataSet, data_folder
 from suffice.research.data.protocols import CORRECTED, PUBLISHED, ColumnRoles, Experiment
 from suffice.research.data.set_readers import (
     LabelledTexts,

@@ -1,13 +1,185 @@
-"""The paper's eight data sets and four others: files, checksums, columns and sources."""
+"""The paper's eight data sets and four others: files, checksums, columns, and how a source becomes a file.
 
-from collections.abc import Mapping
+Also the data folder, and the status of the files in it.
+"""
+
+import hashlib
+import io
+import os
+import re
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from enum import StrEnum
+from itertools import product
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import BinaryIO, Final, Literal
+from xml.etree import ElementTree
 
-from suffice.errors import InvalidValueError
-from suffice.research.data.archives import Recipe, as_it_is, blanks_for_commas, classes_as_numbers, sheets, with_names
+from suffice.errors import CorruptDataError, InvalidValueError, MissingDataError, SufficeError
+
+#: Several times what the largest file of a data set has; an archive that unpacks to more is not the one that is meant.
+MOST_BYTES: Final = 64 * 2**20
+
+
+@contextmanager
+def understood(what: str) -> Iterator[None]:
+    """Say in a sentence, instead of a traceback, what is wrong with an archive or a workbook.
+
+    Args:
+        what: The archive, as the subject of the sentence.
+
+    Raises:
+        CorruptDataError: It cannot be read as what it should be.
+    """
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, EOFError, ElementTree.ParseError, ValueError, KeyError) as error:
+        raise CorruptDataError(f"{what} cannot be read: it is damaged or cut short ({error})") from None
+    except (RuntimeError, NotImplementedError) as error:
+        # An encrypted one, or packed in a way that is not known here.
+        raise CorruptDataError(f"{what} cannot be unpacked: {error}") from None
+
+
+def require_no_page(path: Path) -> None:
+    """Say so where a web page came instead of a file, as it does from a network that wants a login first.
+
+    Args:
+        path: What came.
+
+    Raises:
+        CorruptDataError: It is a web page.
+    """
+    with path.open("rb") as stream:
+        start = stream.read(1024).lstrip().lower()
+    if start.startswith((b"<!doctype html", b"<html")):
+        raise CorruptDataError("what came is a web page, not the file; see what a browser shows there")
+
+
+def member(archive: Path, name: str) -> bytes:
+    """Return a file in a zip archive, whichever folder of it or archive in it holds the file.
+
+    Args:
+        archive: The zip archive.
+        name: The file's name, without folders.
+
+    Raises:
+        CorruptDataError: It is no zip archive, or has no such file, or one that is far too long.
+    """
+    with understood("the zip archive that came"), zipfile.ZipFile(archive) as book:
+        found = _found(book, name, deeper=True)
+    if found is None:
+        raise CorruptDataError(f"the zip archive that came has no file {name}")
+    return found
+
+
+def _found(book: zipfile.ZipFile, name: str, *, deeper: bool) -> bytes | None:
+    entries = [entry for entry in book.infolist() if not entry.is_dir()]
+    for entry in entries:
+        if PurePosixPath(entry.filename).name == name:
+            return unpacked(book, entry)
+    for entry in entries if deeper else ():
+        if entry.filename.lower().endswith(".zip"):
+            with zipfile.ZipFile(io.BytesIO(unpacked(book, entry))) as inner:
+                if (found := _found(inner, name, deeper=False)) is not None:
+                    return found
+    return None
+
+
+def unpacked(book: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """Return the bytes of a file in an archive.
+
+    Args:
+        book: The archive.
+        entry: Which of its files.
+
+    Raises:
+        CorruptDataError: It is far longer than any file of a data set.
+    """
+    # What the archive says of the length may be a lie, so no more is read than that.
+    with book.open(entry) as stream:
+        content = stream.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        most = f"more than {MOST_BYTES // 2**20} MiB, far more than any of these data sets"
+        raise CorruptDataError(f"{entry.filename} in the zip archive that came unpacks to {most}")
+    return content
+
+
+Recipe = Callable[[bytes], Iterator[bytes]]
+
+_ENDINGS = (b"\n", b"\r\n", b"\r")
+_NAMESPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+
+
+def as_it_is(content: bytes) -> Iterator[bytes]:
+    """Yield the bytes themselves."""
+    yield content
+
+
+def blanks_for_commas(content: bytes) -> Iterator[bytes]:
+    """Yield a table without its first line, with a blank instead of each comma."""
+    yield b"\n".join(content.splitlines()[1:]).replace(b",", b" ")
+
+
+def classes_as_numbers(content: bytes) -> Iterator[bytes]:
+    """Yield a table with 0 for ``unstable`` and 1 for ``stable``, which may stand in quotes."""
+    yield re.sub(rb'"?\b(un)?stable\b"?', lambda found: b"0" if found[1] else b"1", content)
+
+
+def with_names(*names: str) -> Recipe:
+    r"""Return the recipe for a table with a first line of names, all words in quotes, and ``NA`` for ``?``.
+
+    Args:
+        *names: Of the columns.
+
+    Examples:
+        >>> recipe = with_names("age", "work")
+        >>> list(recipe(b"39, Private\n54, ?\n\n"))
+        [b'"age","work"\n39,"Private"\n54,NA']
+    """
+    header = ",".join(f'"{name}"' for name in names).encode()
+
+    def cell(text: bytes) -> bytes:
+        value = text.strip()
+        return b"NA" if value == b"?" else value if re.fullmatch(rb"-?\d+", value) else b'"%s"' % value
+
+    def recipe(content: bytes) -> Iterator[bytes]:
+        lines = (b",".join(map(cell, line.split(b","))) for line in content.splitlines() if line.strip())
+        yield b"\n".join([header, *lines])
+
+    return recipe
+
+
+def sheets(content: bytes) -> Iterator[bytes]:
+    """Yield each sheet of a workbook (.xlsx) as tab-separated text, without its first line.
+
+    Raises:
+        CorruptDataError: It is no such workbook.
+    """
+    with zipfile.ZipFile(io.BytesIO(content)) as book:
+        for entry in sorted(book.infolist(), key=lambda entry: entry.filename):
+            if re.fullmatch(r"xl/worksheets/[^/]+\.xml", entry.filename):
+                yield _tab_separated(unpacked(book, entry))
+
+
+def _tab_separated(sheet: bytes) -> bytes:
+    rows = list(ElementTree.fromstring(sheet).iter(f"{_NAMESPACE}row"))[1:]
+    # A workbook holds 40.770000000000003 and shows 40.77: 15 digits are what it shows.
+    lines = ("\t".join(f"{float(cell.text or ''):.15g}" for cell in row.iter(f"{_NAMESPACE}v")) for row in rows)
+    return "\n".join(filter(None, lines)).encode()
+
+
+def with_line_endings(content: bytes) -> Iterator[bytes]:
+    """Yield a text as it is, then with each kind of line ending, with and without a final one."""
+    yield content
+    lines = content.splitlines()
+    for ending, final in product(_ENDINGS, (True, False)):
+        yield ending.join(lines) + (ending if final else b"")
 
 
 @dataclass(frozen=True)
@@ -386,3 +558,161 @@ def data_set(name: str) -> DataSet:
     near = get_close_matches(name.lower().replace("-", "_"), SETS, n=1)
     guess = f" Did you mean {near[0]}?" if near else ""
     raise InvalidValueError(f"there is no data set {name!r}.{guess} The data sets are {', '.join(SETS)}")
+
+
+def data_folder() -> Path:
+    """The folder named by ``SUFFICE_DATA`` if that is set, else ``suffice/data`` in the user's cache folder.
+
+    The cache folder is ``XDG_CACHE_HOME`` or ``~/.cache``; ``~/Library/Caches`` on macOS; ``LOCALAPPDATA`` on Windows.
+    The folder need not exist.
+
+    Raises:
+        SufficeError: The user has no home folder, and ``SUFFICE_DATA`` is not set.
+    """
+    try:
+        if chosen := os.environ.get("SUFFICE_DATA"):
+            return Path(chosen).expanduser().absolute()
+        return _cache_folder() / "suffice" / "data"
+    except RuntimeError as error:
+        raise SufficeError(f"no folder for data: {error} Set SUFFICE_DATA to the folder to use") from None
+
+
+def _cache_folder() -> Path:
+    if sys.platform == "win32":
+        return _absolute("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return _absolute("XDG_CACHE_HOME") or Path.home() / ".cache"
+
+
+def _absolute(variable: str) -> Path | None:
+    """The folder that a variable names; a relative one does not count, as the XDG specification has it."""
+    folder = Path(os.environ.get(variable, ""))
+    return folder if folder.is_absolute() else None
+
+
+class FileState(StrEnum):
+    """State of a file of a data set."""
+
+    right = "right"
+    missing = "missing"
+    corrupt = "corrupt"
+
+
+@dataclass(frozen=True)
+class FileStatus:
+    """State of a file of a data set, with the reason.
+
+    Attributes:
+        file: The file as it should be.
+        path: Where it belongs.
+        state: Whether it is there and right, missing, or corrupt.
+        sha256: The checksum of what is there; nothing where it is missing or cannot be read.
+        size: The length in bytes of what is there; None where it is missing or cannot be read.
+        reason: Why it cannot be read; nothing where it can.
+    """
+
+    file: DataFile
+    path: Path
+    state: FileState
+    sha256: str = ""
+    size: int | None = None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if self.state is FileState.right:
+            return f"{self.path} is there and right"
+        if self.state is FileState.missing:
+            return f"{self.path} is missing"
+        if self.reason:
+            return f"{self.path} cannot be read: {self.reason}"
+        came = f"{self.sha256} ({self.size} bytes)"
+        return f"{self.path} is corrupt: its SHA-256 checksum should be {self.file.expected} and is {came}"
+
+
+def set_status(name: str, folder: Path | None = None) -> tuple[FileStatus, ...]:
+    """Return the status of each file of a data set.
+
+    Args:
+        name: Name of the data set.
+        folder: The data folder; :func:`suffice.research.data.catalogue.data_folder` if left out.
+
+    Raises:
+        InvalidValueError: There is no data set of that name.
+    """
+    place = data_folder() if folder is None else folder
+    return tuple(_inspect(file, place)[0] for file in data_set(name).files)
+
+
+def file_status(file: DataFile, folder: Path) -> FileStatus:
+    """Return the status of one file in a data folder."""
+    return _inspect(file, folder)[0]
+
+
+def require_set(name: str, folder: Path | None = None) -> None:
+    """Check that all files of a data set are there and right.
+
+    Args:
+        name: Name of the data set.
+        folder: The data folder; :func:`suffice.research.data.catalogue.data_folder` if left out.
+
+    Raises:
+        InvalidValueError: There is no data set of that name.
+        MissingDataError: A file is not there; the message says where it belongs and how to get it.
+        CorruptDataError: A file is not what it should be; the message holds both checksums and the remedy.
+    """
+    checked_contents(name, folder)
+
+
+def checked_contents(name: str, folder: Path | None = None) -> tuple[bytes, ...]:
+    """Return the bytes of each file of a data set, the very ones whose checksum was found right.
+
+    Args:
+        name: Name of the data set.
+        folder: The data folder; :func:`suffice.research.data.catalogue.data_folder` if left out.
+
+    Raises:
+        InvalidValueError: There is no data set of that name.
+        MissingDataError: A file is not there.
+        CorruptDataError: A file is not what it should be.
+    """
+    wanted, place = data_set(name), data_folder() if folder is None else folder
+    found = [_inspect(file, place) for file in wanted.files]
+    statuses = [status for status, _ in found]
+    if missing := [status for status in statuses if status.state is FileState.missing]:
+        others = f" (and {len(missing) - 1} more of its files)" if len(missing) > 1 else ""
+        where = f"put it there from a machine that has it ({wanted.home})"
+        raise MissingDataError(f"data set {name}: {missing[0]}{others}. {_remedy(wanted, place)}, or {where}")
+    if corrupt := [status for status in statuses if status.state is FileState.corrupt]:
+        raise CorruptDataError(f"data set {name}: {corrupt[0]}. {_remedy(wanted, place)}, which replaces it")
+    return tuple(content for _, content in found)
+
+
+def _remedy(wanted: DataSet, folder: Path) -> str:
+    elsewhere = "" if folder.absolute() == data_folder() else f" with SUFFICE_DATA set to {folder.absolute()}"
+    return f"Run: suffice data fetch {wanted.name}{elsewhere}"
+
+
+def _inspect(file: DataFile, folder: Path) -> tuple[FileStatus, bytes]:
+    """Return the status of a file, and its bytes if it is right."""
+    path = folder.joinpath(*file.path.split("/"))
+    try:
+        with path.open("rb") as stream:
+            return _compare(file, path, stream)
+    except (FileNotFoundError, NotADirectoryError):
+        return FileStatus(file, path, FileState.missing), b""
+    except OSError as error:
+        return FileStatus(file, path, FileState.corrupt, reason=error.strerror or str(error)), b""
+
+
+def _compare(file: DataFile, path: Path, stream: BinaryIO) -> tuple[FileStatus, bytes]:
+    # One byte more than there should be is enough to see that a file is too long, however long it is.
+    # (Another packing of the same files may be somewhat longer.)
+    content = stream.read(file.size * (2 if file.also else 1) + 1)
+    digest, size = hashlib.sha256(content), len(content)
+    while rest := stream.read(1 << 20):
+        digest.update(rest)
+        size += len(rest)
+    right = digest.hexdigest() in (file.sha256, *file.also)
+    status = FileStatus(file, path, FileState.right if right else FileState.corrupt, digest.hexdigest(), size)
+    return status, content if right else b""

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
+    from suffice.research.data.catalogue import FileStatus
     from suffice.research.data.download import FetchResult
-    from suffice.research.data.folder import FileStatus
 
 data_app = typer.Typer(
     help="List, fetch and check the data sets of the paper and four extra ones. They are stored in the folder that "
@@ -57,8 +57,7 @@ def list_command(as_json: AsJson = False) -> None:
 
     Example: suffice data list
     """
-    from suffice.research.data.catalogue import SETS
-    from suffice.research.data.folder import data_folder, set_status
+    from suffice.research.data.catalogue import SETS, data_folder, set_status
 
     folder = data_folder()
     found = {name: set_status(name, folder) for name in SETS}
@@ -111,7 +110,7 @@ def check_command(names: Names = None, as_json: AsJson = False) -> None:
 
     Example: suffice data check power_plant
     """
-    from suffice.research.data.folder import FileState, data_folder, set_status
+    from suffice.research.data.catalogue import FileState, data_folder, set_status
 
     folder, chosen = data_folder(), _chosen(names)
     found = {name: set_status(name, folder) for name in chosen}
@@ -185,7 +184,7 @@ def _files(number: int) -> str:
 
 
 def _presence(found: "tuple[FileStatus, ...]") -> str:
-    from suffice.research.data.folder import FileState
+    from suffice.research.data.catalogue import FileState
 
     states = [status.state for status in found]
     if FileState.corrupt in states:
@@ -213,7 +212,7 @@ def _about(name: str) -> dict[str, Any]:
 
 
 def _statuses(found: "tuple[FileStatus, ...]") -> dict[str, Any]:
-    from suffice.research.data.folder import FileState
+    from suffice.research.data.catalogue import FileState
 
     files = [
         {

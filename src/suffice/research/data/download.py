@@ -17,9 +17,22 @@ from urllib.parse import urlsplit
 
 from suffice.errors import CorruptDataError, InvalidValueError, MissingExtraError, SufficeError
 from suffice.files import write_bytes_whole
-from suffice.research.data.archives import MOST_BYTES, as_it_is, member, require_no_page, understood, with_line_endings
-from suffice.research.data.catalogue import DataFile, DataSet, FileSource, data_set
-from suffice.research.data.folder import FileState, FileStatus, data_folder, file_status
+from suffice.research.data.catalogue import (
+    MOST_BYTES,
+    DataFile,
+    DataSet,
+    FileSource,
+    FileState,
+    FileStatus,
+    as_it_is,
+    data_folder,
+    data_set,
+    file_status,
+    member,
+    require_no_page,
+    understood,
+    with_line_endings,
+)
 
 if TYPE_CHECKING:
     import requests
@@ -227,7 +240,7 @@ def fetch(
 
     Args:
         names: Names of the data sets.
-        folder: The data folder; :func:`suffice.research.data.folder.data_folder` if left out. Created if missing.
+        folder: The data folder; :func:`suffice.research.data.catalogue.data_folder` if left out. Created if missing.
         mirror: An address or a folder that holds the files, in folders as here or as their public homes hand them out;
             the public homes if left out.
         progress: Called with an address, the number of bytes received, and the total (None if not known).

@@ -10,9 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.numerics.special_functions import Floats
-from suffice.research.data.catalogue import DataSet, data_set
-from suffice.research.data.folder import checked_contents, data_folder, require_set
+from suffice.numerics import Floats
+from suffice.research.data.catalogue import DataSet, checked_contents, data_folder, data_set, require_set
 from suffice.research.data.protocols import CORRECTED_VIEWS, PUBLISHED_VIEWS, ColumnRoles
 from suffice.tables.table import Table, read_table
 
@@ -36,7 +35,7 @@ def read_columns(name: str, folder: Path | None = None) -> NumericColumns:
 
     Args:
         name: Name of the data set: one of the paper's in ``suffice data list`` but mnist.
-        folder: The data folder; :func:`suffice.research.data.folder.data_folder` if left out.
+        folder: The data folder; :func:`suffice.research.data.catalogue.data_folder` if left out.
 
     Raises:
         InvalidValueError: There is no table of that name.
@@ -128,7 +127,7 @@ def mnist_folder(folder: Path | None = None) -> Path:
     """Return where the four files lie, for :func:`read_mnist`, once the checksum of each is found right.
 
     Args:
-        folder: The data folder; :func:`suffice.research.data.folder.data_folder` if left out.
+        folder: The data folder; :func:`suffice.research.data.catalogue.data_folder` if left out.
 
     Raises:
         MissingDataError: A file is not there; the message says how to get it.
@@ -205,7 +204,7 @@ def read_texts(name: str, folder: Path | None = None) -> LabelledTexts:
 
     Args:
         name: ``sms_spam`` or ``newsgroups``.
-        folder: The data folder; :func:`suffice.research.data.folder.data_folder` if left out.
+        folder: The data folder; :func:`suffice.research.data.catalogue.data_folder` if left out.
 
     Raises:
         InvalidValueError: There is no data set of that name, or it is no texts.
@@ -225,7 +224,7 @@ def read_words(name: str, folder: Path | None = None) -> Table:
 
     Args:
         name: ``letter`` or ``adult``.
-        folder: The data folder; :func:`suffice.research.data.folder.data_folder` if left out.
+        folder: The data folder; :func:`suffice.research.data.catalogue.data_folder` if left out.
 
     Raises:
         InvalidValueError: There is no data set of that name, or it is no such table.

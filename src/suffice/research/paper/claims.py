@@ -10,9 +10,8 @@ import numpy as np
 from suffice.report.html_page import NOTHING, ReportTable
 from suffice.research.data.catalogue import SETS
 from suffice.research.data.protocols import MODELS, PROTOCOLS, PUBLISHED, RUN_NAMES, Experiment, spelled_model
-from suffice.research.paper.groups import RunGroup, grouped, middle, of_model, spread
-from suffice.research.paper.jobs import PaperRun
-from suffice.research.paper.outcome import RunOutcome, correlation
+from suffice.research.paper.experiments import PaperRun
+from suffice.research.paper.outcome import RunGroup, RunOutcome, correlation, grouped, middle, of_model, spread
 
 HOLDS: Final = "holds"
 IN_PART: Final = "holds in part"

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from suffice.files import require_writable, write_bytes_whole
-from suffice.presentation.number_format import count
+from suffice.presentation.text_format import count
 from suffice.research.runner import (
     RunsView,
     completed_list,
@@ -25,11 +25,11 @@ from suffice.research.runner import (
 )
 
 if TYPE_CHECKING:
+    from suffice.report.html_page import ReportTable
     from suffice.research.data.protocols import Experiment
     from suffice.research.paper.claims import ClaimFinding
-    from suffice.research.paper.jobs import PaperRun, SkippedPaperRun
+    from suffice.research.paper.experiments import PaperRun, SkippedPaperRun
     from suffice.research.paper.outcome import RunOutcome
-    from suffice.research.paper.paper_report import ReportTable
 
 
 def outcome_summary(found: "RunOutcome") -> str:
@@ -62,7 +62,7 @@ class ReproduceRequest:
 
 
 def _completed_experiments(incomplete: str) -> list[str]:
-    from suffice.research.paper.jobs import choose
+    from suffice.research.paper.experiments import choose
 
     every = choose("published", None)
     names = [name for each in every for name in (each.model, each.data, each.name)]
@@ -126,9 +126,9 @@ def _request(
     json_file: Path | None,
     errata: bool,
 ) -> ReproduceRequest:
+    from suffice.report.figures import require_matplotlib
     from suffice.report.html_page import require_jinja2
-    from suffice.research.paper.jobs import choose, plan
-    from suffice.research.paper.paper_figures import require_matplotlib
+    from suffice.research.paper.experiments import choose, plan
 
     require_matplotlib()
     require_jinja2("plot")
@@ -193,7 +193,7 @@ def _run_and_write(request: ReproduceRequest, console: Console) -> "list[Skipped
 def _carry_out(
     jobs: "Sequence[PaperRun]", request: ReproduceRequest, console: Console
 ) -> "list[RunOutcome | SkippedPaperRun]":
-    from suffice.research.paper.jobs import PaperRunWatcher, measured_runs
+    from suffice.research.paper.experiments import PaperRunWatcher, measured_runs
 
     with RunsView(console, jobs, outcome_summary) as view:
         return measured_runs(jobs, request.out / "traces", request.workers, PaperRunWatcher(view.moved, view.ended))
@@ -237,9 +237,9 @@ def write_results(
     errata_tables: "Sequence[ReportTable]",
 ) -> None:
     """Write tables, figures, findings and the report, in place of those of an earlier command."""
-    from suffice.research.paper.paper_figures import draw_paper
     from suffice.research.paper.paper_report import (
         PaperReportContents,
+        draw_paper,
         findings_markdown,
         paper_tables,
         settings_table,

@@ -1,0 +1,267 @@
+"""``suffice label`` and ``suffice serve``: label data in the terminal or in the browser, and see when to stop."""
+
+import json
+import os
+import re
+import shlex
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+import typer
+from rich.console import Console
+
+from suffice.cli.project_options import ProjectOptions, hidden, opened_project, place_of, takes_project_options
+from suffice.errors import MissingExtraError
+from suffice.presentation.messages import given_sentence
+from suffice.presentation.text_format import count
+
+if TYPE_CHECKING:
+    from suffice.cli.labeller import Labeller
+    from suffice.project.labelling_project import Project
+    from suffice.web.security import Access
+    from suffice.web.server import ServerOptions
+
+
+# Seconds that the last word waits for the model: by lines nobody waits for it, at a screen somebody does.
+_LAST_WORD = 60.0
+_LAST_LOOK = 0.3
+
+
+@takes_project_options
+def label_command(
+    options: ProjectOptions,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Read labels as lines, print the state of the project as JSON."),
+    ] = False,
+) -> None:
+    """Label your own data in the terminal: create or continue a project, and see when you can stop.
+
+    Example: suffice label mails.csv --text body --classes ham,spam
+
+    With numbers: suffice label houses.csv --target price --regression
+
+    Go on later, or on top of some labels: suffice label mails.suffice
+    """
+    console = Console(stderr=as_json, highlight=False)
+    # Without a terminal, lines are not wrapped.
+    console.soft_wrap = not console.is_terminal
+    terminal = console.is_terminal and not console.is_dumb_terminal and sys.stdin.isatty() and sys.stderr.isatty()
+    by_keys = terminal and not as_json
+    if by_keys and find_spec("textual") is None:
+        raise MissingExtraError("textual", "label", "Labelling on the whole screen")
+    with opened_project(options, console, labels=True) as project:
+        from suffice.cli.labeller import opened_labeller
+
+        with opened_labeller(project, options.who) as labeller:
+            _label(labeller, console, by_keys=by_keys)
+            _summarise(labeller, options, console, as_json=as_json)
+
+
+def _label(labeller: "Labeller", console: Console, *, by_keys: bool) -> None:
+    """Label by keys or by lines, until the person leaves in whatever way."""
+    from suffice.cli.labeller import label_by_lines
+
+    try:
+        if by_keys:
+            from suffice.cli.label_app import label_by_keys
+
+            label_by_keys(labeller)
+            labeller.caught_up(_LAST_LOOK)
+        else:
+            if hasattr(sys.stdin, "reconfigure"):
+                sys.stdin.reconfigure(errors="replace")
+            label_by_lines(labeller, console, iter(sys.stdin.readline, ""))
+            labeller.caught_up(_LAST_WORD)
+    except KeyboardInterrupt:
+        # Ctrl-C is one of the ways to leave: what was labelled is on the disk.
+        pass
+
+
+def _summarise(labeller: "Labeller", options: ProjectOptions, console: Console, *, as_json: bool) -> None:
+    from suffice.cli.terminal_display import visible
+    from suffice.project.status_summary import learning_sentences, status
+
+    learning_status, project = labeller.background.learning_status, labeller.project
+    if as_json:
+        told: dict[str, Any] = {"project": project.place, "person": labeller.person, "given": labeller.labels}
+        typer.echo(json.dumps(told | status(project, learning_status)))
+        return
+    counts = labeller.counts()
+    lines = [
+        given_sentence(labeller.labels, counts.labelled, counts.size, counts.skipped),
+        *learning_sentences(
+            learning_status,
+            project.settings,
+            counts.labelled,
+            size=counts.size - counts.skipped,
+            checks=counts.checks,
+        ),
+        f"Go on with: suffice label {shlex.quote(hidden(place_of(options)[0]))}",
+    ]
+    for line in lines:
+        console.print(visible(line, console.encoding), markup=False, emoji=False)
+
+
+#: A token of one's own, instead of one that is made.
+TOKEN_VARIABLE: Final = "SUFFICE_TOKEN"
+_EVERY_ADDRESS: Final = {"0.0.0.0", "::", ""}
+
+
+@takes_project_options
+def serve_command(
+    options: ProjectOptions,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for other machines too.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = 8000,
+    token: Annotated[
+        bool,
+        typer.Option(
+            "--token/--no-token",
+            help="Admit only people who know a token; the address with it is printed. "
+            f"{TOKEN_VARIABLE} in the environment, of at least 16 characters, is used instead of one that is made. "
+            "Without a token, everybody on this machine is admitted.",
+        ),
+    ] = True,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Encrypt connections: a certificate with its chain, as PEM."),
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Private key of the certificate, as PEM without a password.")
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address of a proxy whose X-Forwarded-For and X-Forwarded-Proto are trusted. May be repeated.",
+        ),
+    ] = None,
+    open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help='Print only one line of JSON when the page is ready: {"url": ..., "token": ...}.'),
+    ] = False,
+) -> None:
+    """Label in the browser, alone or with others: create a project, or continue it.
+
+    Example: suffice serve mails.csv --text body --classes spam,ham
+
+    With others: suffice serve mails.csv --host 0.0.0.0
+    """
+    from suffice.web import server_options
+
+    reached = server_options(tls_cert, tls_key, tuple(trusted_proxy or ()))
+    serve_project(options, (host, port), reached=reached, token=token, open_page=open_page, as_json=as_json)
+
+
+def serve_project(
+    options: ProjectOptions,
+    where: tuple[str, int],
+    *,
+    reached: "ServerOptions | None" = None,
+    token: bool = True,
+    open_page: bool,
+    as_json: bool,
+) -> None:
+    """Serve the page of the project that the options name until somebody stops it.
+
+    Args:
+        options: The project.
+        where: Host and port.
+        reached: How the server is reached.
+        token: Whether people must know a token.
+        open_page: Whether to open a browser.
+        as_json: Whether to print nothing but the address and the token, as JSON.
+
+    Raises:
+        SufficeError: It cannot be served.
+    """
+    from suffice.web import listening
+    from suffice.web.security import granted_access, is_loopback, kept_token, made_token
+
+    # Who may come in is decided before anything is opened.
+    host, port = where
+    own = (os.environ.get(TOKEN_VARIABLE) or None) if token else None
+    made = made_token() if token and own is None else None
+    access = granted_access(host, own or made)
+    console = Console(quiet=as_json, highlight=False, soft_wrap=True)
+
+    def ready(url: str, accounts: int, made: str | None) -> None:
+        address = url if made is None else f"{url}?token={made}"
+        if as_json:
+            print(json.dumps({"url": address} | ({} if made is None else {"token": made})), flush=True)
+        shown = url if accounts else address
+        console.print(_welcome(shown, own=own is not None, accounts=accounts), markup=False)
+        if host in _EVERY_ADDRESS:
+            there = elsewhere(shown, socket.gethostname())
+            console.print(f"From other machines, if they can resolve this name: {there}", markup=False)
+        if accounts and made is not None:
+            console.print(f"For you alone, without an account and with all rights: {address}", markup=False)
+        if open_page:
+            # A browser in the terminal would keep the server waiting.
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    # Then the port: to make the project may take a while, and would be for nothing.
+    with listening(host, port) as listener, opened_project(options, console) as project:
+        accounts = len(project.accounts())
+        if made is not None and is_loopback(host):
+            # For this machine it stays the same, so that pages that are open go on after a restart.
+            made = kept_token(project.folder)
+            access = granted_access(host, made)
+        served = _Served(project, access, host, listener)
+        _serve(served, lambda url: ready(url, accounts, made), reached)
+    place = shlex.quote(hidden(place_of(options)[0]))
+    console.print(f"Stopped. Everything is saved; to continue: suffice serve {place}", markup=False)
+
+
+class _Served(NamedTuple):
+    """A project, who may come in, and the address and socket that they come to."""
+
+    project: "Project"
+    access: "Access"
+    host: str
+    listener: socket.socket
+
+
+def _serve(served: _Served, ready: Callable[[str], None], reached: "ServerOptions | None") -> None:
+    from suffice.project.background_learner import BackgroundLearner
+    from suffice.web import create_app, serve_on
+
+    project = served.project
+    background = BackgroundLearner(project, project.learned_files)
+    # FastAPI silences warnings of its own while it makes the application, which another thread could undo.
+    app = create_app(project, background, served.access)
+    with background:
+        serve_on(app, served.listener, served.host, ready, reached)
+
+
+def _welcome(address: str, *, own: bool, accounts: int) -> str:
+    if accounts:
+        return (
+            f"Open {address} in a browser and sign in, or open a personal link ({count(accounts, 'account')}). Every "
+            "label is saved at once; stop with Ctrl+C."
+        )
+    how = f"; the first time with ?token= and your {TOKEN_VARIABLE} behind it" if own else ""
+    return f"Open {address} in a browser{how}. Every label is saved at once; stop with Ctrl+C."
+
+
+def elsewhere(address: str, name: str) -> str:
+    """The address of this machine as others write it.
+
+    Args:
+        address: As it is written here.
+        name: Of this machine.
+
+    Examples:
+        >>> elsewhere("http://127.0.0.1:8000/?token=x", "lab7"), elsewhere("http://[::1]:8000/", "lab7")
+        ('http://lab7:8000/?token=x', 'http://lab7:8000/')
+    """
+    return re.sub(r"//(127\.0\.0\.1|\[::1\])", f"//{name}", address, count=1)

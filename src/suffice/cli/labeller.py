@@ -1,0 +1,430 @@
+"""Labelling in the terminal: the state of one person, the keys of classes and commands, and labelling by lines.
+
+Labelling on the whole screen is in :mod:`suffice.cli.label_app`, which needs Textual; nothing here does.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from rich.console import Console
+
+from suffice.cli.terminal_display import Picture, Pictures, one_line, visible
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.presentation.text_format import item_summary
+from suffice.project.events import EventKind, Label, checked_label
+from suffice.project.items import Item
+from suffice.project.status_summary import CheckStatus, check_status, learning_sentences
+
+if TYPE_CHECKING:
+    from suffice.project.background_learner import BackgroundLearner
+    from suffice.project.labelling_project import Project
+
+
+#: The commands, by their letter.
+COMMANDS: Final = {"s": "skip", "u": "undo", "c": "correct", "?": "help", "q": "quit"}
+#: How the terminal shows the tone of a decision.
+TONE_STYLES: Final = {"quiet": "bold", "on": "bold", "good": "bold green", "limit": "bold yellow"}
+_MOST_KEYS: Final = 9
+
+
+def direct_keys(classes: Sequence[str]) -> tuple[str, ...]:
+    """One key for each class; none where there are too many, and one has to be typed.
+
+    Classes that are digits have themselves as keys: nobody should have to press 1 for 0.
+
+    Examples:
+        >>> direct_keys(["ham", "spam"]), direct_keys(["0", "1"]), direct_keys([str(k) for k in range(12)])
+        (('1', '2'), ('0', '1'), ())
+    """
+    if classes and all(len(name) == 1 and name in "0123456789" for name in classes):
+        return tuple(classes)
+    return tuple(str(k) for k in range(1, len(classes) + 1)) if len(classes) <= _MOST_KEYS else ()
+
+
+def command_keys(classes: Sequence[str]) -> dict[str, str]:
+    """Key of each command: its letter, after a colon if a typed class begins with that letter.
+
+    Args:
+        classes: The classes that are typed; none where a class has a key, or labels are numbers.
+
+    Examples:
+        >>> command_keys([])["skip"], command_keys(["Snake", "cat"])["skip"]
+        ('s', ':s')
+    """
+    taken = {name[:1].casefold() for name in classes}
+    return {command: f":{letter}" if letter in taken else letter for letter, command in COMMANDS.items()}
+
+
+def typed_class(text: str, classes: Sequence[str], *, beginnings: bool = True) -> str:
+    """The class that somebody means who typed its name, its number, or the beginning of its name.
+
+    Args:
+        text: What was typed.
+        classes: All classes.
+        beginnings: Whether the beginning of a name is enough.
+
+    Raises:
+        InvalidValueError: It may be none of them, or several.
+
+    Examples:
+        >>> typed_class("2", ["cat", "dog"]), typed_class("D", ["cat", "dog"]), typed_class("1", ["0", "1"])
+        ('dog', 'dog', '1')
+    """
+    word = text.strip()
+    if word in classes:
+        return word
+    folded = word.casefold()
+    same = [name for name in classes if name.casefold() == folded]
+    found = same or _numbered(word, classes) or (possible_classes(word, classes) if beginnings and word else [])
+    if len(found) == 1:
+        return found[0]
+    some = ", ".join((found or list(classes))[:8]) + (", ..." if len(found or classes) > 8 else "")
+    if found:
+        raise InvalidValueError(f"{word[:40]!r} may be {some}; type more of it")
+    raise InvalidValueError(f"{word[:40]!r} is none of the classes; they are {some}")
+
+
+def possible_classes(text: str, classes: Sequence[str]) -> list[str]:
+    """Classes whose name begins with what was typed, however it is written."""
+    folded = text.strip().casefold()
+    return [name for name in classes if name.casefold().startswith(folded)]
+
+
+def _numbered(word: str, classes: Sequence[str]) -> list[str]:
+    """The class of a number; none where some class is a number itself, because it could be meant."""
+    if not (word.isascii() and word.isdigit() and len(word) < 9) or any(name.strip().isdigit() for name in classes):
+        return []
+    return [classes[int(word) - 1]] if 1 <= int(word) <= len(classes) else []
+
+
+def shown_label(label: Label) -> str:
+    """A label in a sentence.
+
+    Examples:
+        >>> shown_label("spam"), shown_label(4.0)
+        ('spam', '4')
+    """
+    return label if isinstance(label, str) else f"{label:.12g}"
+
+
+@dataclass(frozen=True)
+class Given:
+    """A label that was given, to be picked for correction.
+
+    Attributes:
+        item: Position of the item.
+        id: Its name.
+        summary: The beginning of what it shows.
+        label: The label.
+        person: Who gave it.
+    """
+
+    item: int
+    id: str
+    summary: str
+    label: Label
+    person: str
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Progress of the labelling.
+
+    Attributes:
+        labelled: Items with a label.
+        skipped: Items that were skipped.
+        size: All items.
+        classes: Labels of each class, in the order of the classes.
+        checks: What the checks of the project come to.
+    """
+
+    labelled: int = 0
+    skipped: int = 0
+    size: int = 0
+    classes: tuple[int, ...] = ()
+    checks: CheckStatus = field(default_factory=CheckStatus)
+
+
+# Seconds that a key waits for the model to learn from it, so that the next item is chosen with it; then it goes on,
+# and sooner where the disk has taken its time already.
+_LEARN: Final = 0.05
+_ALL: Final = 0.1
+_PICTURE: Final = 0.03
+# Where nothing is left, somebody else may give an item back.
+_ASK_AGAIN: Final = 2.0
+
+
+class Labeller:
+    """A person who labels: the item that they are shown, and what they did.
+
+    Whatever is done is on the disk when a method returns. What could not be written raises, and the item stays.
+
+    Args:
+        project: The project.
+        background: Learns in the background.
+        person: Who labels.
+
+    Attributes:
+        item: The item to label, or None where nothing is left.
+        why: Why it is this one.
+        in_check: Whether it is an item of a random check.
+        labels: Labels given here.
+    """
+
+    def __init__(self, project: "Project", background: "BackgroundLearner", person: str) -> None:
+        self.project, self.background, self.person = project, background, person
+        self.item: Item | None = None
+        self.why = ""
+        self.in_check = False
+        self.labels = 0
+        self._asked = -_ASK_AGAIN
+        self._request = uuid4().hex
+        self._pictures = Pictures(Path(project.settings.root)) if project.settings.shown == "image" else None
+
+    def close(self) -> None:
+        """Close the pictures."""
+        if self._pictures is not None:
+            self._pictures.close()
+
+    def ask(self) -> None:
+        """Ask for the next item."""
+        self.item, self._asked = None, time.monotonic()
+        asked = self.project.next(self.person, queue=self.background.learning_status.queue)
+        if asked:
+            self._show(asked[0].position, asked[0].why, in_check=asked[0].check)
+
+    def ask_again(self) -> None:
+        """If nothing was left, ask again from time to time."""
+        if self.item is None and time.monotonic() - self._asked >= _ASK_AGAIN:
+            self.ask()
+
+    def label(self, label: Label) -> None:
+        """Give the item a label, and go on to the next."""
+        begun, item = time.monotonic(), self._item()
+        with self._past_conflicts():
+            self.project.label(item.position, label, person=self.person, request=self._request)
+        self.labels += 1
+        self._done(begun)
+        self._go_on()
+
+    def skip(self) -> None:
+        """Skip the item, and go on to the next."""
+        begun, item = time.monotonic(), self._item()
+        with self._past_conflicts():
+            self.project.skip(item.position, person=self.person, request=self._request)
+        self._done(begun)
+        self._go_on()
+
+    def correct(self, position: int, label: Label) -> None:
+        """Change the label of another item; the one to label stays."""
+        begun = time.monotonic()
+        self.project.correct(position, label, person=self.person, request=self._request)
+        self._done(begun)
+
+    def undo(self) -> str:
+        """Take back what was done last, show its item again where it has to be labelled again, and say what it was."""
+        from suffice.project.labelling_project import IN_CHECK
+
+        begun = time.monotonic()
+        with self.project.lock:
+            act = self.project.state().newest_act(self.person)
+        receipt = self.project.undo(person=self.person, request=self._request)
+        kind = EventKind.labelled if act is None else act.kind
+        position = receipt.position
+        self._done(begun)
+        if position is None:
+            return "undone"
+        if kind is EventKind.corrected:
+            return f"the correction of {self.project.item(position).id} is undone"
+        # Also what was labelled another day can be undone.
+        self.labels = max(0, self.labels - (kind is EventKind.labelled))
+        with self.project.lock:
+            in_check = position in self.project.state().pending()
+        item = self._show(position, f"undone: label it again{f'; {IN_CHECK}' * in_check}", in_check=in_check)
+        return f"{'the skip' if kind is EventKind.skipped else 'the label'} of {item.id} is undone"
+
+    def picture(self, item: Item | None) -> Picture | None:
+        """The picture of an item, once it is there."""
+        if self._pictures is None or item is None or item.image is None:
+            return None
+        return self._pictures.get(item.image, _PICTURE)
+
+    def counts(self) -> Counts:
+        """Progress of the labelling, including other people."""
+        with self.project.lock:
+            state = self.project.state()
+            counts = state.counts()
+            classes = tuple(counts.get(name, 0) for name in self.project.settings.classes)
+            checks = check_status(state, self.project.settings)
+            return Counts(state.n_labelled, state.n_skipped, self.project.size, classes, checks)
+
+    def newest(self, most: int) -> tuple[Given, ...]:
+        """The labels that were given last, the newest first."""
+        with self.project.lock:
+            labelled = sorted(self.project.state().labelled(), key=lambda each: each.at)[: -most - 1 : -1]
+        items = self.project.items([each.item for each in labelled])
+        return tuple(
+            Given(
+                each.item,
+                item.id,
+                one_line(item_summary(item.cells, self.project.settings.main)),
+                each.label,
+                each.person,
+            )
+            for each, item in zip(labelled, items, strict=True)
+        )
+
+    def caught_up(self, timeout: float) -> bool:
+        """Wait until the model has learned everything, at most so many seconds."""
+        return self.background.wait_settled(timeout)
+
+    @contextmanager
+    def _past_conflicts(self) -> Iterator[None]:
+        """Leave an item behind that was answered elsewhere meanwhile, in another window of the same person."""
+        from suffice.project.labelling_project import ConflictError
+
+        try:
+            yield
+        except ConflictError:
+            self._request = uuid4().hex
+            self.ask()
+            raise
+
+    def _go_on(self) -> None:
+        try:
+            self.ask()
+        except SufficeError as error:
+            raise SufficeError(f"that is saved, but the next item cannot be asked for: {error}") from None
+
+    def _item(self) -> Item:
+        if self.item is None:
+            raise SufficeError("there is no item to label now")
+        return self.item
+
+    def _done(self, begun: float) -> None:
+        # A new name for what comes next; while something could not be written its name stays, so that it is not
+        # written twice if it was written after all.
+        self._request = uuid4().hex
+        self.background.wake()
+        self.caught_up(max(0.0, min(_LEARN, begun + _ALL - time.monotonic())))
+
+    def _show(self, position: int, why: str, *, in_check: bool) -> Item:
+        self.item, self.why, self.in_check = self.project.item(position), why, in_check
+        return self.item
+
+
+@contextmanager
+def opened_labeller(project: "Project", person: str) -> Iterator[Labeller]:
+    """A labeller for a project, with a background learner that runs until this is left.
+
+    Args:
+        project: The project.
+        person: Who labels.
+    """
+    from suffice.project.background_learner import BackgroundLearner
+
+    # Read before the first key, which would have to wait for it otherwise.
+    _ = project.X
+    with BackgroundLearner(project, project.learned_files) as background:
+        labeller = Labeller(project, background, person)
+        try:
+            yield labeller
+        finally:
+            labeller.close()
+
+
+_LONGEST: Final = 2000
+_LONGEST_LINE: Final = 1000
+
+
+def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) -> None:
+    """Label until the lines end or one says so.
+
+    Args:
+        labeller: The person and their item.
+        console: Where items and answers are printed.
+        source: The lines: a class or its number, a number, or s (skip), u (undo), q (quit).
+    """
+    _say(console, _how(labeller))
+    labeller.ask()
+    _print_item(labeller, console)
+    told = False
+    for line in source:
+        open_check = labeller.counts().checks.awaits_answers
+        try:
+            if not _done(labeller, console, line.strip()):
+                return
+        except SufficeError as error:
+            _say(console, str(error))
+            continue
+        learning_status = labeller.background.learning_status
+        stop = learning_status.decision is not None and learning_status.decision.stop
+        if stop and not told:
+            _say(console, learning_sentences(learning_status, labeller.project.settings, learning_status.n_labelled)[0])
+        told = stop
+        checks = labeller.counts().checks
+        if open_check and not checks.awaits_answers:
+            for sentence in checks.sentences():
+                _say(console, sentence)
+        if labeller.item is None:
+            _say(console, "Nothing is left to label for you.")
+            return
+        _print_item(labeller, console)
+
+
+def _how(labeller: Labeller) -> str:
+    settings = labeller.project.settings
+    if settings.task == "regression":
+        answer = f"{settings.target}: a number"
+    else:
+        classes = [f"{name} ({k})" for k, name in enumerate(settings.classes, start=1)]
+        answer = f"{settings.target}: {', '.join(classes[:20])}{', ...' if len(classes) > 20 else ''}"
+    return f"{answer}; or s to skip, u to undo, q to quit"
+
+
+def _done(labeller: Labeller, console: Console, line: str) -> bool:
+    """Do what a line says; return whether to go on."""
+    settings = labeller.project.settings
+    if len(line) > _LONGEST_LINE:
+        raise InvalidValueError(f"a line of {len(line)} characters is no label; at most {_LONGEST_LINE} are read")
+    # A class may be called like a command, and is meant then; with a colon before it, it is a command.
+    command = COMMANDS.get(line.removeprefix(":"), line) if line not in settings.classes else ""
+    if command == "quit":
+        return False
+    if command == "undo":
+        _say(console, labeller.undo())
+    elif command == "skip":
+        labeller.skip()
+    elif command in ("help", "correct") or not line:
+        raise InvalidValueError(_how(labeller))
+    elif labeller.item is not None:
+        label = (
+            checked_label(settings, line)
+            if settings.task == "regression"
+            else typed_class(line, settings.classes, beginnings=False)
+        )
+        item = labeller.item
+        labeller.label(label)
+        _say(console, f"{item.id} is {shown_label(label)}")
+    return True
+
+
+def _print_item(labeller: Labeller, console: Console) -> None:
+    item = labeller.item
+    if item is None:
+        return
+    counts = labeller.counts()
+    why = f"; {labeller.why}" if labeller.in_check else ""
+    _say(console, f"\n{item.id} ({counts.labelled:,} of {counts.size:,} labelled{why})")
+    for name, value in item.cells:
+        text = visible(value[:_LONGEST], console.encoding) + (" ..." if len(value) > _LONGEST else "")
+        _say(console, f"  {one_line(name)}: {text}")
+
+
+def _say(console: Console, sentence: str) -> None:
+    console.print(visible(sentence, console.encoding), markup=False, highlight=False, emoji=False, soft_wrap=True)

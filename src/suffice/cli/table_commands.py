@@ -1,0 +1,705 @@
+"""``suffice run`` and ``suffice audit``: how many labels of a labelled table would have been enough.
+
+With ``suffice run --positive`` the table is screened for one class, as if its labels were unknown.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from importlib import import_module
+from os import cpu_count
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import numpy as np
+import typer
+from rich.console import Console
+from threadpoolctl import threadpool_limits
+
+from suffice.arguments import whole
+from suffice.checks import Guarantee, plan_recall, spent_alpha
+from suffice.cli.rule_options import (
+    AsJson,
+    Average,
+    Bound,
+    CalibrationLabels,
+    ErrorCost,
+    LabelCost,
+    MistakeCost,
+    Rule,
+    RuleOptions,
+    Scale,
+    TargetError,
+    Threshold,
+    Tolerance,
+    problem,
+    screening_rule,
+    share_of,
+)
+from suffice.cli.run_results import OFF_SHARE, found_audit, found_run, write_results
+from suffice.cli.table_run import (
+    BarUpdate,
+    Basis,
+    Batch,
+    Data,
+    Ignore,
+    Initial,
+    Model,
+    RunRequest,
+    Save,
+    TableJob,
+    Target,
+    Task,
+    checked_output,
+    counts,
+    interruptible,
+    labelling_bar,
+    read_job,
+)
+from suffice.criteria import Criterion, LabelWorth, Verdict
+from suffice.errors import CheckpointError, InvalidValueError, MissingExtraError, SufficeError
+from suffice.files import write_whole
+from suffice.presentation.charts import number_chart
+from suffice.presentation.messages import screening_headline, screening_sentences
+from suffice.presentation.text_format import count
+
+_RECALL: Final = 0.95
+_CONFIDENCE: Final = 0.95
+# The model learns again after each label at first, and later whenever there are so many more.
+_GROWTH: Final = 0.02
+# Sizes of a check that the answer names.
+_CHECKS: Final = (100, 300, 1000)
+# Options that are about the error of predictions, or about the figure of it.
+_OTHERS: Final = ("threshold", "bound", "error_cost", "label_cost", "mistake_cost", "tolerance", "average", "scale")
+
+
+@dataclass(frozen=True)
+class ScreeningRequest:
+    """Options of a screening, in addition to those of a run.
+
+    Attributes:
+        positive: Name of the class.
+        recall: The target recall as it was written; None if it was not given.
+        acquisition: Which row next; None for the likeliest.
+        growing: Whether the number of labels at each step grows with the number so far.
+    """
+
+    positive: str
+    recall: str | None
+    acquisition: str | None
+    growing: bool
+
+
+@dataclass(frozen=True)
+class ScreenedTable:
+    """A screening of a table.
+
+    Attributes:
+        positive: The class.
+        recall: The target recall.
+        rule: The rule.
+        relevance: Whether each screened row is of the class, in order.
+        verdicts: Verdicts of all steps.
+        size: All rows.
+        relevant: All rows of the class.
+    """
+
+    positive: str
+    recall: float
+    rule: Criterion
+    relevance: list[bool]
+    verdicts: list[Verdict]
+    size: int
+    relevant: int
+
+    @property
+    def screened(self) -> int:
+        """Number of rows screened."""
+        return len(self.relevance)
+
+    @property
+    def found(self) -> int:
+        """Number of rows of the class among them."""
+        return sum(self.relevance)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the rule said stop."""
+        return any(verdict.stop for verdict in self.verdicts)
+
+    def about(self) -> dict[str, Any]:
+        """The values in the sentences."""
+        rest, alpha = self.size - self.screened, spent_alpha(1, 1.0 - _CONFIDENCE)
+        least = plan_recall(self.recall, self.found, 0, rest, alpha=alpha).least if rest and self.found else None
+        sizes = [size for size in _CHECKS if size < (rest if least is None else least)] if self.found else []
+        return {
+            "positive": self.positive,
+            "size": self.size,
+            "screened": self.screened,
+            "found": self.found,
+            "relevant": self.relevant,
+            "rule": repr(self.rule),
+            "stopped": self.stopped,
+            "recall": self.recall,
+            "confidence": _CONFIDENCE,
+            "checks": [(size, self._guaranteed(size, rest, alpha)) for size in sizes],
+            "check_for_recall": least,
+        }
+
+    def _guaranteed(self, size: int, rest: int, alpha: float) -> float:
+        """The recall that a check of some size guarantees if it finds no row of the class."""
+        return Guarantee.of_recall(self.positive, self.found, 0, size, rest, alpha=alpha).value
+
+
+def screen_table(request: RunRequest, wanted: ScreeningRequest) -> None:
+    """Screen a table, and say what came out.
+
+    Raises:
+        InvalidValueError: The options or the table cannot be used.
+        SufficeError: The run could not be saved; the result has been shown by then.
+    """
+    recall = share_of(wanted.recall, "--recall") if wanted.recall is not None else _RECALL
+    assert recall is not None
+    rule = screening_rule(request.rule.name, recall)
+    _require_fitting(request)
+    # The rule of the request is about the error of predictions; that of the screening takes its place.
+    plain = RunRequest(**{**vars(request), "test": 0.0, "rule": type(request.rule)(), "figure": None})
+    output = checked_output(plain)
+    with threadpool_limits(limits=1):
+        job = read_job(plain, output.console)
+        positive = _class_named(wanted.positive, job, request.target)
+        learner, found = _screened(plain, wanted, job, rule, positive, output.console)
+    result = ScreenedTable(
+        positive=wanted.positive,
+        recall=recall,
+        rule=rule,
+        relevance=[bool(label == positive) for label in learner.labels.values()],
+        verdicts=found,
+        size=len(job.pool),
+        relevant=int(np.sum(job.pool_labels == positive)),
+    )
+    _show(output.console, result)
+    unsaved = (
+        ""
+        if request.save is None
+        else problem(lambda: write_whole(Path(request.save or ""), learner.trace().save), raised=False)
+    )
+    saved = None if request.save is None or unsaved else request.save
+    if saved:
+        output.console.print(f"Run saved: {saved}", markup=False)
+    if request.as_json:
+        typer.echo(json.dumps(_as_json(result, job, saved)))
+    if unsaved:
+        raise SufficeError(unsaved)
+
+
+def _require_fitting(request: RunRequest) -> None:
+    """Refuse options that have no meaning for a screening."""
+    given = [name for name in _OTHERS if getattr(request.rule, name, None) is not None]
+    given += ["at_most"] if request.target_error is not None else []
+    given += ["figure"] if request.figure is not None else []
+    if given:
+        raise InvalidValueError(
+            f"--{given[0].replace('_', '-')} is not used with --positive, which stops by the share of the class that "
+            "is found; leave one of them out"
+        )
+
+
+def _class_named(name: str, job: TableJob, target: str) -> Any:
+    """The class of a name, as the table has it.
+
+    Raises:
+        InvalidValueError: The target is a number, or no row has the class.
+    """
+    if job.table.kind != "classification":
+        raise InvalidValueError(
+            f"--positive is a class, and the target {target!r} is a number; use --task classification if its numbers "
+            "are classes"
+        )
+    classes = np.unique(job.table.y).tolist()
+    by_name = {str(each): each for each in classes}
+    if name not in by_name:
+        near = get_close_matches(name, list(by_name), n=1, cutoff=0.6)
+        guess = f" Did you mean {near[0]!r}?" if near else ""
+        more = ", ..." if len(by_name) > 10 else ""
+        raise InvalidValueError(
+            f"--positive must be a class of the column {target!r}, not {name!r}.{guess} The file has "
+            f"{', '.join(repr(each) for each in list(by_name)[:10])}{more}"
+        )
+    return by_name[name]
+
+
+def _screened(
+    request: RunRequest, wanted: ScreeningRequest, job: TableJob, rule: Criterion, positive: Any, console: Console
+) -> tuple[Any, list[Verdict]]:
+    """The learner at the stop, and all verdicts."""
+    # Brings scikit-learn, which a wrong option need not wait for.
+    from suffice.learner import ActiveLearner
+
+    y = job.pool_labels
+    learner = ActiveLearner(
+        job.model,
+        job.pool_features,
+        criterion=rule,
+        acquisition=wanted.acquisition,
+        random_share=request.random_share,
+        seed=request.seed,
+        initial=request.initial,
+        positive=positive,
+    )
+    with labelling_bar(console, "screening") as progress:
+        items = learner.ask(request.initial)
+        while True:
+            verdict = learner.tell(items, y[items])
+            done = len(learner.labelled)
+            if progress is not None:
+                progress(done, job.labels)
+            if verdict.stop or done >= job.labels:
+                return learner, learner.verdicts
+            size = max(1, int(_GROWTH * done)) if wanted.growing else request.batch
+            items = learner.ask(min(size, job.labels - done))
+
+
+def _show(console: Console, found: ScreenedTable) -> None:
+    """Tell a person how it came out."""
+    gains = np.cumsum(found.relevance).astype(float).tolist()
+    width = max(20, min(64, console.width - 10))
+    plain = not console.encoding.lower().startswith("utf")
+    console.print("\nRelevant rows found, by rows screened", style="dim")
+    lines = number_chart(gains, [float("nan")] * len(gains), log=False, width=width, height=9, plain=plain)
+    end = f"{found.screened} rows"
+    console.print("\n".join([*lines, f"{'':8}1{end:>{width - 1}}"]), style="cyan", markup=False)
+    reason = found.verdicts[-1].reason if found.verdicts else "the rule has judged no step"
+    headline = screening_headline(found.screened, found.size, found.found, stopped=found.stopped, reason=reason)
+    console.print(f"\n{headline}", style="bold", markup=False)
+    for sentence in screening_sentences(found.about()):
+        console.print(sentence, markup=False)
+    if found.stopped:
+        console.print(f"The rule: {reason}.", style="dim", markup=False)
+
+
+def _as_json(found: ScreenedTable, job: TableJob, saved: Path | None) -> dict[str, Any]:
+    about = found.about()
+    last = found.verdicts[-1] if found.verdicts else None
+    return {
+        "task": job.table.kind,
+        "model": job.name.value,
+        **about,
+        "rule": {"name": type(found.rule).__name__, **found.rule.state_dict()["params"]},
+        "recall_reached": found.found / found.relevant,
+        "checks": [{"labels": size, "guaranteed_recall": value} for size, value in about["checks"]],
+        "value": None if last is None else last.value,
+        "threshold": None if last is None else last.threshold,
+        "reason": "" if last is None else last.reason,
+        "sentences": screening_sentences(about),
+        "notes": list(job.table.notes),
+        "saved_trace": None if saved is None else str(saved),
+        "curve": {
+            "n_labelled": [verdict.n_labelled for verdict in found.verdicts],
+            "found": np.cumsum(found.relevance)[[verdict.n_labelled - 1 for verdict in found.verdicts]].tolist(),
+            "value": [verdict.value for verdict in found.verdicts],
+        },
+    }
+
+
+_ACQUISITIONS: Final = (
+    "variance",
+    "variance-reduction",
+    "entropy",
+    "margin",
+    "bald",
+    "relevance",
+    "batchbald",
+    "random",
+    "k-centre",
+    "order",
+)
+
+# Rows of a pool from which on labels are saved without being asked for, and where.
+_LARGE_POOL: Final = 1_000_000
+_AUTOMATIC: Final = Path("suffice-run.checkpoint")
+# Seconds until a scheduler must have answered.
+_PATIENCE: Final = 10.0
+
+
+class Engine(StrEnum):
+    """Where a pool is kept and scored."""
+
+    memory = "memory"
+    dask = "dask"
+
+
+def run_command(
+    data: Data,
+    target: Target,
+    task: Task = None,
+    model: Model = None,
+    basis: Basis = None,
+    label_cost: LabelCost = None,
+    mistake_cost: MistakeCost = None,
+    tolerance: Tolerance = None,
+    target_error: TargetError = None,
+    error_cost: ErrorCost = None,
+    rule: Rule = None,
+    threshold: Threshold = None,
+    bound: Bound = None,
+    average: Average = None,
+    calibration_labels: CalibrationLabels = None,
+    scale: Scale = None,
+    acquisition: Annotated[
+        str | None,
+        typer.Option(help=f"Which row next: {', '.join(_ACQUISITIONS)}.", autocompletion=lambda: _ACQUISITIONS),
+    ] = None,
+    random_share: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Share of the labels, from 0 to 1, that are drawn at random instead.",
+            show_default="the recommended one; 0 with --acquisition",
+        ),
+    ] = None,
+    initial: Initial = None,
+    batch: Batch = None,
+    most: Annotated[
+        int | None,
+        typer.Option(help="Labels to simulate at most; 0 for the whole pool.", show_default="1000; 0 with --positive"),
+    ] = None,
+    test: Annotated[float, typer.Option(help="Share of the rows held back to measure the error on.")] = 0.2,
+    seed: Annotated[int, typer.Option(help="Seed of the split and of the first labels.")] = 0,
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASS",
+            help="Screen the table for this class: the likeliest rows first, until enough of them are found.",
+            show_default=False,
+        ),
+    ] = None,
+    recall: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="With --positive: the share of the class to find.", show_default="95%"),
+    ] = None,
+    ignore: Ignore = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Where to write the figure (.png, .pdf, .svg).", show_default="suffice-run.png")
+    ] = None,
+    save: Save = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where to save the labels during the run; the same command continues from there.",
+            show_default="suffice-run.checkpoint for large pools",
+        ),
+    ] = None,
+    engine: Annotated[
+        Engine | None,
+        typer.Option(
+            metavar="ENGINE",
+            help="Where the pool is kept and scored: memory, or dask for the workers of a Dask cluster.",
+            show_default="memory",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="With --engine dask: workers on this machine.", show_default="one for each processor"),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="With --engine dask: join the cluster of this scheduler instead, such as tcp://10.0.0.1:8786.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find out how many labels of a labelled table would have been enough if they had been bought one by one.
+
+    Example: suffice run houses.csv --target price --ignore address
+
+    With what labels and mistakes cost you: suffice run mails.csv --target spam --label-cost 0.5 --mistake-cost 20
+
+    With another rule: suffice run mails.csv --target spam --rule StabilizingPredictions
+
+    Screening for a rare class: suffice run records.csv --target included --positive yes --recall 95%
+
+    A large pool on four workers: suffice run big.parquet --target y --acquisition variance --engine dask --workers 4
+    """
+    on_workers = _on_workers(engine, workers, scheduler)
+    if positive is None and recall is not None:
+        raise InvalidValueError("--recall is for screening: give --positive CLASS too, the class that is looked for")
+    first, size = counts(model, initial, batch)
+    request = RunRequest(
+        command="run",
+        data=data,
+        target=target,
+        task=task,
+        model=model,
+        basis=basis,
+        rule=RuleOptions(
+            rule,
+            threshold,
+            bound,
+            error_cost,
+            label_cost,
+            average,
+            calibration_labels,
+            scale,
+            mistake_cost,
+            tolerance,
+        ),
+        initial=first,
+        batch=size,
+        most=(1000 if positive is None else 0) if most is None else most,
+        ignore=tuple(ignore or ()),
+        figure=figure,
+        save=save,
+        as_json=as_json,
+        test=test,
+        seed=seed,
+        random_share=random_share,
+        target_error=target_error,
+    )
+    if positive is not None:
+        if on_workers or checkpoint is not None:
+            given = "--checkpoint" if checkpoint is not None else "--engine dask"
+            raise InvalidValueError(f"{given} cannot be combined with --positive; leave one of them out")
+        wanted = ScreeningRequest(positive, recall, acquisition, growing=batch is None)
+        with interruptible("run"):
+            screen_table(request, wanted)
+        return
+
+    saved = _AUTOMATIC if checkpoint is None and on_workers else checkpoint
+    with interruptible("run"), ExitStack() as stack:
+        output = checked_output(request)
+        # Brings scikit-learn, which a wrong option need not wait for; only loaded libraries can be limited to a thread.
+        from suffice.learner import simulate
+
+        stack.enter_context(threadpool_limits(limits=1))
+        job = read_job(request, output.console)
+        X: Any = job.pool_features
+        if on_workers:
+            _require_able(job, acquisition)
+            from suffice.engines.worker_rows import rows_on_workers
+
+            X = rows_on_workers(stack.enter_context(_client(workers, scheduler, output.console)), X)
+        if saved is None and len(job.pool) >= _LARGE_POOL:
+            saved = _AUTOMATIC
+        X_test, y_test = job.test_set
+
+        def run(progress: BarUpdate | None) -> Any:
+            return simulate(
+                job.model,
+                X,
+                job.pool_labels,
+                initial=first,
+                steps=(job.labels - first) // size,
+                X_test=X_test,
+                y_test=y_test,
+                acquisition=acquisition,
+                random_share=random_share,
+                batch=size,
+                seed=seed,
+                checkpoint=saved,
+                record=job.rule,
+                watch=_off_share(job),
+                progress=progress,
+            )
+
+        with interruptible("run", saved):
+            try:
+                with labelling_bar(output.console) as progress:
+                    trace = run(progress)
+            except CheckpointError:
+                if checkpoint is not None:
+                    raise
+                # It was saved without being asked for, by a run that is not this one.
+                _AUTOMATIC.unlink()
+                with labelling_bar(output.console) as progress:
+                    trace = run(progress)
+        write_results(request, found_run(request, job, trace, X), output)
+        if checkpoint is None and saved is not None:
+            saved.unlink(missing_ok=True)
+
+
+def _on_workers(engine: Engine | None, workers: int | None, scheduler: str | None) -> bool:
+    """Whether the pool is on the workers of a Dask cluster.
+
+    Raises:
+        InvalidValueError: The options do not fit each other.
+    """
+    if workers is not None:
+        whole(workers, "--workers", least=1)
+        if scheduler is not None:
+            raise InvalidValueError(
+                "--workers starts workers here, and --scheduler joins others; leave one of them out"
+            )
+    if scheduler is None and workers is None:
+        return engine is Engine.dask
+    if engine is Engine.memory or (engine is None and workers is not None):
+        given = "--workers" if scheduler is None else "--scheduler"
+        raise InvalidValueError(f"{given} is for --engine dask: give that too, or leave {given} out")
+    return True
+
+
+def _require_able(job: TableJob, acquisition: str | None) -> None:
+    """Refuse a model or an acquisition that cannot use workers, before any is started."""
+    from suffice.learner.backend import backend_type
+    from suffice.learner.prepare import final_estimator
+
+    backend = backend_type(final_estimator(job.model))
+    if not backend.worker_acquisitions:
+        raise InvalidValueError(
+            f"--engine dask is for --model gp, ridge and logistic, and the model is {job.name.value}; leave --engine "
+            "out, and the pool is kept in memory"
+        )
+    if acquisition is not None and acquisition not in backend.worker_acquisitions:
+        known = " or ".join(f"--acquisition {name}" for name in sorted(backend.worker_acquisitions))
+        raise InvalidValueError(f"--acquisition {acquisition} cannot use --engine dask; give {known}")
+
+
+@contextmanager
+def _client(workers: int | None, scheduler: str | None, console: Console) -> Iterator[Any]:
+    """A client of a Dask cluster: of the scheduler that is named, or of workers that are started here.
+
+    Raises:
+        MissingExtraError: Dask's package ``distributed`` is not installed.
+        SufficeError: No scheduler answers.
+    """
+    try:
+        distributed: Any = import_module("distributed")
+    except ImportError:
+        raise MissingExtraError("distributed", "dask", "--engine dask") from None
+    if scheduler is not None:
+        try:
+            client = distributed.Client(scheduler, timeout=_PATIENCE, set_as_default=False)
+        except (OSError, ValueError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise SufficeError(
+                f"--scheduler {scheduler}: no Dask scheduler answers there ({reason}); start one with dask scheduler, "
+                "and give the address that it prints"
+            ) from None
+        with client:
+            console.print(f"Joined the Dask cluster at {scheduler}.", markup=False)
+            yield client
+        return
+    size = workers or cpu_count() or 1
+    from suffice.engines.worker_rows import local_client
+
+    with local_client(size) as client:
+        console.print(f"Started a Dask cluster of {count(size, 'worker')} on this machine.", markup=False)
+        yield client
+
+
+def _off_share(job: TableJob) -> Callable[[Any], dict[str, float]] | None:
+    """Function to record after each step for the tolerance of the rule; None if it has none."""
+    X, y = job.test_set
+    tolerance = job.rule.tolerance if isinstance(job.rule, LabelWorth) else None
+    if tolerance is None or X is None:
+        return None
+    return lambda model: {OFF_SHARE: float(np.mean(np.abs(model.predict(X) - y) > tolerance))}
+
+
+# Other orders that are tried, and the seconds that they may take unless they are asked for.
+_ORDERS: Final = 5
+_MOST_SECONDS: Final = 60.0
+
+
+def audit_command(
+    data: Data,
+    target: Target,
+    task: Task = None,
+    model: Model = None,
+    basis: Basis = None,
+    label_cost: LabelCost = None,
+    mistake_cost: MistakeCost = None,
+    tolerance: Tolerance = None,
+    target_error: TargetError = None,
+    error_cost: ErrorCost = None,
+    rule: Rule = None,
+    threshold: Threshold = None,
+    bound: Bound = None,
+    average: Average = None,
+    calibration_labels: CalibrationLabels = None,
+    scale: Scale = None,
+    initial: Initial = None,
+    batch: Batch = None,
+    most: Annotated[int, typer.Option(help="Number of labels to use, from the first row on; 0 for all.")] = 5000,
+    orders: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Repeat the audit in this many random orders of the rows, to see how much depends on the order.",
+            show_default="5 if that takes less than a minute",
+        ),
+    ] = None,
+    ignore: Ignore = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="Where to write the figure (.png, .pdf, .svg).", show_default="suffice-audit.png"),
+    ] = None,
+    save: Save = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find out when the labelling of a table could have stopped. Its rows must be in the order of labelling.
+
+    Example: suffice audit labelled.csv --target spam --task classification
+
+    With what labels and mistakes cost you: suffice audit labelled.csv --target spam --label-cost 0.1 --mistake-cost 2
+    """
+    first, size = counts(model, initial, batch)
+    if orders is not None:
+        whole(orders, "--orders", least=0)
+    request = RunRequest(
+        command="audit",
+        data=data,
+        target=target,
+        task=task,
+        model=model,
+        basis=basis,
+        rule=RuleOptions(
+            rule,
+            threshold,
+            bound,
+            error_cost,
+            label_cost,
+            average,
+            calibration_labels,
+            scale,
+            mistake_cost,
+            tolerance,
+        ),
+        initial=first,
+        batch=size,
+        most=most,
+        ignore=tuple(ignore or ()),
+        figure=figure,
+        save=save,
+        as_json=as_json,
+        target_error=target_error,
+    )
+
+    with interruptible("audit"):
+        output = checked_output(request)
+        # Brings scikit-learn, which a wrong option need not wait for; only loaded libraries can be limited to a thread.
+        from suffice.learner import audit
+        from suffice.learner.hindsight import audit_orders
+
+        with threadpool_limits(limits=1):
+            job = read_job(request, output.console)
+            X, y = job.pool_features[: job.labels], job.pool_labels[: job.labels]
+            options: dict[str, Any] = {"initial": first, "batch": size}
+            since = time.monotonic()
+            with labelling_bar(output.console) as progress:
+                trace = audit(job.model, X, y, **options, record=job.rule, progress=progress)
+            seconds = _ORDERS * (time.monotonic() - since)
+            number = (_ORDERS if seconds < _MOST_SECONDS else None) if orders is None else orders
+            stops = None
+            if number is not None:
+                with labelling_bar(output.console, "other orders") as progress:
+                    stops = audit_orders(job.model, X, y, job.rule, **options, orders=number, progress=progress)
+            write_results(request, found_audit(request, job, trace, stops, orders_seconds=seconds), output)

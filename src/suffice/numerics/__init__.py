@@ -1,1 +1,0 @@
-"""Numerical functions that keep full precision: special functions and Cholesky factors."""

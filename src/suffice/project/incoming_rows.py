@@ -1,0 +1,511 @@
+"""Rows of a file or table for a project: labels and predictions to import, rows to add, and rows to predict."""
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from suffice.errors import InvalidValueError
+from suffice.numerics import Floats
+from suffice.presentation.messages import import_sentences
+from suffice.project.events import Draft, EventKind, Label, checked_label, shown
+from suffice.project.images import found_images, image_paths
+from suffice.project.item_features import given_features, project_columns
+from suffice.project.items import Items
+from suffice.project.project_interface import ReadableProject
+from suffice.project.read_items import ReadingOptions, TargetColumn, clean, clean_rows, read_labels
+from suffice.project.settings import Settings
+from suffice.project.state import ProjectState
+from suffice.tables.file_reader import (
+    MISSING,
+    TableColumns,
+    Texts,
+    as_number,
+    as_texts,
+    is_path,
+    read_chunks,
+    read_columns,
+    table_columns,
+)
+from suffice.tables.file_reader import Column as ReadColumn
+from suffice.tables.file_writer import Cell, Column, Format, Rows, distinct, exact, finite_cells, write_rows
+from suffice.tables.table import named_column
+
+if TYPE_CHECKING:
+    from suffice.project.project_learner import Predictor
+
+
+#: What happens to a label of a file where the item has another label.
+Conflicts = Literal["keep", "replace", "opinion"]
+#: By what the rows of a file are matched with items.
+MatchBy = Literal["id", "row", "text"]
+# Examples that a report names.
+_EXAMPLES: Final = 5
+# Items or rows that are read at a time.
+_CHUNK: Final = 5000
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """Result of an import: counts of rows.
+
+    Attributes:
+        rows: Rows of the file.
+        matched_by: By what rows were matched with items: id, row or text.
+        matched: Rows that belong to an item.
+        labelled: Items that got their first label.
+        opinions: Items that got a further opinion.
+        replaced: Items whose label was corrected.
+        same: Items that had this label already.
+        kept: Items with another label, which was kept.
+        predicted: Items that got a prediction.
+        empty: Rows without a label or prediction.
+        unmatched: Rows that belong to no item, and ``unmatched_examples``: the first of them.
+        unknown: Labels that are none of the classes, or no numbers, each with its number of rows.
+        contradictory: Items that the file has with several labels; none of them was used.
+        in_check: Items of the open check, whose labels were not used: people label them without knowing an answer.
+        written: Whether the project was changed; False for a trial run, or where there was nothing to write.
+    """
+
+    rows: int
+    matched_by: MatchBy
+    matched: int = 0
+    labelled: int = 0
+    opinions: int = 0
+    replaced: int = 0
+    same: int = 0
+    kept: int = 0
+    predicted: int = 0
+    empty: int = 0
+    unmatched: int = 0
+    unmatched_examples: tuple[str, ...] = ()
+    unknown: Mapping[str, int] | None = None
+    contradictory: int = 0
+    in_check: int = 0
+    written: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return asdict(self) | {
+            "unknown": dict(self.unknown or {}),
+            "unmatched_examples": list(self.unmatched_examples),
+        }
+
+    def sentences(self, *, trial: bool = False) -> list[str]:
+        """The same in words."""
+        return import_sentences(self.as_dict(), trial=trial)
+
+
+class ImportedRows(NamedTuple):
+    """Rows of a file that belong to items.
+
+    Attributes:
+        values: Label or prediction of each item.
+        probabilities: Probability of the prediction, for those that have one.
+        report: What became of the rows so far.
+    """
+
+    values: dict[int, Label]
+    probabilities: dict[int, float]
+    report: ImportReport
+
+
+def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
+    project: ReadableProject,
+    data: Any,
+    *,
+    value: str,
+    by: MatchBy | None = None,
+    key: str | None = None,
+    probability: str | None = None,
+) -> ImportedRows:
+    """Match the rows of a table with the items of a project.
+
+    Args:
+        project: The project.
+        data: A path, a DataFrame, or a mapping from names of columns to values.
+        value: Column of labels or predictions.
+        by: ``"id"``, ``"row"`` or ``"text"``. By default id if ``key`` is given, or if there is a column of ids; else
+            text if there is a column with the text of the items; else the order of the rows.
+        key: Column of ids or of texts. By default a column called id, or that of the project's texts.
+        probability: Column with the probability of each prediction. By default it is taken from the columns
+            ``p(class)`` if there are such columns.
+
+    Raises:
+        InvalidValueError: The file cannot be read, a column is missing, or the rows cannot be matched.
+    """
+    name = Path(data) if is_path(data) else Path("the data")
+    table = read_columns(name) if is_path(data) else table_columns(data)
+    column = named_column(table, value, name)
+    cells, at = table.cells(), {each: k for k, each in enumerate(table.names)}
+    how, where = _matching(project, table, name, by, key)
+    if where is not None:
+        named_column(table, where, name)
+    if probability is not None:
+        named_column(table, probability, name)
+    keys = None if where is None else [row[at[where]] for row in cells]
+    found: dict[int, list[Label]] = {}
+    probabilities: dict[int, float] = {}
+    empty, unknown, unmatched, matched = 0, Counter[str](), [], 0
+    for row, items in enumerate(_items_of(project, how, keys, len(cells))):
+        if not items:
+            unmatched.append(str(row + 1) if keys is None else keys[row])
+            continue
+        matched += 1
+        cell = cells[row][at[value]]
+        label = _label(project.settings, cell, column, row)
+        if label is None:
+            if cell.strip() in MISSING:
+                empty += 1
+            else:
+                unknown[cell.strip()] += 1
+            continue
+        share = _probability(cells[row], at, probability, label)
+        for item in items:
+            found.setdefault(item, []).append(label)
+            if share is not None:
+                probabilities[item] = share
+    values = {item: labels[0] for item, labels in found.items() if len(set(labels)) == 1}
+    report = ImportReport(
+        rows=len(cells),
+        matched_by=how,
+        matched=matched,
+        empty=empty,
+        unmatched=len(unmatched),
+        unmatched_examples=tuple(shown(each) for each in unmatched[:_EXAMPLES]),
+        unknown=dict(unknown.most_common()),
+        contradictory=len(found) - len(values),
+    )
+    return ImportedRows(values, probabilities, report)
+
+
+def _matching(
+    project: ReadableProject, table: TableColumns, path: Path, by: MatchBy | None, key: str | None
+) -> tuple[MatchBy, str | None]:
+    """By what rows are matched, and the column that has it; None for the order of the rows."""
+    if by is not None and by not in get_args(MatchBy):
+        raise InvalidValueError(f"by must be id, row or text, not {by!r}")
+    text, names, rows = project.settings.main, table.names, len(table)
+    ids = key or next((name for name in names if name.lower() == "id"), None)
+    if by is None:
+        by = "id" if ids is not None else "text" if text in names else "row"
+    if by == "id" and ids is None:
+        raise InvalidValueError(f"{path} has no column called id; name the column of ids")
+    if by == "text" and key is None and text is None:
+        raise InvalidValueError("the items of the project are no texts; name the column to match by, or match by id")
+    if by == "row" and rows != project.size:
+        raise InvalidValueError(
+            f"{path} has {rows:,} rows and the project {project.size:,} items, so rows cannot be matched by their "
+            "order; name the column of ids"
+        )
+    return by, None if by == "row" else ids if by == "id" else key or text
+
+
+def _items_of(project: ReadableProject, by: MatchBy, keys: Sequence[str] | None, rows: int) -> Iterator[Sequence[int]]:
+    """The items of each row of a file: one at most by id or row, and all that have the same text by text."""
+    if keys is None:
+        yield from ((item,) for item in range(rows))
+        return
+    from suffice.project.read_items import clean
+
+    wanted, known = {variant for key in keys for variant in _variants(clean(key))}, dict[str, list[int]]()
+    column = None if by == "id" else project.settings.columns.index(_text_column(project))
+    for start in range(0, project.size, _CHUNK):
+        part = range(start, min(project.size, start + _CHUNK))
+        for item, cells in zip(part, project.rows(part), strict=True):
+            name = cells[0] if column is None else cells[1 + column].strip()
+            if name in wanted:
+                known.setdefault(name, []).append(item)
+    for key in keys:
+        yield next((known[variant] for variant in _variants(clean(key)) if variant in known), ())
+
+
+def _text_column(project: ReadableProject) -> str:
+    main = project.settings.main
+    if main is None:
+        raise InvalidValueError("the items of the project are no texts; match by id")
+    return main
+
+
+def _variants(key: str) -> tuple[str, ...]:
+    """A key, and what it is without the apostrophe that an exported CSV has before texts like formulas."""
+    text = key.strip()
+    return text, exact(text)
+
+
+def _label(settings: Settings, cell: str, column: ReadColumn, row: int) -> Label | None:
+    """The label of a cell, or None if it is missing or cannot be used."""
+    text = cell.strip()
+    if settings.task == "regression":
+        number = as_number(text) if isinstance(column, Texts) else float(column[row])
+        try:
+            return None if number is None or math.isnan(number) else checked_label(settings, number)
+        except InvalidValueError:
+            return None
+    number = as_number(text)
+    for name in settings.classes:
+        if name in _variants(text) or (number is not None and as_number(name) == number):
+            return name
+    return None
+
+
+def _probability(cells: Sequence[str], at: Mapping[str, int], column: str | None, label: Label) -> float | None:
+    name = column if column is not None else f"p({label})"
+    number = as_number(cells[at[name]]) if name in at else None
+    return number if number is not None and 0.0 <= number <= 1.0 else None
+
+
+def label_drafts(
+    state: ProjectState, rows: ImportedRows, person: str, conflicts: Conflicts
+) -> tuple[list[Draft], ImportReport]:
+    """The events that import labels, and what became of the rows.
+
+    Args:
+        state: The state of the project.
+        rows: Labels by item.
+        person: Who gives the labels.
+        conflicts: What happens where an item has another label: ``"keep"`` it, ``"replace"`` it by a correction, or
+            add the new one as an ``"opinion"`` of the person.
+
+    Raises:
+        InvalidValueError: ``conflicts`` is something else.
+    """
+    if conflicts not in get_args(Conflicts):
+        raise InvalidValueError(f"conflicts must be keep, replace or opinion, not {conflicts!r}")
+    pending = frozenset(state.pending().tolist())
+    drafts, counts = [], Counter[str]()
+    for item, label in rows.values.items():
+        before, mine = state.label_of(item), state.act_of(item, person)
+        if item in pending:
+            counts["in_check"] += 1
+            continue
+        kind, counted = _fate(before, mine is not None, label, conflicts)
+        counts[counted] += 1
+        if kind is not None:
+            drafts.append(Draft(kind, person, item, {"label": label, "imported": True}))
+    return drafts, ImportReport(**(_fields(rows.report) | dict(counts)))
+
+
+def _fate(before: Label | None, given: bool, label: Label, conflicts: Conflicts) -> tuple[EventKind | None, str]:
+    """The event to write for a label, and the count that it belongs to."""
+    if before is None:
+        return EventKind.labelled, "labelled"
+    if conflicts == "opinion" and not given:
+        return EventKind.labelled, "opinions"
+    if before == label:
+        return None, "same"
+    return (EventKind.corrected, "replaced") if conflicts == "replace" else (None, "kept")
+
+
+def _fields(report: ImportReport) -> dict[str, Any]:
+    return dict(report.__dict__)
+
+
+def write_predictions(
+    project: ReadableProject, data: Path, to: Path, format: Format = "csv", *, features: Path | None = None
+) -> int:
+    """Write predictions for the rows of a file, some rows at a time, and return how many.
+
+    A row has its cells, the prediction under the name of the target, its ``uncertainty``, and for classes the
+    probability of each, ``p(name)``, as :func:`suffice.project.exported_files.predictions_file` describes.
+
+    Args:
+        project: The project.
+        data: A CSV or Parquet file with the project's columns, or a folder of images.
+        to: The file to write.
+        format: csv, jsonl or parquet.
+        features: A .npy file with a row for each row of the data, for a project whose features were given as a file.
+
+    Raises:
+        InvalidValueError: The data cannot be read, or a column is missing.
+        SufficeError: There is no model yet, or features cannot be made of new rows.
+    """
+    from suffice.project.project_learner import learned_project
+
+    predictor = learned_project(project).predictor()
+    tables = iter(_tables(project.settings, data))
+    first = next(tables)
+    names = distinct(first.names)
+    own = [Column(project.settings.target, "text" if project.settings.classes else "number")]
+    own += [Column("uncertainty", "number"), *(Column(f"p({name})", "number") for name in project.settings.classes)]
+    renamed = distinct([column.name for column in own], taken=names)
+    columns = [*map(Column, names), *(each._replace(name=name) for each, name in zip(own, renamed, strict=True))]
+    inputs = None if features is None else _features_in(features)
+    transformer: Any = None if inputs is not None else project.transformer()
+
+    def chunks() -> Iterator[Rows]:
+        start = 0
+        for table in _and(first, tables):
+            if inputs is None:
+                X = transformer.transform(new_columns(project.settings, table, data))
+            else:
+                X = inputs[start : start + len(table)]
+            start += len(table)
+            if inputs is not None and (len(X) < len(table)):
+                raise InvalidValueError(f"--features has {len(inputs):,} rows, and {data} has more")
+            yield _rows(predictor, X, table.cells())
+
+    return write_rows(to, columns, chunks(), format)
+
+
+def _and(first: TableColumns, others: Iterator[TableColumns]) -> Iterator[TableColumns]:
+    yield first
+    yield from others
+
+
+def _features_in(path: Path) -> Floats:
+    return given_features(path, len(np.load(path, mmap_mode="r", allow_pickle=False))).X
+
+
+def _tables(settings: Settings, data: Path) -> Iterator[TableColumns]:
+    if settings.shown == "image" and os.path.isdir(data):
+        paths = found_images(data)[0]
+        if not paths:
+            raise InvalidValueError(f"there is no image in {data}")
+        for start in range(0, len(paths), _CHUNK):
+            yield table_columns({settings.main: paths[start : start + _CHUNK]})
+        return
+    yield from read_chunks(data, _CHUNK)
+
+
+def new_columns(settings: Settings, table: TableColumns, data: Path | None) -> TableColumns:
+    """The columns of new rows as a project's transformer takes them.
+
+    Args:
+        settings: Settings of the project.
+        table: The new rows.
+        data: The file or folder of the rows, to which paths of images are relative; None for data in memory.
+    """
+    found = project_columns(settings, table, "the data" if data is None else str(data))
+    cells = found.cells()
+    cleaned = clean_rows(cells)
+    if any(row is not before for row, before in zip(cleaned, cells, strict=True)):
+        columns = [
+            column if isinstance(column, np.ndarray) else as_texts([row[k] for row in cleaned])
+            for k, column in enumerate(found.columns)
+        ]
+        found = replace(found, columns=tuple(columns), cells=lambda: cleaned)
+    if settings.shown == "image" and settings.main is not None and data is not None:
+        folder = (data if os.path.isdir(data) else data.absolute().parent).resolve()
+        k = found.names.index(settings.main)
+        # A path that is absolute stays so below the folder of the project's own images.
+        absolute = as_texts([str(folder / row[k].strip()) for row in cleaned])
+        found = replace(found, columns=(*found.columns[:k], absolute, *found.columns[k + 1 :]))
+    return found
+
+
+def _rows(predictor: "Predictor", X: Floats, cells: Sequence[Sequence[str]]) -> list[tuple[Cell, ...]]:
+    found = predictor.predict(np.asarray(X, dtype=np.float64))
+    shares: list[Any] = [] if found.probabilities is None else list(found.probabilities.T)
+    own = zip(*map(finite_cells, (found.labels, found.uncertainty, *shares)), strict=True)
+    return [(*row, *said) for row, said in zip(cells, own, strict=True)]
+
+
+def added_items(
+    project: ReadableProject, data: Any, *, id: str | None = None, features: Any = None
+) -> tuple[str, Items]:
+    """The name of the data, and its rows as items of a project.
+
+    Args:
+        project: The project.
+        data: The rows, see :meth:`suffice.project.Project.add_items`.
+        id: Column that names the items.
+        features: Features, an array or the path of a .npy file.
+
+    Raises:
+        InvalidValueError: The rows cannot be used; the message names the first problem.
+        SufficeError: Features cannot be made of new rows.
+    """
+    settings = project.settings
+    name, path, table = _table(project, data)
+    found = project_columns(settings, table, name)
+    cells = clean_rows(found.cells())
+    if not cells:
+        raise InvalidValueError(f"{name} has no rows to add")
+    if settings.shown == "image" and settings.main is not None:
+        k, root = settings.columns.index(settings.main), Path(settings.root)
+        # They are kept relative to the folder of the project's images, and shown from there only.
+        relative = image_paths(root, [_below(root, path, row[k]) for row in cells], table.place)
+        cells = [(*row[:k], image, *row[k + 1 :]) for row, image in zip(cells, relative, strict=True)]
+    X = (
+        project.transformer().transform(new_columns(settings, table, path))
+        if features is None
+        else _given(features, len(cells), project.X.shape[1])
+    )
+    return name, Items(
+        shown=settings.shown,
+        ids=_ids(project, table, id, name),
+        columns=settings.columns,
+        cells=tuple(map(tuple, cells)),
+        main=settings.main,
+        X=np.asarray(X, dtype=np.float64),
+        task=settings.task,
+        classes=settings.classes,
+        labels=_labels(project, table),
+        notes=(),
+    )
+
+
+def _table(project: ReadableProject, data: Any) -> tuple[str, Path | None, TableColumns]:
+    """The name of the data, its path or None, and its rows."""
+    settings = project.settings
+    if is_path(data):
+        path = Path(data)
+        if path.is_dir() and settings.shown == "image" and settings.main is not None:
+            return path.name, path, table_columns({settings.main: found_images(path)[0]})
+        return path.name, path, read_columns(path)
+    if isinstance(data, Sequence) and not isinstance(data, str) and settings.main is not None:
+        return "the data", None, table_columns({settings.main: list(data)})
+    return "the data", None, table_columns(data)
+
+
+def _below(root: Path, path: Path | None, cell: str) -> str:
+    """The path of an image as it is from the folder of the project's images."""
+    folder = root if path is None else path if path.is_dir() else path.absolute().parent
+    image = folder.resolve() / cell.strip()
+    return str(image.relative_to(root)) if image.is_relative_to(root) else str(image)
+
+
+def _given(features: Any, n: int, width: int) -> Floats:
+    X = given_features(Path(features), n).X if is_path(features) else np.asarray(features, dtype=np.float64)
+    if X.shape != (n, width):
+        raise InvalidValueError(f"features must have the shape {(n, width)}, not {X.shape}")
+    if not np.isfinite(X).all():
+        raise InvalidValueError("features must be finite numbers")
+    return X
+
+
+def _ids(project: ReadableProject, table: TableColumns, wanted: str | None, source: str) -> tuple[str, ...]:
+    """Names of the rows: those of a column, or numbers that go on from those of the project."""
+    known = wanted or project.made_with.get("id")
+    if wanted is not None:
+        named_column(table, wanted, Path(source))
+    if known not in table.names:
+        known = next((name for name in table.names if name.lower() == "id"), None)
+    if known is None or known in project.settings.columns:
+        return tuple(str(project.size + k + 1) for k in range(len(table)))
+    k = table.names.index(known)
+    ids = tuple(clean(row[k]).strip() for row in table.cells())
+    first: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        if not name or first.setdefault(name, row) != row:
+            problem = f"{shown(name)} is there twice" if name else "it is empty"
+            raise InvalidValueError(
+                f"{source}, {table.place(row)}: column {known!r} must name each item differently, but {problem}"
+            )
+    return ids
+
+
+def _labels(project: ReadableProject, table: TableColumns) -> dict[int, Label]:
+    """Labels that the rows have already, by row."""
+    settings = project.settings
+    if settings.target not in table.names or settings.target in settings.columns:
+        return {}
+    k = table.names.index(settings.target)
+    target = TargetColumn(settings.target, [row[k] for row in table.cells()], table[settings.target], table.place)
+    return read_labels(target, ReadingOptions(task=settings.task, classes=settings.classes)).labels

@@ -1,0 +1,1008 @@
+"""Requests and responses: pydantic models with strict and bounded input, errors as HTTP status and message.
+
+Every response has the security headers.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError
+from suffice.project.accounts import NotAllowedError, Role
+from suffice.project.events import checked_person, checked_request, shown
+from suffice.project.labelling_project import ConflictError
+from suffice.project.storage import StorageError, StorageFullError
+from suffice.report.html_page import rendered
+
+#: Most items that one asks for at once.
+MOST_ITEMS: Final = 20
+#: Most rows of the table of labels at once.
+MOST_ROWS: Final = 200
+#: Characters of a cell that are sent.
+LONGEST_CELL: Final = 20_000
+#: Largest number that an item can have.
+LAST_ITEM: Final = 2**31
+#: What each thing that is sent must be; also for the sentence that says that it is not.
+MEANINGS: Final = {
+    "person": "a name of 1 to 64 characters without control characters",
+    "n": f"a whole number from 1 to {MOST_ITEMS}",
+    "item": f"the number of an item, a whole number from 0 to {LAST_ITEM}",
+    "label": "the name of a class (up to 1000 characters) or a finite number",
+    "model": "the name of a model, one of those that GET /api/project lists",
+    "classes": "the names of 2 to 200 classes, in the order of their keys",
+    "moved": "present names of classes, each with the name that its labels get",
+    "before": "the names of the present classes, in order",
+    "size": "the number of items to check, a whole number of at least 1",
+    "share": "a number above 0 and below 1",
+    "tolerance": "a number of at least 0, in units of the target",
+    "confidence": "a number above 0 and below 1, such as 0.95",
+    "predicted_as_found": "whether items predicted as the class count as found, for a check of its recall",
+    "recall_of": "the name of a class (up to 1000 characters)",
+    "precision_of": "the name of a class (up to 1000 characters)",
+    "unlabelable_as": "wrong or excluded",
+    "request": "1 to 100 characters without control characters, new for each thing to do",
+    "offset": f"a whole number from 0 to {LAST_ITEM}",
+    "limit": f"a whole number from 1 to {MOST_ROWS}",
+    "search": "a text of up to 200 characters",
+    "name": "the name of the project, 1 to 200 characters",
+    "guidelines": "how to label, in Markdown, up to 20,000 characters",
+    "descriptions": "a text of up to 500 characters for each class, by its name",
+    "cost": "a number above 0",
+    "at_most": "the target error: for classes a share above 0 and below 1, for numbers above 0; null for none",
+    "overlap": "the share of the items that two people label, from 0 to 1",
+    "reason": "a text of up to 500 characters without control characters",
+    "only": "all, skipped, unsure, disagreed, unresolved or corrected",
+    "saw_prediction": "whether the person saw a prediction for the item before answering",
+    "rows": "at least one object with an id and a label; a prediction may have a probability from 0 to 1",
+    "new_rows": "at least one object with a cell for each column of the project",
+    "kind": "labels or predictions",
+    "conflicts": "keep, replace or opinion: what happens where an item has another label",
+    "source": "what predictions are called when they are shown, up to 200 characters",
+    "check": "true to write nothing and to report what would happen",
+    "most": f"a whole number from 1 to {MOST_ROWS}",
+    "format": "csv, jsonl or parquet",
+    "password": "a text of up to 1000 characters",
+}
+# At least one character that shows, and none that controls.
+_NAME: Final = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+_REASON: Final = r"^[^\x00-\x1f\x7f-\x9f]*$"
+_PRINTABLE: Final = r"^[^\x00-\x1f\x7f-\x9f]+$"
+
+
+def plain(value: Any) -> Any:
+    r"""A text without what cannot be sent: half of a letter becomes a question mark.
+
+    Examples:
+        >>> plain("a\ud800b")
+        'a?b'
+    """
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def finite(value: Any) -> Any:
+    """A number, or None where JSON has no name for it.
+
+    Examples:
+        >>> finite(float("nan")), finite(0.5)
+        (None, 0.5)
+    """
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def whole(value: Any) -> Any:
+    """A number without digits behind the point, as a whole number: JSON does not tell 3.0 from 3.
+
+    Examples:
+        >>> whole(3.0), whole(3.5)
+        (3, 3.5)
+    """
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Person = Annotated[
+    str,
+    Field(min_length=1, max_length=64, pattern=_NAME, description=MEANINGS["person"], examples=["Ann"]),
+    AfterValidator(checked_person),
+]
+RequestName = Annotated[
+    str,
+    Field(min_length=1, max_length=100, pattern=_PRINTABLE, description=MEANINGS["request"]),
+    AfterValidator(checked_request),
+]
+ItemNumber = Annotated[
+    int, Field(ge=0, le=LAST_ITEM, description=MEANINGS["item"], examples=[0]), BeforeValidator(whole)
+]
+HowMany = Annotated[int, Field(ge=1, le=MOST_ITEMS, description=MEANINGS["n"]), BeforeValidator(whole)]
+GivenLabel = Annotated[
+    Annotated[str, Field(max_length=1000)] | Annotated[float, Field(allow_inf_nan=False)],
+    Field(description=MEANINGS["label"]),
+]
+Format = Literal["csv", "jsonl", "parquet"]
+Only = Literal["all", "skipped", "unsure", "disagreed", "unresolved", "corrected"]
+
+Text = Annotated[str, BeforeValidator(plain)]
+Number = Annotated[float | None, BeforeValidator(finite)]
+ShownLabel = Annotated[str | float | None, BeforeValidator(plain), BeforeValidator(finite)]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    person: Person
+
+
+class NextSent(_Request):
+    """A person who asks what to label next."""
+
+    n: HowMany = 1
+
+
+class UndoSent(_Request):
+    """A person who takes back their last label, skip or correction."""
+
+    request: RequestName | None = None
+
+
+class SkipSent(_Request):
+    """A person who cannot or will not label an item, or is unsure of its label; and why, if they say."""
+
+    item: ItemNumber
+    reason: Annotated[str, Field(max_length=500, pattern=_REASON, description=MEANINGS["reason"])] = ""
+    request: RequestName | None = None
+
+
+class LabelSent(_Request):
+    """A label for an item, or its correction."""
+
+    item: ItemNumber
+    label: GivenLabel
+    request: RequestName | None = None
+    saw_prediction: Annotated[bool, Field(description=MEANINGS["saw_prediction"])] = False
+
+
+class ConfirmationSent(_Request):
+    """A person who says that the label that counts is right."""
+
+    item: ItemNumber
+    request: RequestName | None = None
+
+
+class ImportedRow(BaseModel):
+    """A label or a prediction for the item of an id; a prediction may have a probability."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    id: Annotated[str, Field(max_length=500, description="the id of an item")]
+    label: GivenLabel
+    probability: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+
+
+class ImportSent(_Request):
+    """Labels or predictions for items by their ids."""
+
+    rows: Annotated[list[ImportedRow], Field(min_length=1, description=MEANINGS["rows"])]
+    kind: Annotated[Literal["labels", "predictions"], Field(description=MEANINGS["kind"])] = "labels"
+    conflicts: Annotated[Literal["keep", "replace", "opinion"], Field(description=MEANINGS["conflicts"])] = "keep"
+    source: Annotated[str, Field(max_length=200, description=MEANINGS["source"])] = "predictions"
+    check: Annotated[bool, Field(description=MEANINGS["check"])] = False
+
+
+_CellText = Annotated[str, Field(max_length=20_000)]
+
+
+class ItemsSent(_Request):
+    """Rows to add to the project, each with the columns of the project, and the target where it has a label already."""
+
+    rows: Annotated[list[dict[str, _CellText | float | None]], Field(min_length=1, description=MEANINGS["new_rows"])]
+    check: Annotated[bool, Field(description=MEANINGS["check"])] = False
+
+
+class PredictionSent(_Request):
+    """A request for the prediction of an item."""
+
+    item: ItemNumber
+
+
+class ModelSent(_Request):
+    """A person who lets another model learn the labels."""
+
+    model: Annotated[str, Field(max_length=64, description=MEANINGS["model"], examples=["kernel"])]
+    request: RequestName | None = None
+
+
+_ClassNames = list[Annotated[str, Field(max_length=1000)]]
+
+
+class ClassesSent(_Request):
+    """A person who adds, renames, merges, reorders or removes classes.
+
+    A class that is moved to a new name is renamed, one that is moved to another class is merged into it. ``before`` are
+    the classes that the person saw: if they are others meanwhile, nothing is changed.
+    """
+
+    classes: Annotated[_ClassNames, Field(description=MEANINGS["classes"])]
+    moved: Annotated[dict[str, Annotated[str, Field(max_length=1000)]], Field(description=MEANINGS["moved"])] = {}
+    before: Annotated[_ClassNames, Field(description=MEANINGS["before"])]
+    request: RequestName | None = None
+
+
+class SettingsSent(_Request):
+    """A person who changes settings; those that are left out stay as they are."""
+
+    name: Annotated[str | None, Field(description=MEANINGS["name"])] = None
+    guidelines: Annotated[str | None, Field(description=MEANINGS["guidelines"])] = None
+    descriptions: Annotated[dict[str, str] | None, Field(description=MEANINGS["descriptions"])] = None
+    label_cost: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["cost"])] = None
+    mistake_cost: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["cost"])] = None
+    at_most: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["at_most"])] = None
+    overlap: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["overlap"])] = None
+    request: RequestName | None = None
+
+    def changes(self) -> dict[str, Any]:
+        """The settings that were sent; a wanted error of null means none."""
+        sent = self.model_dump(exclude={"person", "request"}, exclude_unset=True)
+        return {name: value for name, value in sent.items() if value is not None or name == "at_most"}
+
+
+_Share = Annotated[float, Field(gt=0.0, lt=1.0, description=MEANINGS["share"])]
+_Tolerance = Annotated[float, Field(ge=0.0, allow_inf_nan=False, description=MEANINGS["tolerance"])]
+_ClassName = Annotated[str, Field(max_length=1000, description="the name of a class")]
+
+
+class CheckSent(_Request):
+    """A person who starts a check: so many unlabelled items, drawn at random.
+
+    For classes it guarantees the share of wrong predictions, or the recall or the precision of a class. For numbers it
+    guarantees the share of predictions that are off by more than ``tolerance``, or the tolerance that ``share`` of them
+    exceed at most.
+    """
+
+    size: Annotated[int, Field(ge=1, le=LAST_ITEM, description=MEANINGS["size"]), BeforeValidator(whole)]
+    recall_of: _ClassName | None = None
+    precision_of: _ClassName | None = None
+    tolerance: _Tolerance | None = None
+    share: _Share | None = None
+    unlabelable_as: Literal["wrong", "excluded"] = "wrong"
+    predicted_as_found: Annotated[bool, Field(description=MEANINGS["predicted_as_found"])] = True
+    confidence: _Share | None = None
+    request: RequestName | None = None
+
+
+class AbortSent(_Request):
+    """A person who gives the open check up."""
+
+    request: RequestName | None = None
+
+
+class SignInSent(_Request):
+    """A person who signs in."""
+
+    password: Annotated[str, Field(max_length=1000, repr=False, description=MEANINGS["password"])]
+
+
+class _Response(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Problem(_Response):
+    """An error, in a sentence."""
+
+    detail: Text
+
+
+class ModelAnswer(_Response):
+    """A model: its name, and what to call it in a sentence."""
+
+    name: Text
+    description: Text
+
+
+class VisitorAnswer(_Response):
+    """The signed-in user: the name of the account, null for the owner, and the permissions."""
+
+    name: Text | None
+    role: Role
+
+
+class ProjectAnswer(_Response):
+    """The project; ``revision`` is the event that changed it last, as in the status.
+
+    ``account`` is null where the project has no accounts.
+    """
+
+    name: Text
+    task: Literal["classification", "regression"]
+    classes: list[Text]
+    target: Text
+    shown: Literal["table", "text", "image"]
+    columns: list[Text]
+    main: Text | None
+    size: int
+    model: Text
+    models: list[ModelAnswer]
+    rule: Text
+    threshold: Number
+    overlap: float
+    guidelines_html: Text
+    descriptions: dict[Text, Text]
+    source: Text
+    made: float
+    revision: int
+    notes: list[Text]
+    version: str
+    csrf: str
+    account: VisitorAnswer | None
+
+
+class SettingChangeAnswer(_Response):
+    """A change of settings, with its person and time."""
+
+    person: Text
+    at: str
+    words: Text
+
+
+class SettingsAnswer(_Response):
+    """The settings that can be changed, and who changed which.
+
+    The costs are null where the rule weighs none, or where the cost of mistakes is given in another way.
+    """
+
+    name: Text
+    guidelines: Text
+    descriptions: dict[Text, Text]
+    label_cost: Number
+    mistake_cost: Number
+    at_most: Number
+    overlap: float
+    rule: Text
+    history: list[SettingChangeAnswer]
+
+
+class Cell(_Response):
+    """A cell of an item; ``cut`` where more was there than is sent."""
+
+    name: Text
+    value: Text
+    cut: bool
+
+
+class ItemAnswer(_Response):
+    """An item for a person to see."""
+
+    item: int
+    id: Text
+    cells: list[Cell]
+    image: str | None
+
+
+class AskedItem(ItemAnswer):
+    """An item that a person is asked for, until when it is theirs, and why this one; whether it is one of a check."""
+
+    until: float
+    why: Text
+    check: bool
+
+
+class NextAnswer(_Response):
+    """The next items; none if nothing is left for this person."""
+
+    items: list[AskedItem]
+    left: int
+
+
+class Receipt(_Response):
+    """Receipt of a written event, with its number; ``repeated`` if it had been written before."""
+
+    seq: int
+    item: int | None
+    repeated: bool
+
+
+class CertificateAnswer(_Response):
+    """Certificate and its assumption."""
+
+    statement: Text
+    assumption: Text
+
+
+class VerdictAnswer(_Response):
+    """Verdict of the stopping rule."""
+
+    stop: bool
+    ready: bool
+    value: Number
+    threshold: Number
+    rule: Text
+    sentence: Text
+    certificate: CertificateAnswer | None
+
+
+class ForecastAnswer(_Response):
+    """Forecast of the number of labels."""
+
+    labels: int
+    low: int
+    high: int
+    coverage: float
+
+
+class ErrorAnswer(_Response):
+    """Estimates of the error: labels, value, ends of the interval; and the random labels that the last rests on."""
+
+    unit: Literal["share", "root mean squared"]
+    estimates: list[tuple[int, Number, Number, Number]]
+    random_labels: int
+
+
+class ErrorNowAnswer(_Response):
+    """The estimated error of the unlabelled items, its 90 % interval, and the random labels that calibrate it."""
+
+    value: Number
+    low: Number
+    high: Number
+    random_labels: int
+
+
+class AlternativeAnswer(_Response):
+    """Another model that is better on the same labels; ``clear`` where chance does not explain the difference."""
+
+    name: Text
+    description: Text
+    error: Number
+    present: Number
+    labels: int
+    clear: bool
+
+
+class PlanAnswer(_Response):
+    """Plan of a guarantee of ``target``: time of the check and total labels, extrapolated; null if never."""
+
+    target: float
+    n_labelled: int
+    pool: int
+    error: Number
+    reducible: Number
+    alpha: Number
+    probability: float
+    more_labels: int | None
+    check_size: int | None
+    expected_total: int | None
+    check_now: bool
+    error_at_check: Number
+    sentence: Text
+
+
+class PredictedAnswer(_Response):
+    """Unlabelled items that are predicted as a class, and those of them in a check."""
+
+    pool: int
+    checked: int
+    right: int
+
+
+class GuaranteeAnswer(_Response):
+    """Guarantee of a check: items, model, confidence and sample.
+
+    ``about_present_model`` is false if the model has learned more since, or is another one. ``classes`` are those that
+    the guarantee is about; ``classes_since`` says whether they are still those of the project, also under other names.
+    ``added`` is the number of items that were added since the check was drawn; they are not covered.
+    """
+
+    format: int
+    quantity: Literal["error", "within", "tolerance", "recall", "precision"]
+    statement: Text
+    value: Number
+    value_for_all: Number = None
+    wrong_at_most: int | None = None
+    remaining: int
+    pool: int
+    checked: int
+    wrong: int
+    alpha: float
+    confidence: float
+    model: Text
+    unlabelable: int
+    unlabelable_as: Literal["wrong", "excluded"]
+    class_name: Text | None = None
+    tolerance: Number = None
+    share: Number = None
+    found: int | None = None
+    predicted: PredictedAnswer | None = None
+    evidence: Text
+    about_present_model: bool
+    added: int
+    check: int
+    n_labelled: int
+    model_name: Text
+    classes: list[Text]
+    classes_since: Literal["same", "merged", "changed"]
+    sentences: list[Text]
+    figure: Text
+    figure_note: Text
+
+
+class CheckAnswer(_Response):
+    """The newest check: what it is to guarantee, how far it is, and the model that it is about."""
+
+    number: int
+    state: Literal["open", "complete", "aborted"]
+    size: int
+    answered: int
+    pool: int
+    quantity: Literal["error", "within", "tolerance", "recall", "precision"]
+    class_name: Text | None
+    tolerance: Number
+    share: Number
+    predicted_as_found: bool
+    unlabelable_as: Literal["wrong", "excluded"]
+    confidence: float
+    model_name: Text
+    n_labelled: int
+    person: Text
+    at: str
+    proves: bool
+    sentence: Text
+
+
+class CheckOfferAnswer(_Response):
+    """A size of a check, and the share of wrong predictions that it is likely to guarantee."""
+
+    size: int
+    at_most: float
+
+
+class CheckRowAnswer(_Response):
+    """A size of a check, its cost, and what it is likely to guarantee, in words."""
+
+    size: int
+    cost: Text
+    words: Text
+
+
+class CheckOffersAnswer(_Response):
+    """Cost and likely guarantee of a check, if the estimated error is correct. It proves nothing."""
+
+    number: int
+    pool: int
+    alpha: float
+    confidence: float
+    expected: float
+    probability: float
+    tolerance: Number
+    offers: list[CheckOfferAnswer]
+    rows: list[CheckRowAnswer]
+    at_most: Number
+    planned: int | None
+    seconds: Number
+    sentences: list[Text]
+
+
+class ClassOfferAnswer(_Response):
+    """A recall or precision, and the size of a check that is likely to guarantee it; null if only all items do."""
+
+    at_least: float
+    size: int | None
+
+
+class ClassOffersAnswer(_Response):
+    """Cost of a check of the recall or precision of a class, if the model's own estimate is correct."""
+
+    quantity: Literal["recall", "precision"]
+    class_name: Text
+    predicted_as_found: bool
+    pool: int
+    expected: int
+    found: int
+    alpha: float
+    confidence: float
+    probability: float
+    offers: list[ClassOfferAnswer]
+    rows: list[CheckRowAnswer]
+    sentences: list[Text]
+
+
+class ScreeningAnswer(_Response):
+    """Progress of a screening: items found, the estimated total, and the share to find."""
+
+    positive: Text
+    found: int
+    estimated: float
+    recall: float
+
+
+class DecisionAnswer(_Response):
+    """The decision whether to continue labelling: the answer, its numbers, and the same in words.
+
+    ``error`` is estimated; ``forecast``, ``error_then`` and ``corrected`` are extrapolated. ``since`` is the number of
+    labels at which the rule first said stop, if it still does. ``outlook`` holds figures with their notes.
+    """
+
+    answer: Literal["too early", "keep going", "enough", "limit", "complete"]
+    n_labelled: int
+    unlabelled: int
+    share: bool
+    since: int | None
+    error: ErrorNowAnswer | None
+    baseline: Number
+    common: Text | None
+    at_most: Number
+    forecast: ForecastAnswer | None
+    error_then: Number
+    alternative: AlternativeAnswer | None
+    rule: Text
+    reason: Text
+    wrong: int | None
+    corrected: int | None
+    hardly_better: bool
+    above_target: bool
+    target_out_of_reach: bool
+    large_error: bool
+    target_guaranteed: bool
+    target_missed: bool
+    plan: PlanAnswer | None
+    check_pending: int
+    avoided: Number
+    price: Number
+    screening: ScreeningAnswer | None = None
+    headline: Text
+    tone: Literal["quiet", "on", "good", "limit"]
+    sentences: list[Text]
+    error_figure: Text
+    error_note: Text
+    outlook: list[tuple[Text, Text]]
+    outlook_note: Text
+    summary: Text
+    remedy: Text
+
+
+class ClassCount(_Response):
+    """Number of items of a class."""
+
+    name: Text
+    count: int
+
+
+class PersonAnswer(_Response):
+    """A person: number of labels, and time of the last activity."""
+
+    name: Text
+    labels: int
+    last: str
+
+
+class AgreementAnswer(_Response):
+    """Agreement of two people on the same items."""
+
+    both: int
+    same: int
+    kappa: Number
+    difference: Number
+
+
+class AdviceAnswer(_Response):
+    """The standing advice to stop."""
+
+    n_labelled: int
+    reason: Text
+    at: str
+
+
+class StatusAnswer(_Response):
+    """Status of labelling and learning."""
+
+    n_labelled: int
+    n_skipped: int
+    n_unsure: int
+    size: int
+    left: int
+    revision: int
+    learned: int
+    held: int
+    behind: int
+    model: ModelAnswer
+    decision: DecisionAnswer
+    verdict: VerdictAnswer | None
+    forecast: ForecastAnswer | None
+    curve: list[tuple[int, Number, Number]]
+    error: ErrorAnswer
+    classes: list[ClassCount]
+    people: list[PersonAnswer]
+    agreement: AgreementAnswer | None
+    advice: AdviceAnswer | None
+    check: CheckAnswer | None
+    guarantee: GuaranteeAnswer | None
+    warning: Text
+    problem: Text
+    words: list[Text]
+
+
+class OpinionAnswer(_Response):
+    """Label of an item by one person."""
+
+    person: Text
+    label: ShownLabel
+    at: str
+
+
+class LabelRow(_Response):
+    """A row of the table of labels."""
+
+    item: int
+    id: Text
+    summary: Text
+    label: ShownLabel
+    person: Text
+    at: str
+    corrected: bool
+    skipped: bool
+    unsure: bool
+    reason: Text
+    opinions: list[OpinionAnswer]
+
+
+class LabelsAnswer(_Response):
+    """Rows of the table of labels, newest first, and how many there are in all."""
+
+    total: int
+    rows: list[LabelRow]
+
+
+class ReviewRow(_Response):
+    """A label that is likely wrong, and what the model says that has not learned it."""
+
+    item: int
+    id: Text
+    summary: Text
+    label: ShownLabel
+    person: Text
+    at: str
+    prediction: ShownLabel
+    probability: Number
+    deviation: Number
+    sentence: Text
+
+
+class ReviewAnswer(_Response):
+    """Labels that are likely wrong, the least likely first; how many there are, and the same in words."""
+
+    labels: list[ReviewRow]
+    total: int
+    n_labelled: int
+    sentence: Text
+    note: Text
+
+
+class ItemsAnswer(_Response):
+    """Number of rows that were or would be added, and number of items now."""
+
+    added: int
+    size: int
+    written: bool
+
+
+class ImportAnswer(_Response):
+    """Result of an import, in numbers and in words."""
+
+    rows: int
+    matched_by: Literal["id", "row", "text"]
+    matched: int
+    labelled: int
+    opinions: int
+    replaced: int
+    same: int
+    kept: int
+    predicted: int
+    empty: int
+    unmatched: int
+    unmatched_examples: list[Text]
+    unknown: dict[str, int]
+    contradictory: int
+    in_check: int
+    written: bool
+    sentences: list[Text]
+
+
+class PredictionAnswer(_Response):
+    """A prediction for an item: of the model if ``source`` is empty, else of a file; and the same in words."""
+
+    source: Text
+    label: ShownLabel
+    probability: Number
+    deviation: Number
+    sentence: Text
+
+
+class PredictionsAnswer(_Response):
+    """The predictions for an item: none, that of the model, one from a file, or both."""
+
+    item: int
+    predictions: list[PredictionAnswer]
+
+
+class Health(_Response):
+    """Response of the health check."""
+
+    ok: bool
+
+
+#: What a page may load: files of this server, and no inline content.
+PAGE_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+#: What the report may load: nothing; its style and its figures are inline.
+REPORT_POLICY: Final = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+#: The headers of every answer, unless it has one of that name already.
+SECURITY_HEADERS: Final = {
+    "Content-Security-Policy": PAGE_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class SafeHeaders:
+    """Adds the headers to every answer, also to those of errors.
+
+    Args:
+        app: The application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, with_headers if scope["type"] == "http" else send)
+
+
+# The first that fits; what is none of them is in the way of everything, and may pass.
+_STATUSES: Final[tuple[tuple[type[SufficeError], int], ...]] = (
+    (StorageFullError, 507),
+    (StorageError, 503),
+    (NotAllowedError, 403),
+    (ConflictError, 409),
+    (MissingExtraError, 501),
+    (InvalidValueError, 422),
+    (InvalidTypeError, 422),
+)
+
+
+def problem(status: int, sentence: str) -> JSONResponse:
+    """An answer that says what went wrong."""
+    # A sentence may quote what came, and that may be half of a letter.
+    return JSONResponse({"detail": sentence.encode("utf-8", "replace").decode()}, status_code=status)
+
+
+def problem_page(status: int, sentence: str) -> HTMLResponse:
+    """A page that says what went wrong, for a person who opened the address in a browser."""
+    page = rendered("problem.html.jinja", package="suffice.web", sentence=f"{sentence[0].upper()}{sentence[1:]}.")
+    return HTMLResponse(page, status_code=status)
+
+
+def status_of(error: SufficeError) -> int:
+    """The status of an error that is raised on purpose.
+
+    Examples:
+        >>> status_of(InvalidValueError("n must be 1 or more")), status_of(SufficeError("the disk is away"))
+        (422, 503)
+    """
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 503)
+
+
+def add_problem_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
+    """Answer every error of an application with a sentence.
+
+    Args:
+        app: The application.
+        routes: Its routes, to say what can be done where.
+    """
+
+    async def on_suffice(_: Request, error: Exception) -> Response:
+        assert isinstance(error, SufficeError)
+        return problem(status_of(error), str(error))
+
+    async def on_invalid(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return problem(422, sentence_of(error.errors()))
+
+    async def on_http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if error.status_code == 405:
+            allowed = _allowed(request, routes)
+            answer = problem(405, f"{request.method} cannot be done here; {allowed} can")
+            answer.headers["Allow"] = allowed
+            return answer
+        answer = problem(error.status_code, _said(request, error))
+        answer.headers.update(error.headers or {})
+        return answer
+
+    async def on_anything(_: Request, __: Exception) -> Response:
+        answer = problem(500, "something went wrong that should not have; what suffice serve printed says more")
+        # This one is made outside of all that adds them.
+        answer.headers.update(SECURITY_HEADERS)
+        return answer
+
+    app.add_exception_handler(SufficeError, on_suffice)
+    app.add_exception_handler(RequestValidationError, on_invalid)
+    app.add_exception_handler(HTTPException, on_http)
+    app.add_exception_handler(Exception, on_anything)
+
+
+def sentence_of(errors: Sequence[Any]) -> str:
+    """First error of a request, in a sentence.
+
+    Args:
+        errors: What pydantic found, one thing or more.
+
+    Examples:
+        >>> sentence_of([{"type": "missing", "loc": ("body", "person"), "msg": "Field required", "input": {}}])
+        'person is missing; it must be a name of 1 to 64 characters without control characters'
+    """
+    first = errors[0]
+    kind, where = first["type"], [str(part) for part in first["loc"]]
+    if kind == "json_invalid":
+        return f"the body must be JSON, but {first['ctx']['error']} at character {where[-1]}"
+    name = where[1] if len(where) > 1 else "the body"
+    if kind == "extra_forbidden":
+        return f"{shown(where[-1])} is not known here; leave it out"
+    meaning = MEANINGS.get(name)
+    if meaning is None:
+        return "the body must be a JSON object with the names that /api/openapi.json gives"
+    if kind == "missing":
+        return f"{name} is missing; it must be {meaning}"
+    if name == "password":
+        return f"{name} must be {meaning}"
+    return f"{name} must be {meaning}, not {_came(first['input'])}"
+
+
+def _came(value: Any) -> str:
+    """The received value, in JSON terms."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return shown(value) if isinstance(value, str | int | float) else f"a {type(value).__name__}"
+
+
+def _said(request: Request, error: HTTPException) -> str:
+    # Starlette's own words for these two are no sentences.
+    if error.status_code == 404 and error.detail == "Not Found":
+        return f"there is nothing at {request.url.path[:200]}; /api/openapi.json says what there is"
+    if error.status_code == 400:
+        return "the body must be JSON in UTF-8, not nested too deeply, without endless numbers"
+    return str(error.detail)
+
+
+def _allowed(request: Request, routes: Sequence[BaseRoute]) -> str:
+    """Allowed methods of an address. Starlette itself names those of the first route only."""
+    fitting = (route for route in routes if isinstance(route, Route))
+    methods = {
+        method
+        for route in fitting
+        if route.matches(dict(request.scope))[0] is not Match.NONE
+        for method in route.methods or ()
+    }
+    return ", ".join(sorted(methods)) or "GET"
