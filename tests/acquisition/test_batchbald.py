@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from suffice.acquisition import BatchBALD, bald, batchbald
@@ -127,12 +127,15 @@ def test_the_authors_own_code_agrees(classes: int, kind: str) -> None:
     configurations=st.sampled_from([4, 11, 100, 700, 3000, 20_000]),
     samples=st.sampled_from([1, 3, 7, 40]),
 )
+@example(seed=0, kind="peaked", configurations=4, samples=3)
 def test_lazy_picks_are_the_eager_picks(seed: int, kind: str, configurations: int, samples: int) -> None:
     p = pool(seed, 700, samples, 4, kind)
     eager = batchbald(p, 8, configurations=configurations, seed=seed, lazy=False)
     lazy = batchbald(p, 8, configurations=configurations, seed=seed)
     assert lazy.indices.tolist() == eager.indices.tolist()
-    assert lazy.gains == pytest.approx(eager.gains, abs=1e-12)
+    # Once no label can tell more than 1e-10, the gains are stated as 0.
+    settled = (lazy.gains == 0.0) & (eager.gains <= TIE)
+    assert lazy.gains[~settled] == pytest.approx(eager.gains[~settled], abs=1e-12)
     assert lazy.exact == eager.exact
     assert lazy.evaluated <= eager.evaluated == sum(range(693, 701))
     assert eager.bounded == 0

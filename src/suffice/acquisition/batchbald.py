@@ -403,7 +403,8 @@ def batchbald(
     raises them with certainty. So the picks are those of ``lazy=False`` in both stages.
 
     **Ties**: gains within 1e-10 nats of the best count as equal, and the lowest index of them is picked. No batch gains
-    more than :math:`\log K`: once its labels tell which sample it is, all gains are 0 and the picks go by index.
+    more than :math:`\log K`: once its labels tell which sample it is, all gains are 0 and the picks go by index. If
+    less than 1e-10 nats are left to know, gains are stated as 0, except with ``lazy=False``.
 
     Args:
         probs: Probability of each class under each sample of the posterior, ``N x K x C``: a numpy array, or a torch
