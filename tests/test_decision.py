@@ -361,6 +361,17 @@ def test_a_target_of_numbers_is_out_of_reach_without_a_plan() -> None:
     assert answers(0.35, 0.5, 0.35, 0.25) == ["keep going", "limit", "limit", "enough"]
 
 
+def test_a_model_that_may_be_better_does_not_bring_a_target_back_into_reach() -> None:
+    maybe = CLEAR._replace(clear=False)
+    out = about_target(0.2, plan=planned(0.2, reducible=0.01), out_of_reach=True, alternative=maybe)
+    found = decide(STOP, out)
+    assert (found.answer, found.alternative) == ("limit", None)
+    assert "Another model" not in str(found)
+    assert decide(STOP, replace(out, alternative=CLEAR)).alternative == CLEAR
+    # Without a target, more labels show whether it is better.
+    assert decide(STOP, replace(ABOUT, alternative=maybe)).alternative == maybe
+
+
 def test_an_error_near_the_trivial_one_stays_so_until_it_is_clearly_lower() -> None:
     def near(*errors: float) -> bool:
         found = StandingAdvice()

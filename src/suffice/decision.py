@@ -288,6 +288,7 @@ def decide(verdict: Verdict | None, about: Decision) -> Decision:
         about: The numbers; its ``answer``, ``rule`` and ``reason`` are ignored.
     """
     answer: Answer
+    clear = about.alternative is not None and about.alternative.clear
     if about.guarantee is not None and about.guarantee.quantity == "error":
         about = replace(about, error=checked_error(about.guarantee), plan=None)
     if about.n_labelled and not about.unlabelled:
@@ -301,9 +302,10 @@ def decide(verdict: Verdict | None, about: Decision) -> Decision:
     elif about.screening is not None:
         # A screening is about what is found, not about how good the predictions are.
         answer = "enough"
-    elif about.alternative is not None and about.alternative.clear:
+    elif clear:
         answer = "limit"
-    elif about.target_missed or about.in_doubt or (about.target_in_question and not about.target_out_of_reach):
+    elif about.target_missed or (not about.target_out_of_reach if about.target_in_question else about.in_doubt):
+        # A doubt about other models does not bring a target back into reach.
         answer = "keep going"
     else:
         # A target that is out of reach is not reached, whatever the estimate says.
@@ -318,7 +320,7 @@ def decide(verdict: Verdict | None, about: Decision) -> Decision:
             **said,
             "forecast": about.forecast if goes_on else None,
             "error_then": about.error_then if goes_on else None,
-            "alternative": about.alternative if answer in ("limit", "keep going") else None,
+            "alternative": about.alternative if answer == "keep going" or (answer == "limit" and clear) else None,
             "plan": None if answer in ("complete", "enough") else about.plan,
         }
     )
