@@ -38,7 +38,7 @@ class ScoredPool:
 
     def __init__(self, features: Floats | DiskRows, score: Callable[[Any, Floats], Floats]) -> None:
         self._features, self._score = features, score
-        # The pool depends on nothing but the score, so it can be kept if the classes change.
+        # The pool is not kept for other classes: it stores nothing that can be reused, and the score may differ.
         self.source = None
         self._free = np.ones(len(features), dtype=bool)
 
