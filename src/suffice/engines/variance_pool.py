@@ -15,7 +15,8 @@ from suffice.numerics import Floats, solve_lower
 
 Indices = NDArray[np.intp]
 
-# Variances closer than this, relative to the prior variance, are equal up to rounding: a tie.
+# Variances closer than this are equal up to rounding: a tie. It is relative to the largest prior variance, or to the
+# largest present variance if variances are recomputed.
 TIE: Final = 2e-15
 # Largest error of variances in single precision, also relative.
 SINGLE: Final = 1e-6
