@@ -462,7 +462,7 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
 
     @cache
     def least_size(positives: int) -> int:
-        """The least check that succeeds with so many items of the class in it: P[Hyp(M, A + 1, m) <= k] <= alpha."""
+        """Return the least size that succeeds with some items of the class: P[Hyp(M, A + 1, m) <= k] <= alpha."""
         allowed = positives + math.floor((known + positives) * (1 - goal) / goal)
         # The distribution is symmetric in the two sizes: the largest m that does not succeed is a bound itself.
         return 0 if allowed >= size else upper_bound(positives, allowed + 1, size, level) + 1
@@ -624,7 +624,7 @@ class _ErrorSearch:
 
     @cached_property
     def large(self) -> bool:
-        """Whether so many sizes are possible that they are not searched one by one."""
+        """Whether there are too many possible sizes to search them one by one."""
         return self.last > _MANY and not self.all_succeed(_MANY, _MANY + 1)
 
     def sufficient(self) -> int | None:

@@ -352,7 +352,7 @@ def _is_own(rule: type[Criterion]) -> bool:
 
 
 def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:
-    """Restore a rule from :meth:`Criterion.state_dict`; it continues exactly where it was.
+    """Restore a rule from :meth:`Criterion.state_dict`; it continues exactly as the saved one.
 
     Args:
         state: The result of ``state_dict``, also after a round trip through JSON.

@@ -15,15 +15,15 @@ from suffice.forecast import Forecast
 
 __all__ = ["ExpectedCost", "LabelWorth"]
 
-# The median of the worth is taken over this many labels, and at least so many steps.
+# The median of the worth is taken over this many labels, and over at least this many steps.
 _MEDIAN_LABELS: Final = 5
 _MEDIAN_STEPS: Final = 3
-# Share of the reducible error and of the recent gain that the next label brings, times the labels so far.
+# Gain by the next label as a share of the reducible error and of the recent gain, times the labels so far.
 _SHARE: Final = 0.75
-# The same of the whole error, after the first label.
+# The same as a share of the whole error, after the first label.
 _CAUTION: Final = 3.0
-# Before there are so many steps, the whole error is taken to be reducible, with this factor, and at least this share of
-# the error of a trivial prediction.
+# Before there are enough steps for the median, the whole error counts as reducible, times this factor, and as at least
+# this share of the error of a trivial prediction.
 _DOUBT: Final = 2.0
 _LEAST_DOUBT: Final = 0.25
 # Labels left as multiples of the forecast: the 10, 50 and 90 % quantiles over the runs on which the rule was developed.
@@ -43,7 +43,7 @@ class ExpectedCost(Criterion):
 
     .. math:: A \, \frac{e_s - e_t}{n_t - n_s} < \kappa,
 
-    where ``s`` is the last step that lies at least ``window`` labels back. This rule is ours. :class:`LabelWorth` is a
+    where ``s`` is the last step at least ``window`` labels ago. This rule is ours. :class:`LabelWorth` is a
     robust form of it.
 
     Args:
@@ -193,7 +193,7 @@ class LabelWorth(Criterion):
     def from_older_version(
         cls, params: Mapping[str, Any], state: Mapping[str, Any]
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Return the two costs of a rule saved by version 0.8 or older, which then starts anew."""
+        """Return the two costs of a rule saved by version 0.8 or older, which then starts without its history."""
         if "window" not in params:
             return params, state
         kept = {name: params[name] for name in ("error_cost", "label_cost") if name in params}
@@ -220,7 +220,7 @@ class LabelWorth(Criterion):
         return math.exp(median(recent) - 2.0 * math.log(max(n, 1)))
 
     def judge(self, step: Step) -> Verdict:
-        """Estimate what a label saves, and compare its worth with its cost."""
+        """Estimate the worth of a label, and compare it with its cost."""
         if self.counts and step.n_labelled == self.counts[-1]:
             # No label was bought since the last step: keep the newest value for this count.
             for kept in (self.counts, self.worths, self.values):
@@ -318,9 +318,9 @@ class _WorthOutlook:
 
     Attributes:
         n_labelled: ``n``.
-        worth: ``v``, of the next label for the other items.
-        cost: ``c``, of a label, less what it is worth for its own item.
-        left: Items without a label.
+        worth: ``v``, the worth of the next label for the other items.
+        cost: ``c``, the cost of a label minus its worth for its own item.
+        left: Number of items without a label.
     """
 
     n_labelled: int

@@ -105,7 +105,7 @@ class RecallTest(_GainCurve, Criterion):
     The rule tests the hypothesis that the recall is below :math:`\tau`. Then there are at least
     :math:`\lfloor r / \tau \rfloor + 1` relevant items. For each run of :math:`n` items at the end of the screening,
     with :math:`k` relevant ones in it, it computes how probable so few of them would be if the run were a random sample
-    of what was unscreened before it:
+    of the items unscreened before it:
 
     .. math:: p = P[\mathrm{Hyp}(N - (s - n), K, n) \le k], \qquad K = \lfloor r / \tau \rfloor + 1 - (r - k).
 
@@ -428,7 +428,7 @@ class PoissonRecall(_GainCurve, Criterion):
             return self.verdict(step, stop=False, ready=False, threshold=self.at_least, reason=reason)
         rate = _ExponentialRate.fitted(self._found_by(np.linspace(0.0, s, self.windows + 1)), s / self.windows)
         expected = min(_poisson_quantile(rate.integral(size), self.confidence), size)
-        # The quantile of the whole may be below what is found already.
+        # The quantile of the total may be below the number found already.
         value = min(found / max(expected, found), found / max(rate.integral(s), found))
         return self.comparison_verdict(step, _ESTIMATE, value, self.at_least)
 
@@ -575,7 +575,7 @@ def _least_sample(recall: float, confidence: float) -> int:
     """The least ``m`` with ``recall ** m <= 1 - confidence``, decided exactly for the decimal numbers given."""
     tau, level = Fraction(repr(recall)), 1 - Fraction(repr(confidence))
     guess = max(1, math.ceil(math.log(level) / math.log(recall)))
-    # The logarithms may be off by one where the power is close to the level.
+    # The result of the logarithms may be wrong by one if the power is close to the level.
     exact = guess < 10_000
     while exact and guess > 1 and tau ** (guess - 1) <= level:
         guess -= 1
@@ -585,7 +585,7 @@ def _least_sample(recall: float, confidence: float) -> int:
 
 
 def least_lower_tail(sizes: Any, relevant: Any, missed: int, left: int) -> float:
-    r"""Return the least of the probabilities that so few relevant items are in samples of what was unscreened.
+    r"""Return the least of the probabilities of so few relevant items in samples of the unscreened items.
 
     .. math:: P[X \le k], \qquad X \sim \mathrm{Hyp}(n + u, k + d, n)
 

@@ -149,7 +149,7 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.X_, self.y_ = np.vstack([self.X_, inputs]), everything
         return self
 
-    def at(  # noqa: PLR0913, PLR0917 - what a model has learned
+    def at(  # noqa: PLR0913, PLR0917 - the fitted attributes of a model
         self, X: Floats, y: Any, alpha: float, learned_at: int, state: Any = None, n_components: int | None = None
     ) -> Self:
         """Return a model with the same parameters, fitted to these labels with a given prior.
@@ -247,7 +247,7 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         predicted = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
         return (predicted, np.sqrt(self.latent(X)[1])) if return_std else predicted
 
-    def _set(  # noqa: PLR0913, PLR0917 - what a model learns from, and what it has learned
+    def _set(  # noqa: PLR0913, PLR0917 - the data and the fitted attributes of a model
         self, X: Floats, y: Any, classes: Any, alpha: float | None, learned_at: int, n_components: int | None
     ) -> Self:
         self.check(X.shape[1])

@@ -647,7 +647,7 @@ def _constant_mean(model: Any) -> float:
 
 
 def _affine(model: Any) -> tuple[float, float]:
-    """Shift and factor that turn the labels of a BoTorch model into those that were given."""
+    """Return the shift and factor that convert the labels of a BoTorch model to the given ones."""
     transform = getattr(model, "outcome_transform", None)
     if transform is None:
         return 0.0, 1.0

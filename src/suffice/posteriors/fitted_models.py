@@ -143,7 +143,7 @@ def posterior_pair(model: Any, old: tuple[Any, Any], new: tuple[Any, Any]) -> Po
 class ModelPrior(ABC):
     """Prior of a fitted model: hyper-parameters and transformers.
 
-    Two priors are equal if the hyper-parameters are; transformers are compared by what they return.
+    Two priors are equal if the hyper-parameters are; transformers are compared by their results.
 
     Attributes:
         name: Name of the model, for messages.

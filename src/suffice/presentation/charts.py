@@ -216,7 +216,7 @@ def _grid(frame: _Frame, y: float, mark: str) -> str:
 def _foot(frame: _Frame, x: float, mark: str) -> str:
     where = "middle" if x - frame.left > 12.0 else "start"
     line = f'<path class="axis" d="M{x:.1f} {frame.bottom:.1f}v5"/>'
-    # The last one gives way to what stands in the corner only below it, never beside it.
+    # The last mark is aligned at its end, so that it does not extend beyond the right edge.
     return line + _text(min(x, frame.right), frame.bottom + 19.0, mark, "end" if frame.right - x < 12.0 else where)
 
 
@@ -334,7 +334,7 @@ def number_chart(  # noqa: PLR0913 - options of a drawing, by keyword
 
     Args:
         values: The curve, one entry per step; NaN for steps without a value. At least one is a number.
-        thresholds: The threshold of each value.
+        thresholds: The threshold of each value; if all are equal, one line is drawn.
         log: Whether the scale is logarithmic; all numbers are above 0 then.
         width: Number of columns, in addition to 7 for the axis.
         height: Number of rows.
