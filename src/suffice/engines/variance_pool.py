@@ -166,7 +166,7 @@ class MemoryPool:
         return self._rows.mark(), self._variance.copy(), self._free.copy()
 
     def rewind(self, mark: tuple[Any, Floats, NDArray[np.bool_]]) -> None:
-        """Go back to a mark. :meth:`tidy` must not have been called since."""
+        """Go back to a mark. ``tidy`` must not have been called since."""
         self._rows.rewind(mark[0])
         self._variance, self._free = mark[1].copy(), mark[2].copy()
 

@@ -29,13 +29,13 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         alpha: Prior precision of the weights. By default it is learned from the labels by Laplace's evidence, in
-            :meth:`fit` and again whenever the number of labels has doubled.
+            ``fit`` and again whenever the number of labels has doubled.
         fit_intercept: Whether a constant feature is added, in front. Its weight has the same prior and is part of the
             posterior, as the guarantee of the stopping rule needs.
         classes: All classes, if known beforehand; by default, those among the labels so far.
         components: Groups of columns that are components in the order of their importance, each as a pair: the first
             column and the one after the last. The first ``d`` of each group are used. ``d`` is the number, out of 25,
-            50, 100 and so on, with the best leave-one-out predictions of the labels. It is chosen in :meth:`fit`, and
+            50, 100 and so on, with the best leave-one-out predictions of the labels. It is chosen in ``fit``, and
             again whenever the number of labels has doubled. It is at most the number of labels (or 25), and limited to
             1000 weights. By default all columns are used.
 

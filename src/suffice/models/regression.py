@@ -611,7 +611,7 @@ class GaussianProcess(GaussianRegressor):
 
     Args:
         length_scale: ``l``: one number, or one per feature. By default it is learned from the labels by marginal
-            likelihood, in :meth:`fit` and again whenever the number of labels has doubled.
+            likelihood, in ``fit`` and again whenever the number of labels has doubled.
         noise: Variance of the noise; by default learned in the same way.
         per_feature: Whether there is one learned length scale per feature.
         normalize_y: Whether targets are standardised with the present labels when hyper-parameters are learned; the
@@ -710,7 +710,7 @@ class GaussianProcess(GaussianRegressor):
 class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Radial basis functions of each input, :math:`\psi_{dm}(x) = \exp\{-(x_d - c_m)^2 / 2h^2\}`: ``D M`` features.
 
-    The ``M`` centres are equally spaced over the range of all inputs given to :meth:`fit`, and are the same for all
+    The ``M`` centres are equally spaced over the range of all inputs given to ``fit``, and are the same for all
     ``D`` dimensions: standardise the inputs first. Inputs need no labels, so fit it on the whole pool.
 
     Args:
@@ -792,7 +792,7 @@ class BayesianRidge(GaussianRegressor):
     Put :class:`RadialBasis` before it, in a pipeline, for the paper's model.
 
     Args:
-        alpha: Prior precision of the weights. By default it is learned from the labels by the evidence, in :meth:`fit`
+        alpha: Prior precision of the weights. By default it is learned from the labels by the evidence, in ``fit``
             and again whenever the number of labels has doubled.
         beta: Precision of the noise (one over its variance); by default learned in the same way.
         fit_intercept: Whether a constant feature is added, in front. Its weight has the same prior and is part of the
