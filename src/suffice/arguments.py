@@ -1,4 +1,4 @@
-"""Argument validation: plain numbers from what a caller passed, or an error that names the argument."""
+"""Argument validation: numbers of Python types, or an error that names the argument."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -14,7 +14,7 @@ def whole(value: Any, name: str, *, least: int) -> int:
     """Return ``value`` as an int of at least ``least``; numpy's whole numbers count, ``True`` does not.
 
     Raises:
-        InvalidValueError: It is not one.
+        InvalidValueError: It is not such a number.
 
     Examples:
         >>> whole(3, "calibration", least=1)
@@ -44,13 +44,13 @@ def real(value: Any, name: str, requirement: str = "", holds: Callable[[float], 
     """Return ``value`` as a finite float; anything that is one number counts, ``True`` and text do not.
 
     Args:
-        value: What came.
-        name: What to call it in an error.
-        requirement: What else it must be, for the error: "above 0".
-        holds: Whether a number is that.
+        value: The argument.
+        name: Its name in an error.
+        requirement: Another requirement, for the error: "above 0".
+        holds: Whether a number satisfies the requirement.
 
     Raises:
-        InvalidValueError: It is not one, or not as required.
+        InvalidValueError: It is not a number, or does not satisfy the requirement.
 
     Examples:
         >>> real(2, "sigma", "above 0", lambda x: x > 0)
@@ -70,7 +70,7 @@ def floats(value: Any, name: str) -> Floats:
     """Return a float64 copy of ``value``, a number or an array of them; a torch tensor is detached first.
 
     Raises:
-        InvalidTypeError: It is not made of real numbers.
+        InvalidTypeError: It does not consist of real numbers.
 
     Examples:
         >>> floats([1, 2], "kl")

@@ -1,4 +1,4 @@
-r"""From a KL divergence to a bound on the change of the generalisation error.
+r"""Bounds on the change of the generalisation error, from a KL divergence.
 
 For a loss in :math:`[a, b]` and two distributions :math:`p, q` over the parameters, the expected losses differ by at
 most :math:`(b - a)` times the numbers that these functions return. No assumption is made on how the examples were
@@ -22,11 +22,11 @@ Numbers = TypeVar("Numbers", Floats, np.float64)
 #: A KL this far below 0, relative to the size of the terms it was summed from, is rounding and counts as 0.
 ROUNDING: Final = 1e-9
 
-# Values are handled in blocks that stay in the cache: the hot loop is then bound by arithmetic, not by memory.
+# Values are processed in blocks that stay in the cache, so that the loop is limited by arithmetic, not by memory.
 _BLOCK: Final = 1 << 13
 # Bennett's function at r = 1/2: below it the series in r, above it the plain logarithm.
 _NEAR_KL: Final = 1.5 * float(np.log(1.5)) - 0.5
-# Below this r its square leaves the range of floats; r = sqrt(2 kl) is exact to the last digit there.
+# Below this r, its square underflows; r = sqrt(2 kl) is exact to the last digit there.
 _UNDERFLOWS: Final = 1e-140
 
 
@@ -46,12 +46,12 @@ def risk_gap(
     .. math:: r(\mathrm{KL}) = \exp\{W_0((\mathrm{KL} - 1)/e) + 1\} - 1,
               \qquad (1 + r)\log(1 + r) - r = \mathrm{KL}.
 
-    The second form, the inverse of Bennett's function, is the one computed: the Lambert form loses half its digits
-    below ``KL = 1e-6``. Newton's step on it is :math:`r \leftarrow (\mathrm{KL} + r - \log(1+r)) / \log(1+r)`, a sum of
-    positive terms.
+    The second form, the inverse of Bennett's function, is used for the computation, because the Lambert form loses half
+    its digits below ``KL = 1e-6``. The Newton step is
+    :math:`r \leftarrow (\mathrm{KL} + r - \log(1+r)) / \log(1+r)`, a sum of positive terms.
 
     With a known second moment :math:`v \ge E_q[(L - a)^2]` the bound is
-    :math:`\frac{v}{b-a} r\bigl(\frac{(b-a)^2}{v}\mathrm{KL}\bigr)`; what is returned is that over :math:`b - a`.
+    :math:`\frac{v}{b-a} r\bigl(\frac{(b-a)^2}{v}\mathrm{KL}\bigr)`; this is returned divided by :math:`b - a`.
 
     Args:
         kl: ``KL[p||q]``, finite and non-negative; any shape.
@@ -60,7 +60,7 @@ def risk_gap(
         terms: Size of the terms from which ``kl`` was summed: a ``kl`` down to ``-1e-9 * terms`` counts as 0.
 
     Returns:
-        ``r``; 0 exactly at 0, rising with ``kl``. A value above 1 says nothing about a loss in ``[a, b]``.
+        ``r``; 0 exactly at 0, rising with ``kl``. A value above 1 is no information about a loss in ``[a, b]``.
 
     Raises:
         InvalidValueError: A KL is negative or NaN, or ``second_moment`` or ``loss_range`` is out of range.
@@ -106,12 +106,12 @@ def total_variation(kl_pq: ArrayLike, kl_qp: ArrayLike | None = None, *, terms: 
     .. math:: \mathrm{TV} \le \min_{K \in \{\mathrm{KL}[p\|q], \mathrm{KL}[q\|p]\}}
               \min\bigl(\sqrt{K/2}, \sqrt{1 - e^{-K}}\bigr)
 
-    This is tighter than the paper's :func:`risk_gap`, one direction of which is at least twice it, and it never
-    exceeds 1. Use it when an absolute certificate is wanted.
+    This is tighter than the paper's :func:`risk_gap`, which is at least twice as large for one direction, and it never
+    exceeds 1. Use it for an absolute certificate.
 
     Args:
         kl_pq: ``KL[p||q]``, finite and non-negative; any shape.
-        kl_qp: ``KL[q||p]``, if known: total variation is symmetric, so the smaller of the two decides.
+        kl_qp: ``KL[q||p]``, if known: total variation is symmetric, so the smaller of the two is used.
         terms: As in :func:`risk_gap`.
 
     Returns:
@@ -172,19 +172,19 @@ def threshold(eta: ArrayLike, delta: ArrayLike) -> float | Floats:
 
 
 def nonnegative(kl: ArrayLike, name: str, *, terms: ArrayLike = 1.0) -> Floats:
-    """Return ``kl`` as a float array with rounding below 0 set to 0, or say what is wrong with it.
+    """Return ``kl`` as a float array with rounding below 0 set to 0, or raise an error.
 
     Args:
         kl: One or more KL divergences.
-        name: What to call them in an error.
-        terms: Size of the terms that were summed; below ``-1e-9 * terms`` a value is not rounding any more.
+        name: Name of the argument in an error.
+        terms: Size of the terms that were summed; a value below ``-1e-9 * terms`` is an error, not rounding.
 
     Returns:
         A new array of the same shape.
 
     Raises:
         InvalidTypeError: ``kl`` is not numeric.
-        InvalidValueError: A value is NaN or truly negative.
+        InvalidValueError: A value is NaN, or negative beyond rounding.
         InfiniteDivergenceError: A value is infinite.
 
     Examples:
@@ -212,9 +212,9 @@ def nonnegative(kl: ArrayLike, name: str, *, terms: ArrayLike = 1.0) -> Floats:
 def _inverse_bennett(kl: Floats) -> Floats:
     """Solve ``(1 + r) log(1 + r) - r = kl`` for ``r >= 0``.
 
-    Newton's method in double precision, then one step in extended precision, rounded once: the error stays so far
-    below half a unit in the last place that the result never falls when ``kl`` rises, even between neighbours.
-    (Where the platform has no extended precision the last step is one more in double precision.)
+    Newton's method in double precision, then one step in extended precision, rounded once. The error is so far below
+    half a unit in the last place that the result never falls when ``kl`` rises, even between adjacent floats. (On a
+    platform without extended precision the last step is in double precision.)
     """
     r: Floats = np.sqrt(2.0) * np.sqrt(kl)
     near, far = (r > _UNDERFLOWS) & (kl < _NEAR_KL), kl >= _NEAR_KL
@@ -224,7 +224,7 @@ def _inverse_bennett(kl: Floats) -> Floats:
 
 
 def _inverse_bennett_of_one(kl: float) -> float:
-    """The same for one number, at a tenth of the time of an array of one."""
+    """Return the same for one number, in a tenth of the time of an array with one entry."""
     number = np.float64(kl)
     if number >= _NEAR_KL:
         return float(_far(number))
@@ -246,7 +246,7 @@ def _near(kl: Numbers, terms: int = 15) -> Numbers:
 
 
 def _far(kl: Numbers) -> Numbers:
-    # The step is nearly independent of r when r is large (a logarithm is flat), so one start serves up to 1e308.
+    # The step is nearly independent of r when r is large, so one starting value is sufficient up to 1e308.
     r = np.sqrt(2.0) * np.sqrt(kl) + kl / 3.0
     for _ in range(5):
         log1p = np.log1p(r)
@@ -258,7 +258,7 @@ def _far(kl: Numbers) -> Numbers:
 
 
 def _is_plain(kl: object) -> TypeGuard[float]:
-    """Whether ``kl`` is one number and needs no cleaning, as at every step of a labelling loop."""
+    """Whether ``kl`` is one valid number, as at every step of a labelling loop."""
     return isinstance(kl, float) and 0.0 <= kl < math.inf
 
 

@@ -25,10 +25,10 @@ _LONGEST_DOUBT: Final = 2.0
 # The doubt whether the error reaches the target lasts at least for this many labels after the stop; and twice as long
 # if the error is below the target.
 _SHORTEST_DOUBT: Final = 100
-# An error above this share of that of the trivial prediction has to rest on so many random labels.
+# An error above this share of that of the trivial prediction must be based on at least this many random labels.
 _NEAR: Final = 0.75
 _FEWEST_RANDOM: Final = 20
-# The trivial prediction is learned from the random labels, if there are so many of them.
+# The trivial prediction is learned from the random labels, if there are at least this many.
 _FEWEST_TRIVIAL: Final = 10
 # An error above this share of wrong classes, or above this share of the error of the mean of the labels, is large.
 _LARGE_SHARE: Final = 0.2
@@ -56,11 +56,11 @@ class Alternative(NamedTuple):
 
     Attributes:
         name: Name of the model: one of :data:`suffice.models.factory.MODEL_FAMILIES`, or ``"forest"``.
-        description: What to call it in a sentence.
+        description: Its name in a sentence.
         error: Its error on the compared labels, each predicted by a model that has not seen it.
         present: Error of the present model on the same labels.
         labels: Number of labels that the errors are stated for.
-        clear: Whether the difference is larger than chance explains; if not, more labels will tell.
+        clear: Whether the difference is larger than chance explains; if not, more labels are needed to decide.
     """
 
     name: str
@@ -103,20 +103,19 @@ class Decision:
         baseline: Error of the trivial prediction: always the most common class, or the mean of the labels; or None.
         common: The most common class, for the sentence; None for numbers.
         at_most: The error that the user asked for, or None.
-        forecast: How many more labels it takes until the rule stops. It is extrapolated. None if it is not predictable.
-        error_then: The error after so many more labels, extrapolated; None if it is not known.
+        forecast: Number of labels until the rule stops, extrapolated. None if it is not predictable.
+        error_then: The error after these labels, extrapolated; None if it is not known.
         alternative: A model that is better on the same labels, or None. If the difference is not clear, the answer is
             ``"keep going"``, to find out, see :attr:`in_doubt`.
         rule: Name of the stopping rule.
-        reason: What the rule compared, in a sentence.
-        guarantee: What a check proves about the predictions of the present model, or None.
-        plan: When to check and how many labels that takes, to guarantee ``at_most``; None for numbers, and if nothing
-            was asked for.
+        reason: The comparison of the rule, in a sentence.
+        guarantee: The guarantee of a check for the predictions of the present model, or None.
+        plan: Plan of labels and check to guarantee ``at_most``; None for numbers, and without a target.
         check_pending: Items of an open check that have no answer yet; 0 if no check is open.
         avoided: Number of wrong predictions that the next label is expected to avoid, its own included, by the rule
             :class:`suffice.LabelWorth`; None for other rules.
         price: Number of wrong predictions that cost as much as a label; None as above.
-        screening: How far a screening is, or None if there is no positive class.
+        screening: Progress of a screening, or None if there is no positive class.
         out_of_reach: Whether the target was found to be out of reach at an earlier step, and that holds; None if it
             follows from the other numbers.
         near_trivial: Whether the error was found not to be clearly below that of the trivial prediction, and that
@@ -186,8 +185,8 @@ class Decision:
         """Whether the rule says stop, but more labels are needed to know the error or to compare models.
 
         That is so if another model is possibly better, or if the error is not far below that of the trivial prediction
-        and rests on fewer than 20 random labels. It ends at twice the labels at which the rule first said stop. For a
-        target, see :attr:`target_out_of_reach`.
+        and is based on fewer than 20 random labels. It ends at twice the labels at which the rule first said stop. For
+        a target, see :attr:`target_out_of_reach`.
         """
         if self.since is None:
             return False
@@ -198,10 +197,11 @@ class Decision:
     def target_out_of_reach(self) -> bool:
         """Whether it is not worth continuing for the target, although the rule says that labels are not worth it.
 
-        That is so if no check is expected to show it (where no check is planned: if the error is above it), and either
-        the lower end of the interval of the error, less what more labels can remove, is above the target, or it was in
-        doubt for long: up to twice the labels at which the rule first said stop, and at least 100 labels more than
-        these. If the error is below the target, but too close to it for a check, this lasts twice as long.
+        That is so if no check is expected to show it (without a plan: if the error is above it), and one of two
+        conditions holds. Either the lower end of the interval of the error, minus the part that more labels can remove,
+        is above the target. Or it was in doubt up to twice the labels at which the rule first said stop, and for at
+        least 100 labels more than these. If the error is below the target, but too close to it for a check, this takes
+        twice as long.
         """
         if self.out_of_reach is not None:
             return self.out_of_reach
@@ -223,7 +223,7 @@ class Decision:
 
     @property
     def error_in_doubt(self) -> bool:
-        """Whether the error is close to that of the trivial prediction, and rests on few random labels."""
+        """Whether the error is close to that of the trivial prediction, and is based on few random labels."""
         if self.error is None or self.baseline is None or self.error.random_labels >= _FEWEST_RANDOM:
             return False
         return self.error.value > _NEAR * self.baseline
@@ -281,10 +281,10 @@ class Decision:
 
 
 def decide(verdict: Verdict | None, about: Decision) -> Decision:
-    """Return the decision that follows from what a rule says and from what is known of the error.
+    """Return the decision from the verdict of a rule and the estimates of the error.
 
     Args:
-        verdict: What the rule says; None before the model has started.
+        verdict: The verdict of the rule; None before the model has started.
         about: The numbers; its ``answer``, ``rule`` and ``reason`` are ignored.
     """
     answer: Answer
@@ -300,18 +300,18 @@ def decide(verdict: Verdict | None, about: Decision) -> Decision:
     elif not verdict.stop:
         answer = "keep going"
     elif about.screening is not None:
-        # A screening is about what is found, not about how good the predictions are.
+        # The aim of a screening is the recall, not the quality of the predictions.
         answer = "enough"
     elif clear:
         answer = "limit"
     elif about.target_missed or (not about.target_out_of_reach if about.target_in_question else about.in_doubt):
-        # A doubt about other models does not bring a target back into reach.
+        # A possibly better model does not change that a target is out of reach.
         answer = "keep going"
     else:
-        # A target that is out of reach is not reached, whatever the estimate says.
+        # A target that is out of reach counts as not reached for any estimate.
         answer = "limit" if about.above_target or about.hardly_better or about.plan is not None else "enough"
     said = {} if verdict is None else {"rule": verdict.rule, "reason": verdict.reason}
-    # A plan for the target says how many labels it takes.
+    # A plan for the target contains the number of labels.
     goes_on = answer == "keep going" and not (about.target_expected or about.target_missed)
     return Decision(
         **{
@@ -331,7 +331,7 @@ class StandingAdvice:
     """The advice at the last estimate of the error, so that it does not change with each noisy estimate.
 
     Attributes:
-        plan: The plan for the target, with the numbers of that time; None without a target.
+        plan: The plan for the target at that estimate; None without a target.
         check_seen: Whether that plan was to check at once.
         check_advised: Whether a check is advised: two successive plans were to check at once, and since then no later
             check was clearly better.
@@ -371,7 +371,7 @@ class StandingAdvice:
         Args:
             about: The numbers now.
             pool: Number of items that a check is drawn from.
-            wait: Number of labels between two estimates: after these, a check that is not advised yet may be.
+            wait: Number of labels between two estimates, after which a check may be advised.
         """
         plan = None if self.plan is None or not about.unlabelled else self.plan.after(about.n_labelled, pool)
         if plan is not None and plan.check_now and not self.check_advised:
@@ -386,7 +386,7 @@ def decide_from_labels(
     """Return :func:`decide` with the numbers that follow from the verdict and from the labels.
 
     Args:
-        verdict: What the rule says.
+        verdict: The verdict of the rule.
         about: The other numbers.
         rule: The rule.
         labels: The label of each item that the model has learned.
@@ -408,7 +408,7 @@ def decide_from_labels(
 
 
 def doubt_ends(since: int) -> tuple[float, float, float]:
-    """Numbers of labels at which a decision ends to be in doubt.
+    """Return the numbers of labels at which the doubt about a decision ends.
 
     Args:
         since: Number of labels at which the rule first said stop.
@@ -436,7 +436,7 @@ def checked_error(guarantee: Guarantee) -> ErrorNow:
     The interval is that of the distribution :math:`\mathrm{Beta}(k + 1/2, m - k + 1/2)` (Jeffreys).
 
     Args:
-        guarantee: What the check proves about the share of wrong predictions.
+        guarantee: The guarantee of the check for the share of wrong predictions.
 
     Examples:
         >>> [round(each, 3) for each in checked_error(Guarantee.of_error(5, 100, 4600))[:3]]
@@ -503,7 +503,7 @@ def fall_per_label(rule: Criterion, verdict: Verdict, unlabelled: int) -> float 
 
     Args:
         rule: The rule.
-        verdict: What it says.
+        verdict: Its verdict.
         unlabelled: Number of items without a label.
     """
     if not isinstance(rule, LabelWorth) or rule.tolerance is not None or rule.error_cost is not None or not unlabelled:
@@ -531,7 +531,7 @@ def more_labels_error(error: ErrorNow, fall: float, n_labelled: int, more: int, 
         error: The error now.
         fall: The result of :func:`fall_per_label`.
         n_labelled: Labels so far.
-        more: How many more.
+        more: Number of further labels.
         scale: None for classes; the standard deviation of the labels for numbers.
     """
     if scale is None:

@@ -1,8 +1,9 @@
-"""KL divergence between two posteriors, by an open registry, and the closed forms for one more label.
+"""KL divergence between two posteriors, with a registry of types, and the closed forms for one more label.
 
-:func:`kl` dispatches on the types of both arguments, and is open to outside types. For Gaussian noise, both divergences
-of one more label or a batch are known in closed form, and no posterior is formed. They hold for Gaussian processes and
-for linear models alike: the divergence depends on the new points' latent covariance, residuals and noise alone.
+:func:`kl` dispatches on the types of both arguments; other types can be registered. For Gaussian noise, both
+divergences of one more label or a batch have a closed form, without computing a posterior. It is the same for Gaussian
+processes and for linear models: the divergence depends only on the latent covariance, residuals and noise of the new
+points.
 """
 
 from collections import Counter
@@ -44,12 +45,12 @@ Function = TypeVar("Function", bound=Callable[[Any, Any], float])
 
 
 class Divergence(float):
-    """A KL divergence that remembers how it was computed; in every other respect a float.
+    """A float that is a KL divergence, with attributes for the way in which it was computed.
 
     Attributes:
-        kind: ``"exact"``, ``"bound"`` (never below the truth) or ``"estimate"`` (either side of it).
+        kind: ``"exact"``, ``"bound"`` (never below the true value) or ``"estimate"`` (above or below it).
         how: The method, in words.
-        terms: Size of the terms it was summed from: down to ``-1e-9 * terms`` a negative value is rounding.
+        terms: Size of the terms from which it was summed; a negative value down to ``-1e-9 * terms`` is rounding.
 
     Examples:
         >>> d = Divergence(0.25, kind="estimate", how="a Gaussian fit to 400 and 400 draws")
@@ -62,7 +63,7 @@ class Divergence(float):
     terms: float
 
     def __new__(cls, value: float, *, kind: Kind, how: str, terms: float = 1.0) -> "Divergence":
-        """Make the float and attach the attributes."""
+        """Create the float and set the attributes."""
         self = super().__new__(cls, value)
         self.kind, self.how, self.terms = _checked_kind(kind), how, terms
         return self
@@ -71,7 +72,7 @@ class Divergence(float):
         return (float(self),), {"kind": self.kind, "how": self.how, "terms": self.terms}
 
     def __add__(self, other: float) -> float:
-        """A sum with another divergence is no surer than the less sure of the two; any other sum is a float."""
+        """Return a sum; with another divergence, its kind is the less certain of the two; otherwise it is a float."""
         if not isinstance(other, Divergence):
             return float(self) + other
         kind = max(self.kind, other.kind, key=_KINDS.index)
@@ -79,7 +80,7 @@ class Divergence(float):
         return Divergence(float(self) + float(other), kind=kind, how=how, terms=self.terms + other.terms)
 
     def __radd__(self, other: float) -> float:
-        # sum() starts from 0, which must not lose what is remembered.
+        # sum() starts from 0, which must not discard the attributes.
         return self if other == 0 else other + float(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Divergence":
@@ -96,10 +97,11 @@ def register_kl(p_type: type, q_type: type, *, kind: Kind = "exact") -> Callable
     Args:
         p_type: Type of the first argument.
         q_type: Type of the second.
-        kind: What the function returns: the exact value, an upper bound, or an estimate.
+        kind: Kind of the returned value: exact, an upper bound, or an estimate.
 
     Returns:
-        A decorator for ``function(p, q) -> float``. It may return a :class:`Divergence` to say more itself.
+        A decorator for ``function(p, q) -> float``. The function may return a :class:`Divergence` with its own
+        attributes.
 
     Examples:
         >>> import math
@@ -131,7 +133,7 @@ def _checked_kind(kind: Kind) -> Kind:
 
 
 def known_pairs() -> list[str]:
-    """Return the pairs of types that :func:`kl` knows, as ``"P || Q"``."""
+    """Return the pairs of types for which :func:`kl` has a function, as ``"P || Q"``."""
     return sorted(f"{p.__name__} || {q.__name__}" for p, q in _REGISTRY)
 
 
@@ -141,12 +143,12 @@ def kl(p: object, q: object) -> Divergence:
     .. math:: \mathrm{KL}[p \| q] = E_{\theta \sim p} \log \frac{p(\theta)}{q(\theta)}
 
     Args:
-        p: A posterior of :mod:`suffice.posteriors`, of a registered type, or what
+        p: A posterior of :mod:`suffice.posteriors`, of a registered type, or of a type that
             :func:`suffice.posteriors.as_posterior` converts.
-        q: Likewise.
+        q: The other posterior.
 
     Returns:
-        A non-negative float that says how it was computed.
+        A non-negative float, with attributes for the way in which it was computed.
 
     Raises:
         InvalidTypeError: No function is registered for the pair; the message lists those that are.
@@ -186,7 +188,7 @@ def _number(value: Any, name: str) -> float:
 
 
 def _find(p_type: type, q_type: type) -> tuple[Callable[[Any, Any], float], Kind] | None:
-    """Return the entry for the nearest pair of base classes, the first argument's distance counting first on ties."""
+    """Return the entry for the nearest pair of base classes; ties are decided by the first argument's distance."""
     pairs = [
         (i + j, i, (p_base, q_base))
         for i, p_base in enumerate(p_type.__mro__)
@@ -197,7 +199,7 @@ def _find(p_type: type, q_type: type) -> tuple[Callable[[Any, Any], float], Kind
 
 
 def _torch_pair(p: object, q: object) -> tuple[Callable[[Any, Any], float], Kind] | None:
-    """Torch's own divergence, for its distributions that are not Gaussian; independent ones in a batch add up."""
+    """Return torch's divergence for its distributions that are not Gaussian, summed over a batch."""
     if not all(type(d).__module__.startswith("torch.distributions") for d in (p, q)):
         return None
 
@@ -216,7 +218,7 @@ def _torch_pair(p: object, q: object) -> tuple[Callable[[Any, Any], float], Kind
 
 @register_kl(Gaussian, Gaussian)
 def gaussian_kl(p: Gaussian, q: Gaussian) -> float:
-    r"""KL of two Gaussians by their factors.
+    r"""Return the KL divergence of two Gaussians, computed from their factors.
 
     With a triangular ``T`` such that :math:`\|T\|_F^2 = \mathrm{tr}(S_q^{-1} S_p)` and
     :math:`\prod T_{ii}^2 = \det(S_q^{-1} S_p)`, for example :math:`T = L_q^{-1} L_p`:
@@ -224,14 +226,14 @@ def gaussian_kl(p: Gaussian, q: Gaussian) -> float:
     .. math:: 2\,\mathrm{KL}[p\|q] = \sum_i \{T_{ii}^2 - 1 - \log T_{ii}^2\} + \sum_{i \ne j} T_{ij}^2
               + \|S_q^{-1/2}(m_p - m_q)\|^2
 
-    Every term is non-negative, so nothing cancels; and ``T - I`` is formed from the difference of the factors, so
-    nearly equal posteriors lose no more digits than their factors were rounded by, and equal ones give exactly 0.
+    Every term is non-negative, so nothing cancels. ``T - I`` is computed from the difference of the factors, so for
+    nearly equal posteriors the error is only that of the rounded factors, and for equal ones the result is exactly 0.
 
     Reference: [IshibashiHino2021] section 5.2, the Gaussian KL (whose ``log`` of a matrix is a log determinant).
     """
     if p.dimension != q.dimension:
         raise InvalidValueError(f"the two Gaussians have {p.dimension} and {q.dimension} parameters; they must match")
-    # A divergence too large for a float comes out infinite, which kl() reports.
+    # A divergence too large for a float becomes infinite; kl() then raises an error.
     with np.errstate(over="ignore"):
         return _gaussian_kl(p, q)
 
@@ -258,7 +260,7 @@ def _gaussian_kl(p: Gaussian, q: Gaussian) -> float:
 
 
 def _matrix_factor(one: Gaussian, other: Gaussian) -> tuple[Floats, str]:
-    """Return the factor of ``one`` as a matrix; a diagonal one takes the side that ``other`` is on."""
+    """Return the factor of ``one`` as a matrix; a diagonal one is a factor of the same kind of matrix as ``other``."""
     if one.factor.ndim == 2:
         return one.factor, one.of
     return (np.diag(one.factor), "covariance") if other.of == "covariance" else (np.diag(1.0 / one.factor), "precision")
@@ -270,11 +272,11 @@ def _half_sum(diagonal: Floats, off_diagonal: Floats, white: Floats) -> float:
 
 @register_kl(GaussianProcessPosterior, GaussianProcessPosterior)
 def process_kl(p: GaussianProcessPosterior, q: GaussianProcessPosterior) -> float:
-    """KL of two posteriors of one Gaussian process prior.
+    """Return the KL divergence of two posteriors with the same Gaussian process prior.
 
-    What both have observed (set ``C``) is their common prior. Given ``C``, the values at the other observed points are
-    ``m + F z`` with ``z`` standard normal; each side's own observations make ``z`` Gaussian with precision
-    ``I + F' N^-1 F``, and the divergence between those two is that of the processes.
+    The posterior after the common observations (set ``C``) is their common prior. Given ``C``, the values at the other
+    observed points are ``m + F z`` with ``z`` standard normal. Given the own observations of one posterior, ``z`` is
+    Gaussian with precision ``I + F' N^-1 F``. The divergence between these two Gaussians is that of the processes.
 
     Reference: [IshibashiHino2021] appendix B, Lemma 3.
     """
@@ -303,14 +305,14 @@ def process_kl(p: GaussianProcessPosterior, q: GaussianProcessPosterior) -> floa
 
 
 def _distinct(points: Floats) -> "tuple[Floats, np.ndarray[tuple[int], np.dtype[np.intp]]]":
-    """The points without repetitions, in the order of their first occurrence, and the place of each among them."""
+    """Return the distinct points, in the order of their first occurrence, and the position of each point among them."""
     places: dict[bytes, int] = {}
     where = np.array([places.setdefault(row.tobytes(), len(places)) for row in points], dtype=np.intp)
     return points[np.unique(where, return_index=True)[1]], where
 
 
 def _own_rows(p: GaussianProcessPosterior, q: GaussianProcessPosterior) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    """Mark the observations of ``p`` that ``q`` has not, each observation of ``q`` matching one of ``p``."""
+    """Mark the observations of ``p`` that are not in ``q``; each observation of ``q`` matches one of ``p``."""
     theirs = Counter(row.tobytes() for row in np.column_stack([q.X, q.y, q.noise]))
     own = np.zeros(len(p.y), dtype=bool)
     for i, row in enumerate(np.column_stack([p.X, p.y, p.noise])):
@@ -329,7 +331,7 @@ def _given(design: Floats, residual: Floats, noise: Floats) -> Gaussian:
 
 @register_kl(IndependentPosteriors, IndependentPosteriors)
 def independent_kl(p: IndependentPosteriors, q: IndependentPosteriors) -> float:
-    """KL of independent posteriors: the sum over their parts."""
+    """Return the KL divergence of independent posteriors: the sum over their parts."""
     first, second = tuple(p.parts), tuple(q.parts)
     if len(first) != len(second):
         raise InvalidValueError(f"the two posteriors have {len(first)} and {len(second)} parts; they must match")
@@ -354,15 +356,15 @@ def dropout_contributions(p: DropoutPosterior, q: DropoutPosterior) -> Floats:
     .. math:: \frac{k_p \|M_p - M_q\|_F^2 + \|\nu_p - \nu_q\|^2}{2 \sigma_q^2} + H\,\mathrm{kl}(k_p, k_q)
               + \frac{H D + B}{2} \{s - \log s - 1\}
 
-    The paper's general form lacks the variance term of the dropped component and halves the Bernoulli term, and so can
-    fall below the true divergence; this is the form its own proof gives.
+    The paper's general form omits the variance term of the dropped component and halves the Bernoulli term, so it can
+    be below the true divergence. The form here follows from the paper's proof.
 
     Args:
         p: First network.
         q: Second network, with layers of the same shapes.
 
     Returns:
-        One non-negative number a layer.
+        One non-negative number per layer.
 
     Raises:
         InvalidValueError: The shapes differ.
@@ -475,7 +477,7 @@ def one_observation(latent_variance: ArrayLike, residual: ArrayLike, noise: Arra
         for value, name in ((latent_variance, "latent_variance"), (residual, "residual"), (noise, "noise"))
     )
     _require_noise(variance)
-    # A latent variance is a difference of larger numbers, so rounding may take it slightly below 0.
+    # A latent variance is a difference of larger numbers, so it may be slightly below 0 by rounding.
     if (s < -ROUNDING * variance).any():
         raise InvalidValueError(f"latent_variance is a variance, at least 0; the smallest is {float(s.min())!r}")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -483,19 +485,19 @@ def one_observation(latent_variance: ArrayLike, residual: ArrayLike, noise: Arra
 
 
 def in_units_of_noise(u: Floats, squared: Floats) -> KLPair:
-    """Both divergences from the latent variance and the squared residual, in units of the noise variance.
+    """Return both divergences from the latent variance and the squared residual, in units of the noise variance.
 
     Args:
         u: Latent variances over the noise variance, none below 0.
         squared: Squared residuals over the noise variance.
 
     Returns:
-        As :func:`one_observation`, of which this is the formula without the checks.
+        As :func:`one_observation`; this function is its formula without the checks.
     """
     if not (np.isfinite(u).all() and np.isfinite(squared).all()):
         raise _overflows()
     shrink = u / (1.0 + u)
-    # log(1+u) - u/(1+u) = x - log(1+x) with x = -u/(1+u): where u is small nothing may be subtracted.
+    # log(1+u) - u/(1+u) = x - log(1+x) with x = -u/(1+u), which avoids a subtraction if u is small.
     small = log1p_gap(-np.minimum(shrink, 0.5))
     old_new = 0.5 * (log1p_gap(u) + shrink * squared)
     new_old = 0.5 * (np.where(u < 1.0, small, np.log1p(u) - shrink) + shrink / (1.0 + u) * squared)
@@ -509,7 +511,7 @@ def _overflows() -> InfiniteDivergenceError:
 
 
 def batch(covariance: ArrayLike, residual: ArrayLike, noise: ArrayLike) -> KLPair:
-    r"""Return both divergences for ``q`` labels that arrive together.
+    r"""Return both divergences for a batch of ``q`` labels.
 
     Scaled by the noise, the latent covariance is :math:`\sum_i u_i v_i v_i'`. Along each :math:`v_i` the batch is one
     observation of variance :math:`u_i` and unit noise, so the divergences are sums of :func:`one_observation`.
@@ -523,7 +525,7 @@ def batch(covariance: ArrayLike, residual: ArrayLike, noise: ArrayLike) -> KLPai
         :class:`KLPair` of 0-dimensional arrays.
 
     Raises:
-        InvalidValueError: Shapes that do not fit, or a covariance with a truly negative eigenvalue.
+        InvalidValueError: Shapes do not match, or the covariance has an eigenvalue that is negative beyond rounding.
 
     Reference: [IshibashiHino2021] appendix B, for several points at once.
 
@@ -583,9 +585,9 @@ def history(covariance: ArrayLike, y: ArrayLike, noise: ArrayLike) -> KLPair:
     noisy = symmetric(K, "covariance") + np.diag(np.broadcast_to(variance, targets.shape))
     lower = cholesky(noisy, "covariance plus noise")
     pivots, prior = np.diag(lower), np.diag(K)
-    # The same number by two roads: less of it cancels on the side of the smaller of prior variance and noise.
+    # Two formulas for the same number. The one for the smaller of prior variance and noise cancels less.
     latent = np.where(prior < variance, prior - (np.tril(lower, -1) ** 2).sum(axis=1), pivots**2 - variance)
-    # For a point that the earlier ones determine, rounding may take it below 0.
+    # For a point that is determined by the earlier ones, it may be below 0 by rounding.
     return one_observation(np.maximum(latent, 0.0), solve_lower(lower, targets) * pivots, variance)
 
 

@@ -1,7 +1,7 @@
 """Exceptions of suffice: one base class, and subclasses that are also built-in exceptions.
 
-A message names the argument, says what is required and what came, and gives the remedy. The pip commands in it work
-for an installation from a checkout, from a wheel or from a package index alike.
+A message names the argument, the requirement and the value given, and says what to do. Its pip commands work for an
+installation from a checkout, from a wheel or from a package index.
 """
 
 import re
@@ -10,15 +10,15 @@ from pathlib import Path
 
 
 class SufficeError(Exception):
-    """Base of all errors raised by suffice on purpose."""
+    """Base class of all errors of suffice."""
 
 
 class InvalidValueError(SufficeError, ValueError):
-    """A value of the right type that cannot be used."""
+    """A value of the right type that is invalid."""
 
 
 class InvalidTypeError(SufficeError, TypeError):
-    """A value of a type that is not known here."""
+    """A value of an unsupported type."""
 
 
 class NotPositiveDefiniteError(InvalidValueError):
@@ -26,7 +26,7 @@ class NotPositiveDefiniteError(InvalidValueError):
 
 
 class InfiniteDivergenceError(InvalidValueError):
-    """A KL divergence is infinite, so it bounds nothing."""
+    """A KL divergence is infinite, so it gives no bound."""
 
 
 class MissingInputError(InvalidValueError):
@@ -34,16 +34,16 @@ class MissingInputError(InvalidValueError):
 
 
 class CheckpointError(InvalidValueError):
-    """A checkpoint is not a run that was saved, or that of another run."""
+    """A file is not a checkpoint, or is the checkpoint of another run."""
 
 
 class MissingExtraError(SufficeError, ImportError):
-    """An optional dependency is absent; the message holds the pip command that installs it.
+    """An optional dependency is not installed; the message contains the pip command that installs it.
 
     Args:
         package: Name of the package that could not be imported.
         extra: The extra of suffice that installs it.
-        purpose: What it is needed for, as the subject of the sentence.
+        purpose: The feature that needs it, as the subject of the sentence.
     """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
@@ -52,26 +52,26 @@ class MissingExtraError(SufficeError, ImportError):
 
 
 class NotEnoughMemoryError(SufficeError, MemoryError):
-    """A run needs more memory than there is; the message says how much."""
+    """A run needs more memory than is free; the message states the numbers."""
 
 
 class TrainingDivergedError(SufficeError, ArithmeticError):
-    """A network's loss or weights are no longer finite; what it was before the training is kept."""
+    """A network's loss or weights are no longer finite; its state before the training is kept."""
 
 
 class MissingDataError(SufficeError):
-    """A data set is not there; the message says where it belongs and how to get it."""
+    """A data set is missing; the message says where it must be and how to get it."""
 
 
 class CorruptDataError(SufficeError):
-    """A file of a data set is not what it should be; the message holds both checksums."""
+    """A file of a data set has a wrong checksum; the message contains both checksums."""
 
 
 def extra_requirements(extra: str) -> list[str]:
     """Requirements of an extra of suffice, from the metadata of the installed package; empty if unknown.
 
-    The packages themselves are named because ``suffice[extra]`` would be looked up in a package index, also where
-    suffice was installed from a checkout.
+    The packages themselves are named because pip would look up ``suffice[extra]`` in a package index, even if suffice
+    was installed from a checkout.
 
     Examples:
         >>> extra_requirements("no such extra")
@@ -88,7 +88,7 @@ def extra_requirements(extra: str) -> list[str]:
 
 
 def pip_install(arguments: list[str]) -> str:
-    """The pip command of the running Python: ``python``, or its path where another one has that name."""
+    """Return the pip command of the running Python: with ``python``, or with its path if that is another Python."""
     import shlex
     from shutil import which
 

@@ -1,6 +1,6 @@
 """Files that are written completely or not at all, and their permissions.
 
-A project is for its owner alone, unless its folder was given to a group on purpose.
+Only the owner of a project has access to it, unless its folder is shared with a group.
 """
 
 import os
@@ -21,11 +21,11 @@ _SHARED_FILE: Final = 0o660
 
 
 def require_writable(path: Path, what: str) -> None:
-    """Say before a long work, rather than after it, what would keep its file from being written.
+    """Raise an error before a long computation if its file cannot be written.
 
     Args:
         path: The file.
-        what: What is to be written there, as the subject of the sentence.
+        what: The content to be written, as the subject of the sentence.
 
     Raises:
         SufficeError: It is a folder, or its own folder does not exist or cannot be written to.
@@ -41,13 +41,13 @@ def require_writable(path: Path, what: str) -> None:
 
 
 def write_whole(path: Path, write: Callable[[Path], None], *, part: Path | None = None) -> None:
-    """Write a file whole or not at all, also when interrupted: beside it first, then in its place.
+    """Write a file completely or not at all, also when interrupted: to a temporary file first, which is then renamed.
 
     Args:
         path: The file.
-        write: Writes to the path that it is given.
-        part: Where to write first; a name of this process's own if left out. A fixed one does not pile up where a
-            process is killed again and again.
+        write: Writes to a given path.
+        part: The temporary file; by default its name is unique for this process. With a fixed name, temporary files do
+            not accumulate if a process is killed repeatedly.
 
     Raises:
         SufficeError: It cannot be written.
@@ -56,7 +56,7 @@ def write_whole(path: Path, write: Callable[[Path], None], *, part: Path | None 
     part = part or final.with_name(f".{final.stem}.{os.getpid()}{final.suffix}")
     try:
         if path.exists() and not path.is_file():
-            # A device is written to as it is; a folder says that it is one.
+            # A device is written to directly; for a folder, the system raises the error.
             write(path)
             return
         write(part)
@@ -70,7 +70,7 @@ def write_whole(path: Path, write: Callable[[Path], None], *, part: Path | None 
 
 
 def write_bytes_whole(path: Path, content: bytes) -> None:
-    """Write what a file is to hold, whole or not at all.
+    """Write the content of a file, completely or not at all.
 
     Raises:
         SufficeError: It cannot be written.
@@ -83,10 +83,10 @@ def write_bytes_whole(path: Path, content: bytes) -> None:
 
 
 def is_shared(folder: Path) -> bool:
-    """Whether a folder was given to a group on purpose: it has the set-group-ID bit (``chmod g+s``).
+    """Whether a folder is shared with a group: it has the set-group-ID bit (``chmod g+s``).
 
-    Without that bit, files that SQLite makes beside the project do not belong to the group, so that sharing does not
-    work well anyway. With it, the group keeps the access that it has.
+    Without that bit, files that SQLite creates in the folder do not belong to the group, and sharing does not work
+    well. With it, the group keeps its access.
     """
     try:
         return bool(folder.stat().st_mode & stat.S_ISGID)
@@ -100,29 +100,29 @@ def file_mode(folder: Path) -> int:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder in that of a project, unless it is there; only its owner can read it, or the group of a shared one.
+    """Create a folder in that of a project, unless it exists. Only its owner, or the group of a shared one, has access.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: It cannot be created.
     """
     shared = is_shared(folder.parent)
     with suppress(FileExistsError):
         folder.mkdir(mode=_SHARED_FOLDER if shared else PRIVATE_FOLDER)
         if shared:
-            # The mode above is cut by that of the process.
+            # The umask of the process may remove permissions from the mode above.
             folder.chmod(_SHARED_FOLDER)
 
 
 def make_private(folder: Path, names: Iterable[str]) -> None:
-    """Let only their owner read the folder and the files of a project.
+    """Set the permissions of the folder and the files of a project, so that only their owner can read them.
 
-    What belongs to somebody else stays as it is. Of a folder that is given to a group, see :func:`is_shared`, others
-    are kept out, and the group is not. Nothing is done where a system has no such permissions, and no error is raised:
-    a project on a file system that cannot keep them can be used.
+    Files of another owner are not changed. For a folder that is shared with a group, see :func:`is_shared`, the group
+    keeps its access. On a system without such permissions nothing is done, and no error is raised: a project on a file
+    system without permissions can be used.
 
     Args:
         folder: The folder.
-        names: Names of files and folders in it; those that are not there are left out.
+        names: Names of files and folders in it; missing ones are ignored.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -136,7 +136,7 @@ def make_private(folder: Path, names: Iterable[str]) -> None:
     """
     if os.name != "posix":
         return
-    # Others have nothing to do here; the group has where it was let in.
+    # Others lose their access; the group keeps it in a shared folder.
     kept = 0o770 if is_shared(folder) else 0o700
     _tighten(folder, kept)
     for name in names:

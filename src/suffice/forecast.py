@@ -1,9 +1,9 @@
 r"""Forecast of the number of labels until a falling curve crosses a threshold, with an interval.
 
-The error ratio is noisy, but its running minimum, which alone decides when a rule stops, falls close to a power law:
-a line in :math:`\log` value against :math:`\log` labels, bending slowly. So a line is fitted to its recent part and
-extended to the threshold; the interval is not what the fit claims but what extrapolations of this kind turned out to
-be wrong by, on replayed runs (``benchmarks/forecast_coverage.py``; the measured coverage is in the documentation).
+The error ratio is noisy, but a rule stops by its running minimum, which falls nearly like a power law: nearly a line in
+:math:`\log` value against :math:`\log` labels. So a line is fitted to its recent part and extrapolated to the
+threshold. The interval is not that of the fit. It is based on the errors of such extrapolations on replayed runs
+(``benchmarks/forecast_coverage.py``; the measured coverage is in the documentation).
 """
 
 import math
@@ -18,23 +18,23 @@ from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
 from suffice.presentation.messages import more_labels
 
-#: Share of replayed runs whose true number of labels the interval is made to cover.
+#: Nominal coverage of the interval: share of replayed runs whose true number of labels is in it.
 COVERAGE: Final = 0.8
 
 _FEWEST_STEPS: Final = 4
-# The line is fitted where log n is within this of its last value: the newer half of the labels.
+# The line is fitted to steps with log n within this distance of its last value: the newer half of the labels.
 _WINDOW: Final = 0.7
-# Before the curve says otherwise its slope is taken to be this, with a weight (in units of the variance of log n) that
-# grows with the scatter about the line: a clean curve is believed, a rough one less.
+# Prior value of the slope, with a weight (in units of the variance of log n) that grows with the scatter about the
+# line, so that it matters less for a smooth curve.
 _PRIOR_SLOPE: Final = 1.2
 _PRIOR_WEIGHT: Final = 0.005
 _SCATTER_WEIGHT: Final = 2.0
 _LEAST_SLOPE: Final = 0.05
-# A new minimum has to be waited for even where the line is at the threshold already.
+# Distance until the next new minimum, which is needed even if the line has reached the threshold.
 _WAIT: Final = 0.05
-# Beyond this many times the labels bought so far, nothing like it was ever replayed: no forecast.
+# No forecast beyond this multiple of the labels bought so far, because no replayed run was that long.
 _FARTHEST: Final = 30.0
-# An interval whose upper end is more than this many times its lower end tells nobody anything: no forecast.
+# No forecast if the upper end of the interval is more than this multiple of its lower end: it would not be useful.
 _WIDEST: Final = 30.0
 # log of the distance to go in log n, at 10, 50 and 90 %: intercept, and the shares of the three terms of features().
 # Quantile regression on the calibration runs of benchmarks/forecast_coverage.py.
@@ -61,10 +61,10 @@ class Forecast:
     """A number of labels still to buy.
 
     Attributes:
-        labels: The middle of the forecast: as often too low as too high.
+        labels: The median of the forecast: as often too low as too high.
         low: Lower end of the interval.
         high: Upper end of the interval.
-        coverage: How often the interval is made to hold the truth; 1 for a number that is certain.
+        coverage: Nominal probability that the interval contains the true number; 1 for a number that is certain.
 
     Examples:
         >>> print(Forecast(labels=40, low=25, high=90))
@@ -90,16 +90,16 @@ def labels_left(
     Args:
         n_labelled: Labels bought at each step so far, rising.
         values: The curve at those steps: error ratios, or any quantity that falls like a power of the labels.
-        threshold: What it has to fall to; 0 is never forecast.
+        threshold: The value that it has to reach; 0 is never forecast.
         left: Number of items that can still be labelled. No number of the forecast is larger: if the curve does not
             reach the threshold before, labelling ends there. None if it is not known.
         averaged: Whether each value is a mean over the last steps, about ten of them. Such a curve is smoother and can
             be forecast with a narrower interval.
 
     Returns:
-        The forecast, 0 labels if the last value is there already; or None if it is not predictable yet: while there are
-        fewer than 4 steps, where the line crosses so late (beyond 30 times the labels so far) that a number would be
-        made up, or where the upper end of the interval is more than 30 times the lower end.
+        The forecast, 0 labels if the last value has reached the threshold; or None if it is not predictable yet: if
+        there are fewer than 4 steps, if the line crosses beyond 30 times the labels so far, or if the upper end of the
+        interval is more than 30 times the lower end.
 
     Raises:
         InvalidValueError: The two series do not match, do not rise, or hold something that is not a number; or ``left``
@@ -124,7 +124,8 @@ def labels_left(
         return None
     terms = features(counts, curve, level)
     to_go = np.exp((_AVERAGED_QUANTILES if averaged else _QUANTILES) @ terms)
-    # Runs bend below the line far ahead, and wait for a dip close to it; the line itself stays inside all the same.
+    # Far ahead, runs fall below the line; close to the threshold, they need a new minimum. The interval includes the
+    # value of the line in both cases.
     line = np.exp(terms[2]) - _WAIT
     to_go[0], to_go[2] = min(to_go[0], line), max(to_go[2], line)
     low, middle, high = np.sort(np.minimum(to_go, 700.0))
@@ -141,10 +142,10 @@ def value_after(n_labelled: ArrayLike, values: ArrayLike, labels: int) -> float 
     Args:
         n_labelled: Labels bought at each step so far, rising.
         values: The curve at those steps.
-        labels: How many more.
+        labels: Number of further labels.
 
     Returns:
-        The value; or None while there are fewer than 4 steps, or where it is more than 30 times the labels so far.
+        The value; or None if there are fewer than 4 steps, or if ``labels`` is more than 30 times the labels so far.
 
     Raises:
         InvalidValueError: The two series do not match, do not rise, or hold something that is not a number.
@@ -169,11 +170,12 @@ def features(counts: Floats, curve: Floats, threshold: float) -> Floats:
     Args:
         counts: Labels bought at each step.
         curve: The curve at those steps.
-        threshold: What it has to fall to, above 0.
+        threshold: The value that it has to reach, above 0.
 
     Returns:
-        Four numbers: 1; ``1 / sqrt(1 + steps / 20)``; the log of the distance in log n from now to where the fitted
-        line crosses the threshold (plus a wait for the next minimum); the median of log value over its running minimum.
+        Four numbers: 1; ``1 / sqrt(1 + steps / 20)``; the log of the distance in log n from now to the crossing of the
+        fitted line and the threshold (plus the distance to the next minimum); the median of log value over its running
+        minimum.
     """
     line = _line(counts, curve)
     distance = max(0.0, float((line.minimum[-1] - np.log(threshold)) / line.slope))
@@ -194,7 +196,7 @@ def _line(counts: Floats, curve: Floats) -> _Line:
     log_n, log_value = np.log(counts), np.log(np.maximum(curve, np.finfo(np.float64).tiny))
     recent = log_n >= log_n[-1] - _WINDOW
     minimum = np.minimum.accumulate(log_value)
-    # Steps are denser in log n the later they come: weighting by 1/n gives every stretch of the axis the same say.
+    # Later steps are denser in log n. With the weight 1/n, every section of the axis has the same weight.
     slope = _slope(log_n[recent], minimum[recent], 1.0 / counts[recent])
     return _Line(log_value, recent, minimum, slope)
 
@@ -204,7 +206,7 @@ def _slope(x: Floats, y: Floats, weight: Floats) -> float:
     weight = weight / weight.sum()
     x, y = x - weight @ x, y - weight @ y
     spread, fall = weight @ x**2, -(weight @ (x * y))
-    # One step alone in the window, after a large batch, has no slope.
+    # A single step in the window, after a large batch, has no slope.
     scatter = weight @ (y + x * (fall / spread if spread > 0.0 else 0.0)) ** 2
     prior = _PRIOR_WEIGHT + _SCATTER_WEIGHT * scatter
     return max(float((fall + prior * _PRIOR_SLOPE) / (spread + prior)), _LEAST_SLOPE)

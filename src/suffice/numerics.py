@@ -70,8 +70,8 @@ def log1p_gap_series(x: Real, terms: int) -> Real:
 def ratio_gap(a: ArrayLike, b: ArrayLike) -> Floats:
     """Return ``a/b - 1 - log(a/b)``, elementwise for positive ``a`` and ``b``, to full relative precision.
 
-    Near ``a = b`` it is :func:`log1p_gap` of the exact difference ``(a - b)/b``; elsewhere the logarithm of the ratio
-    itself, which stays right when ``a/b`` is tiny.
+    Near ``a = b`` it is :func:`log1p_gap` of the exact difference ``(a - b)/b``; otherwise the logarithm of the ratio
+    is used, which is accurate also if ``a/b`` is very small.
 
     Examples:
         >>> ratio_gap([1.0, 1.0, 1e-30], [1.0, 2.0, 1.0]).round(6)
@@ -101,10 +101,11 @@ def variance_gap(a: ArrayLike, b: ArrayLike) -> Floats:
 
 
 def bernoulli_kl(p: float, q: float) -> float:
-    """Return ``p log(p/q) + (1-p) log((1-p)/(1-q))``, the KL divergence of two coins, to full relative precision.
+    """Return ``p log(p/q) + (1-p) log((1-p)/(1-q))``, the KL divergence of two Bernoulli variables.
 
     Written as ``p g(q/p) + (1-p) g((1-q)/(1-p))`` with ``g(x) = x - 1 - log x``: both terms are non-negative, so
-    nothing cancels when ``p`` and ``q`` are close. Infinite where ``p`` gives mass that ``q`` does not.
+    nothing cancels if ``p`` and ``q`` are close, and the result has full relative precision. It is infinite if an
+    outcome has probability 0 under ``q`` only.
 
     Examples:
         >>> bernoulli_kl(0.5, 0.5), round(bernoulli_kl(0.5, 0.25), 6), bernoulli_kl(0.5, 1.0)
@@ -120,7 +121,7 @@ def bernoulli_kl(p: float, q: float) -> float:
     return float(p * heads + (1.0 - p) * tails)
 
 
-# A pivot that keeps less than this share of its diagonal entry has lost digits that refinement brings back.
+# If a pivot is below this share of its diagonal entry, digits were lost that refinement restores.
 _REFINE_BELOW: Final = 1e-4
 _REFINEMENTS: Final = 4
 _EPS: Final = float(np.finfo(np.float64).eps)
@@ -129,15 +130,15 @@ _EPS: Final = float(np.finfo(np.float64).eps)
 def cholesky(matrix: Floats, name: str = "matrix") -> Floats:
     r"""Return the lower factor ``L`` of ``matrix = L L'``, accurate even for a condition number near 1e14.
 
-    A plain factorisation is exact for a matrix off by rounding, which moves the smallest eigenvalue of a matrix of
-    condition 1e12 by 1e-4 of itself. Where a pivot shows such a loss the factor is refined: the residual
-    ``R = matrix - L L'`` is formed without rounding (:func:`_residual`), and with ``E = L^-1 R L^-T``,
-    ``L <- L (I + lower(E) - diag(E)/2)`` squares the error. What is left is the rounding of ``L`` itself, which only
-    costs the square root of the condition number.
+    A factorisation without refinement is exact for a matrix that differs by rounding, which changes the smallest
+    eigenvalue of a matrix of condition 1e12 by 1e-4 of its value. If a pivot indicates such a loss, the factor is
+    refined: the residual ``R = matrix - L L'`` is computed without rounding (:func:`_residual`), and with
+    ``E = L^-1 R L^-T``, ``L <- L (I + lower(E) - diag(E)/2)`` squares the error. The remaining error is the rounding of
+    ``L`` itself, which is amplified only by the square root of the condition number.
 
     Args:
         matrix: Symmetric ``J x J``; only symmetric up to the rounding of its type is required.
-        name: What to call it in an error.
+        name: Its name in an error.
 
     Returns:
         Lower-triangular ``J x J`` with a positive diagonal.
@@ -166,7 +167,7 @@ def symmetric(matrix: Floats, name: str, *, tolerance: float = 1e-8) -> Floats:
 
     Args:
         matrix: ``J x J``.
-        name: What to call it in an error.
+        name: Its name in an error.
         tolerance: Largest difference of mirrored entries, relative to the roots of their diagonal entries.
 
     Raises:
@@ -215,7 +216,7 @@ def _solve_triangular(lower: Floats, right: Floats, *, transposed: bool) -> Floa
 
     if not right.size:
         return np.zeros(right.shape)
-    # LAPACK reads columns: a matrix kept by rows is the transpose of what it sees, which spares a copy.
+    # LAPACK expects column order: it reads a matrix in row order as the transpose, so that no copy is needed.
     if lower.flags.c_contiguous and not lower.flags.f_contiguous:
         solution, failed = dtrtrs(lower.T, right, lower=0, trans=0 if transposed else 1)
     else:
@@ -244,8 +245,8 @@ def _refined(lower: Floats, matrix: Floats, name: str) -> Floats:
 def _residual(matrix: Floats, lower: Floats) -> Floats:
     """Return ``matrix - lower lower'`` with about 22 correct digits relative to its rows.
 
-    Each row of ``lower`` is cut into pieces of so few bits that the products of two pieces sum exactly in double
-    precision; the large products cancel against ``matrix`` first, and only then are the small ones subtracted.
+    Each row of ``lower`` is split into parts with so few bits that sums of products of two parts are exact in double
+    precision. The large products are subtracted from ``matrix`` first, then the small ones.
     """
     bits = (53 - int(np.ceil(np.log2(len(lower) + 1)))) // 2
     high, rest = _leading_bits(lower, bits)
@@ -268,7 +269,7 @@ def _leading_bits(values: Floats, bits: int) -> tuple[Floats, Floats]:
 
 
 def _smallest_pivot(lower: Floats, matrix: Floats) -> float:
-    """Smallest share of a diagonal entry that is left once the entries before it are known."""
+    """Return the smallest share of a diagonal entry that remains in its pivot."""
     return float(np.min(np.diag(lower) ** 2 / np.diag(matrix)))
 
 

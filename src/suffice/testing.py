@@ -1,4 +1,4 @@
-"""Conformance suites: what every stopping rule, posterior and model must do, for authors to run on theirs.
+"""Conformance tests for stopping rules, posteriors and models of other authors.
 
 With pytest::
 
@@ -67,7 +67,7 @@ __all__ = [
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise ``AssertionError`` with the message unless the condition holds; also where Python drops assertions."""
+    """Raise ``AssertionError`` with the message unless the condition holds; also if Python ignores assertions."""
     if not condition:
         raise AssertionError(message)
 
@@ -78,7 +78,7 @@ PosteriorCheck = Callable[[Any, Any], None]
 def check_posterior(p: object, q: object) -> None:
     """Run every check of :data:`POSTERIOR_CHECKS` on two different posteriors of a type.
 
-    Where they have ``sample(n, rng)`` and ``log_density(theta)``, the divergence is compared with a Monte-Carlo one.
+    If they have ``sample(n, rng)`` and ``log_density(theta)``, the divergence is compared with a Monte Carlo estimate.
 
     Raises:
         AssertionError: A check failed.
@@ -100,7 +100,7 @@ def divergence_is_finite_and_nonnegative(p: object, q: object) -> None:
 
 
 def divergence_to_itself_is_zero(p: object, q: object) -> None:
-    """A posterior does not diverge from itself, nor from a copy of itself."""
+    """The divergence of a posterior from itself, and from a copy of itself, is 0."""
     for posterior in (p, q):
         for twin in (posterior, copy.deepcopy(posterior)):
             value = _kl(posterior, twin)
@@ -108,7 +108,7 @@ def divergence_to_itself_is_zero(p: object, q: object) -> None:
 
 
 def divergence_is_repeatable(p: object, q: object) -> None:
-    """Asking twice, or after pickling, gives the same number: a posterior is a value that asking does not change."""
+    """A second call, also after pickling, gives the same number: computing a divergence does not change a posterior."""
     value = _kl(p, q)
     require(_kl(p, q) == value, "asked twice, kl gives two numbers")
     try:
@@ -119,7 +119,7 @@ def divergence_is_repeatable(p: object, q: object) -> None:
 
 
 def divergence_feeds_a_step(p: object, q: object) -> None:
-    """``Step.between(old, new)`` holds both directions, the right way round."""
+    """``Step.between(old, new)`` contains both directions, in the right order."""
     step = Step.between(p, q, n_labelled=2)
     require(step.kl_old_new == _kl(p, q), "kl_old_new is not kl(old, new)")
     require(step.kl_new_old == _kl(q, p), "kl_new_old is not kl(new, old)")
@@ -165,7 +165,7 @@ def check_model(make: MakeModel, X: Any, y: Any) -> None:
     """Run every check of :data:`MODEL_CHECKS` on a Bayesian model with fixed hyper-parameters.
 
     Args:
-        make: Makes a new model, always the same.
+        make: Returns a new model, always with the same parameters.
         X: Inputs, at least 12 rows.
         y: Labels.
 
@@ -183,7 +183,7 @@ def check_model(make: MakeModel, X: Any, y: Any) -> None:
 
 
 def observing_is_fitting(make: MakeModel, X: Any, y: Any) -> None:
-    """Labels observed one after the other, in any order, give the posterior of fitting all of them."""
+    """Observing labels one after the other, in any order, gives the posterior of a fit to all of them."""
     whole = make().fit(X, y).posterior
     half = len(X) // 2
     for order in (np.arange(len(X)), np.arange(len(X))[::-1]):
@@ -221,7 +221,7 @@ def predictions_carry_their_deviation(make: MakeModel, X: Any, y: Any) -> None:
 
 
 def learning_leaves_parameters_and_data_alone(make: MakeModel, X: Any, y: Any) -> None:
-    """Neither the constructor's parameters nor the caller's arrays are written to."""
+    """The constructor's parameters and the caller's arrays are not modified."""
     model, inputs, labels = make(), X.copy(), y.copy()
     before = repr(model.get_params())
     model.fit(X, y).observe(X[:1], y[:1])
@@ -255,10 +255,10 @@ CriterionCheck = Callable[[MakeRule, Sequence[Step]], None]
 
 
 def example_steps(n: int = 60, *, seed: int = 0) -> list[Step]:
-    """Return a labelling run as a rule sees it: noisy divergences that fall like a power of the labels.
+    """Return the steps of a labelling run, with noisy divergences that fall like a power of the labels.
 
     Every field of a step is given: two classes, a stop set of 40 items, one item labelled per step. A field without
-    a formula of its own gets an example value of its kind.
+    its own formula gets an example value of its kind.
 
     Examples:
         >>> example_steps(3)[0].n_labelled
@@ -270,7 +270,7 @@ def example_steps(n: int = 60, *, seed: int = 0) -> list[Step]:
     logits = rng.normal(size=101)
     steps, before = [], logits[1:61] > 0
     for t in range(n):
-        # The classifier grows surer, and moves less and less.
+        # The confidence of the classifier rises, and its changes become smaller.
         logits = 1.03 * logits + rng.normal(size=101) / (1.0 + t)
         p = np.column_stack([1.0 / (1.0 + np.exp(logits)), 1.0 / (1.0 + np.exp(-logits))])
         selected, pool, stop = p[:1], p[1:61], p[61:]
@@ -333,8 +333,8 @@ def check_criterion(make: MakeRule, steps: Sequence[Step] | None = None) -> None
     """Run every check of :data:`CRITERION_CHECKS` on a stopping rule.
 
     Args:
-        make: Makes a new rule, always the same.
-        steps: A run that holds what the rule requires; :func:`example_steps` if left out.
+        make: Returns a new rule, always with the same parameters.
+        steps: A run with the fields that the rule requires; :func:`example_steps` by default.
 
     Raises:
         AssertionError: A check failed.
@@ -371,7 +371,7 @@ def verdicts_are_well_formed(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def same_steps_give_same_verdicts(make: MakeRule, steps: Sequence[Step]) -> None:
-    """Two new rules that see the same steps say the same: no clock, no hidden randomness, no shared state."""
+    """Two new rules give the same verdicts on the same steps: no clock, no hidden randomness, no shared state."""
     first, second = make(), make()
     # One step at a time in turn, so that state shared between the two would show.
     pairs = [(first.observe(step), second.observe(step)) for step in steps]
@@ -379,7 +379,7 @@ def same_steps_give_same_verdicts(make: MakeRule, steps: Sequence[Step]) -> None
 
 
 def no_look_ahead(make: MakeRule, steps: Sequence[Step]) -> None:
-    """The verdict at a step is the same whatever comes after it."""
+    """The verdict at a step does not depend on later steps."""
     whole = _answers(make(), steps)
     for cut in _cuts(len(steps)):
         other_end = [dataclasses.replace(step, n_labelled=step.n_labelled + 7) for step in steps[cut:]]
@@ -416,7 +416,7 @@ def state_is_json_and_resumes(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def saving_changes_nothing(make: MakeRule, steps: Sequence[Step]) -> None:
-    """``state_dict`` and ``copy`` give snapshots: neither disturbs the rule nor follows it."""
+    """``state_dict`` and ``copy`` return snapshots. They do not change the rule, and later steps do not change them."""
     rule = make()
     _replay(rule, steps[: len(steps) // 2])
     saved, twin = rule.state_dict(), rule.copy()
@@ -427,7 +427,7 @@ def saving_changes_nothing(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def reset_forgets_everything(make: MakeRule, steps: Sequence[Step]) -> None:
-    """After ``reset`` the rule is as new."""
+    """After ``reset`` the rule is in its initial state."""
     rule = make()
     first = _replay(rule, steps)
     rule.reset()
@@ -436,7 +436,7 @@ def reset_forgets_everything(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def only_what_is_required_is_read(make: MakeRule, steps: Sequence[Step]) -> None:
-    """The rule answers the same when a step holds nothing but what the rule requires or names as optional."""
+    """The verdicts are the same if a step has only the fields that the rule requires or declares as optional."""
     needed = make().reads() | {"n_labelled"}
     optional = [spec.name for spec in dataclasses.fields(steps[0]) if spec.name not in needed and spec.default is None]
     whole = _replay(make(), steps)
@@ -451,7 +451,7 @@ def only_what_is_required_is_read(make: MakeRule, steps: Sequence[Step]) -> None
 
 
 def one_class_is_not_judged(make: MakeRule, steps: Sequence[Step]) -> None:
-    """A rule that uses predictions says "go on" while all labels are of one class, and those steps leave no trace."""
+    """A rule that uses predictions says "go on" while all labels are of one class, and its state does not change."""
     rule = make()
     if PREDICTION_FIELDS.isdisjoint(rule.requires):
         return
@@ -478,7 +478,7 @@ def missing_input_is_named(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def degenerate_inputs_do_not_break(make: MakeRule, steps: Sequence[Step]) -> None:
-    """Runs in which nothing changes, or every number is at an end of its range, get verdicts or an error of suffice."""
+    """Runs without changes, or with numbers at the ends of their ranges, give verdicts or an error of suffice."""
     number_of_steps = min(len(steps), 30)
     for name, extreme in _EXTREMES.items():
         rule = make()
@@ -494,7 +494,7 @@ def degenerate_inputs_do_not_break(make: MakeRule, steps: Sequence[Step]) -> Non
 
 
 def _given(step: Step) -> list[str]:
-    """Fields that are there and that a degenerate run changes."""
+    """Return the given fields that a degenerate run changes."""
     return [
         spec.name
         for spec in dataclasses.fields(Step)
@@ -503,7 +503,7 @@ def _given(step: Step) -> list[str]:
 
 
 def _all(number: float) -> Callable[[Step, str], Any]:
-    """Every number as near to one number as its field allows; every item in the first class, or all in the last."""
+    """Return a function that sets each field as close to a number as allowed; all items in the first or last class."""
 
     def extreme(step: Step, name: str) -> Any:
         present = getattr(step, name)
@@ -521,7 +521,7 @@ def _all(number: float) -> Callable[[Step, str], Any]:
 
 
 def _even(step: Step, name: str) -> Any:
-    """Every item as likely to be in one class as in another, all else as it is."""
+    """Return equal probabilities of the classes for every item; other fields are unchanged."""
     present = getattr(step, name)
     if isinstance(present, np.ndarray) and present.dtype.kind == "f":
         return np.full_like(present, 1.0 / present.shape[1])
@@ -529,7 +529,7 @@ def _even(step: Step, name: str) -> Any:
 
 
 def _empty(step: Step, name: str) -> Any:
-    """No item at all in a step."""
+    """Return values for a step without items."""
     present = getattr(step, name)
     return present[:0] if isinstance(present, np.ndarray) else present
 
@@ -542,7 +542,7 @@ _EXTREMES: Final[Mapping[str, Callable[[Step, str], Any]]] = {
 
 
 def composition_keeps_the_rule(make: MakeRule, steps: Sequence[Step]) -> None:
-    """``patience(1)``, ``after(0)`` and a rule with itself stop where the rule does; the rule itself is not touched."""
+    """``patience(1)``, ``after(0)`` and a rule combined with itself stop at the same steps; the rule is not changed."""
     stops = [verdict.stop for verdict in _replay(make(), steps)]
     rule = make()
     for name, composed in (
@@ -588,10 +588,10 @@ def _observed(rule: Criterion, step: Step) -> Verdict:
 
 
 def _answers(rule: Criterion, steps: Sequence[Step]) -> list[tuple[Verdict, Forecast | None]]:
-    """Verdicts with their forecasts, these asked for only when the run is over."""
+    """Return verdicts with their forecasts, which are computed only after the run."""
     return [(verdict, verdict.forecast) for verdict in _replay(rule, steps)]
 
 
 def _cuts(n: int) -> list[int]:
-    """A few places to cut a run of ``n`` steps, both ends among them."""
+    """Return a few positions at which to split a run of ``n`` steps, including both ends."""
     return sorted({0, 1, n // 3, n // 2, n - 1, n} & set(range(n + 1)))

@@ -26,13 +26,13 @@ _BLUE, _ORANGE, _GREEN = "#3b82c4", "#cf7a1c", "#2e9e5b"
 
 @dataclass(frozen=True, eq=False)
 class Relearned:
-    """The past as hyper-parameters that were learned again see it.
+    """The earlier steps under hyper-parameters that were learned again.
 
     Attributes:
-        step: The step after whose label they were learned, from 0.
+        step: The step after which they were learned, from 0.
         kl_new_old: Divergences of all steps up to and including that one, under the new prior.
         kl_old_new: The same in the other direction.
-        measures: Those of :attr:`Trace.measures` that follow from the prior, likewise.
+        measures: The entries of :attr:`Trace.measures` that depend on the prior, for the same steps.
     """
 
     step: int
@@ -43,13 +43,13 @@ class Relearned:
 
 @dataclass(frozen=True)
 class RecordedCheck:
-    """A random check in a run of which all labels are known.
+    """A random check in a run whose labels are all known.
 
     Attributes:
         n_labelled: Number of labels that the checked model had learned.
         items: The items of the check, in the order in which they were drawn.
-        guarantee: What the check proves; None if nothing.
-        truth: The true value of what is guaranteed, about the items that remained unlabelled: the share of wrong
+        guarantee: The guarantee of the check; None if there is none.
+        truth: The true value of the guaranteed quantity for the items that remained unlabelled: the share of wrong
             predictions, the precision or the recall.
         passed: Whether it satisfied the rule for guarantees; None if the run had no such rule.
     """
@@ -85,31 +85,31 @@ class RecordedCheck:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """A labelling run, one row a step.
+    """A labelling run, one row per step.
 
     Attributes:
         initial: Items labelled at the start, before the first step.
-        indices: Items labelled at each step: ``steps``, or ``steps x size`` where several are labelled at once. Where
-            steps differ in size: all items in order; ``n_labelled`` tells the steps.
+        indices: Items labelled at each step: ``steps``, or ``steps x size`` if several are labelled at once. If steps
+            differ in size: all items in order; ``n_labelled`` separates the steps.
         n_labelled: Labels bought after each step.
-        kl_new_old: ``KL[new||old]`` of each step, under the hyper-parameters of its time; NaN if it is not known.
+        kl_new_old: ``KL[new||old]`` of each step, under the hyper-parameters at that step; NaN if it is not known.
         kl_old_new: ``KL[old||new]``.
         error: Posterior mean of the loss on the test set after each step, as in the paper: squared error, or log loss.
             Empty without a test set.
-        relearned: Where hyper-parameters were learned again, and how the past looks under them.
+        relearned: Steps at which hyper-parameters were learned again, with the earlier steps under them.
         estimated: How the divergences were estimated, if they are neither exact nor bounds.
-        about: What run this is: model, acquisition, seed.
+        about: Description of the run: model, acquisition, seed.
         random_items: Items, initial ones included, that were drawn at random from those unlabelled at the time, in the
             order of their labels.
         predictive_error: Loss of the averaged prediction on the test set after each step: squared error of the
             posterior mean, or log loss of the averaged class probabilities. This is the error that users of the model
-            see. Rows of classes that the model has not met yet are left out, as in ``error``. Empty without a test set,
+            see. Rows of classes that have no label yet are left out, as in ``error``. Empty without a test set,
             and in files of earlier versions.
-        wrong_share: Share of the test set whose predicted class is wrong, after each step. Rows of classes that the
-            model has not met yet count as wrong. Empty for numbers, and where ``predictive_error`` is.
-        measures: What else was measured after each step, by name: ``accuracy``, ``calibration_error`` and training
-            ``loss`` of a network, the ``contributions`` of its layers to ``kl_new_old``, whatever the caller watched,
-            and the fields of a :class:`suffice.Step` that were recorded for rules.
+        wrong_share: Share of the test set whose predicted class is wrong, after each step. Rows of classes that
+            have no label yet count as wrong. Empty for numbers, and if ``predictive_error`` is empty.
+        measures: Other measurements after each step, by name: ``accuracy``, ``calibration_error`` and training ``loss``
+            of a network, the ``contributions`` of its layers to ``kl_new_old``, measurements of the caller, and the
+            fields of a :class:`suffice.Step` that were recorded for rules.
         checks: Random checks of a simulated run, in order. The labels of a check after which labelling went on are a
             step of the run; those of the last one may not be.
 
@@ -136,7 +136,7 @@ class Trace:
 
     @classmethod
     def of_divergences(cls, kl_new_old: Any, kl_old_new: Any, *, first: int) -> "Trace":
-        """A run of which only the divergences are known; ``first`` labels were bought before its first step."""
+        """Return a run with known divergences only; ``first`` labels were bought before its first step."""
         new_old, old_new = (np.asarray(values, dtype=np.float64) for values in (kl_new_old, kl_old_new))
         steps = np.arange(len(new_old))
         return cls(np.arange(first), first + steps, first + 1 + steps, new_old, old_new, np.zeros(0))
@@ -148,19 +148,19 @@ class Trace:
         return len(self.n_labelled)
 
     def replay(self, rule: Criterion) -> list[Verdict]:
-        """Verdicts of ``rule`` after each step, without knowledge of later steps.
+        """Return the verdicts of ``rule`` after each step, without knowledge of later steps.
 
-        Where hyper-parameters were learned again, the rule starts over on the past as they see it, as it would have in
-        the run itself; the verdicts given before stay as they were given.
+        When hyper-parameters were learned again, the rule is restarted on the earlier steps under them, as in the run
+        itself. Earlier verdicts do not change.
 
         Args:
-            rule: A stopping rule; it is copied, and its state left out.
+            rule: A stopping rule; it is copied without its state.
 
         Returns:
-            One verdict a step.
+            One verdict per step.
 
         Raises:
-            MissingInputError: The rule requires what was not recorded, named.
+            MissingInputError: The rule requires a field that was not recorded; the message names it.
         """
         judge = rule.copy()
         judge.reset()
@@ -190,12 +190,12 @@ class Trace:
 
     @property
     def recorded(self) -> frozenset[str]:
-        """The fields of a :class:`suffice.Step` that this run can tell a rule; divergences that are NaN are unknown."""
+        """The fields of a :class:`suffice.Step` that were recorded; divergences that are NaN are unknown."""
         known = not (np.isnan(self.kl_new_old).any() or np.isnan(self.kl_old_new).any())
         return (DIVERGENCES if known else frozenset()) | (STEP_FIELDS & set(self.measures))
 
     def steps(self) -> list[Step]:
-        """All steps as the newest hyper-parameters see them: what a rule knows at the end of the run."""
+        """Return all steps under the newest hyper-parameters, as for a rule at the end of the run."""
         known = self.relearned[-1] if self.relearned else None
         rest = 0 if known is None else known.step + 1
         return [
@@ -212,17 +212,18 @@ class Trace:
         """Draw the run against the number of labels.
 
         Args:
-            rule: A stopping rule, whose value and threshold are drawn. If left out, the error is drawn: the share of
-                wrong classes, the error of the prediction, or the posterior mean of the loss on the test set, whichever
-                is there; without a test set the error that the model expects of unlabelled items, or the error ratio.
-            ax: Axes of matplotlib; new ones if left out.
+            rule: A stopping rule, whose value and threshold are drawn. By default the error is drawn: the first one
+                available of the share of wrong classes, the error of the prediction, and the posterior mean of the loss
+                on the test set; without a test set the error that the model expects of unlabelled items, or the error
+                ratio.
+            ax: Axes of matplotlib; new ones by default.
 
         Returns:
             The axes.
 
         Raises:
             MissingExtraError: matplotlib is not installed.
-            MissingInputError: The rule requires what was not recorded.
+            MissingInputError: The rule requires a field that was not recorded.
         """
         if rule is not None:
             return drawn_curve(self.replay(rule), ax)
@@ -293,7 +294,7 @@ class Trace:
                 if text["format"] != _FORMAT:
                     raise KeyError(text["format"])
                 arrays = {name: file[name] for name in file.files if name != "text"}
-            # A damaged name would leave its array out without a word. (Older files have no list of them.)
+            # An array with a damaged name would be omitted without an error. (Older files have no list of names.)
             if sorted(arrays) != text.get("arrays", sorted(arrays)):
                 raise KeyError("arrays")
             return cls._of_arrays(arrays, text)
@@ -332,18 +333,18 @@ class Trace:
         )
 
     def steps_seen(self, known: Relearned | None, first: int, end: int, names: frozenset[str]) -> list[Step]:
-        """Some steps, as they were seen at the time or as they are seen since.
+        """Return some steps, under the hyper-parameters at each step or under later ones.
 
         Args:
-            known: When hyper-parameters were learned again, for the past as they see it; None for the time itself.
+            known: Later hyper-parameters, for the steps under them; None for the hyper-parameters at each step.
             first: The first step.
             end: The step after the last.
-            names: Which fields to give; those that were not recorded are left out.
+            names: The fields to include; those that were not recorded are left out.
         """
         part = slice(first, end)
         seen: Any = self if known is None else known
         columns = {name: seen.measures.get(name, self.measures[name])[part] for name in names & set(self.measures)}
-        # A rule that asks for no divergences is spared them, and their check.
+        # If a rule does not require divergences, they are left out and not checked.
         pair = (seen.kl_new_old[part], seen.kl_old_new[part]) if names & DIVERGENCES else (None, None)
         steps = Step.sequence(self.n_labelled[part], *pair, estimated=self.estimated, **columns)
         for name in _PADDED & set(columns):
@@ -357,8 +358,8 @@ def drawn_curve(verdicts: Sequence[Verdict], ax: Any = None) -> Any:
     """Draw the values of verdicts and their thresholds against the number of labels, with the first stop.
 
     Args:
-        verdicts: What a rule said at each step.
-        ax: Axes of matplotlib; new ones if left out.
+        verdicts: The verdict of a rule at each step.
+        ax: Axes of matplotlib; new ones by default.
 
     Returns:
         The axes.
@@ -399,8 +400,8 @@ def _named(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 def _with_new_names(measures: dict[str, Any]) -> dict[str, Any]:
     """The measures with the calibration error of a network under its name.
 
-    Version 0.10 and older called it ``calibration``. They replaced it where the field of a :class:`suffice.Step` of
-    this name was recorded, which goes with one of two other fields.
+    Version 0.10 and older called it ``calibration``. They replaced it if the field of a :class:`suffice.Step` with this
+    name was recorded, which is recorded together with one of two other fields.
     """
     others = {"calibration_error", "error_scale", "random_labels"}
     if {"accuracy", "calibration"} <= set(measures) and others.isdisjoint(measures):
@@ -425,6 +426,6 @@ DIVERGENCES = frozenset({"kl_new_old", "kl_old_new"})
 # The number of items and classes may differ from step to step, so the arrays of a recorded run are padded.
 _PADDED = frozenset(name for name, kind in FIELD_KINDS.items() if kind in ("probabilities", "labels"))
 _ARRAYS = ("initial", "indices", "n_labelled", "kl_new_old", "kl_old_new", "error")
-# Files have these only where they are not empty. Those of earlier versions never have them.
+# Files contain these only if they are not empty. Files of earlier versions never contain them.
 _OF_TEST_SET = frozenset({"predictive_error", "wrong_share"})
 _OPTIONAL = ("random_items", *sorted(_OF_TEST_SET))

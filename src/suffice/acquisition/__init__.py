@@ -1,4 +1,4 @@
-"""Which label would be most useful: scores, and choices that cover the pool."""
+"""Acquisition: scores of how useful a label would be, and choices that cover the pool."""
 
 from suffice.acquisition.batchbald import BatchBALD, BatchShard, batchbald, batchbald_over
 from suffice.acquisition.scores import (

@@ -1,10 +1,10 @@
 """BatchBALD: the batch of labels that together carry the most information about the parameters.
 
 For candidates in shards, upper bounds of gains are merged. Each shard keeps an upper bound of the gain of every
-candidate. For a pick, all shards are told the configurations of the labels picked so far. Each works out the gains of
-its few most promising candidates, and returns the best of them and what no gain of it is above. Only shards that can
-have a larger gain than the best one so far go on. At the end, the shards that can tie with the best gain say which of
-their candidates do.
+candidate. For a pick, all shards receive the configurations of the labels picked so far. Each computes the gains of its
+few most promising candidates, and returns the best of them and an upper bound on all its gains. Only shards that can
+have a larger gain than the best one so far continue. At the end, the shards that can tie with the best gain return the
+candidates that tie with it.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ from suffice.errors import InvalidValueError
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
 
-# Part of the average worth that each unit of mass is given when configurations are drawn: without it, one whose
-# posterior is nearly settled would be drawn rarely and then with a huge weight.
+# Share of the average importance that is added to the importance of each unit of mass when configurations are drawn.
+# Otherwise a configuration whose posterior has almost no entropy would be drawn rarely, with a very large weight.
 _DEFENSIVE: Final = 0.1
-# Sizes of merged sets: the least, and from one to the next.
+# Sizes of merged sets: the smallest, and the factor from one to the next.
 _LEAST_MERGED: Final = 32
 _GROWTH: Final = 4
 
@@ -33,7 +33,7 @@ class Configurations:
 
     Attributes:
         rows: Weight of configuration and sample together, ``S x K``; masses are above 0.
-        exact: Whether none was left to chance.
+        exact: Whether no configuration was drawn at random.
 
     Examples:
         >>> pick, rng = np.array([[0.9, 0.1], [0.2, 0.8]]), np.random.default_rng(0)
@@ -51,18 +51,18 @@ class Configurations:
         return cls(np.full((1, samples), 1.0 / samples))
 
     def joined(self, pick: Floats, *, most: int, negligible: float, rng: np.random.Generator) -> "Configurations":
-        """Configurations with one label more, at most ``most`` of them.
+        """Return the configurations with one more label, at most ``most`` of them.
 
-        Left out are those worth no more than ``negligible`` nats together. Where more than ``most`` remain, the
-        worthiest stay as they are and the others are drawn, so that every weight is right on average.
+        Configurations whose total contribution is at most ``negligible`` nats are left out. If more than ``most``
+        remain, the most important ones are kept and the others are drawn at random, so that all weights are unbiased.
 
         Args:
             pick: Probabilities of the label under each sample, ``K x C``.
-            most: How many there may be.
-            negligible: What may be lost.
-            rng: Draws.
+            most: Largest number of configurations.
+            negligible: Largest total contribution of those left out, in nats.
+            rng: Random generator.
 
-        Reference: [FearnheadClifford2003], for how they are drawn.
+        Reference: [FearnheadClifford2003], for the draws.
         """
         mass = self.rows @ pick
         # Mass times entropy of the posterior, by m log m - sum_k w log w with w = W p: no S C x K array is needed.
@@ -89,10 +89,11 @@ class Configurations:
         return max(float(plogp(self.rows.sum(axis=1)).sum() - plogp(self.rows).sum()), 0.0)
 
     def merged(self) -> list[Floats]:
-        """Merged configurations in growing numbers, ``G x K`` each; none where there are few to begin with.
+        """Return merged configurations in increasing numbers, ``G x K`` each; none if there are few configurations.
 
-        Each is put together with those that make the same sample likeliest, or the same two; what loses most by it
-        stays alone. The loss is mass times divergence from the posterior of all that make the same sample likeliest.
+        Configurations with the same likeliest sample, or the same two likeliest samples, are merged. Those with the
+        largest loss are not merged. The loss is mass times divergence from the posterior of all configurations with the
+        same likeliest sample.
         """
         count, samples = self.rows.shape
         size, sets = max(_LEAST_MERGED, samples + samples // 2), []
@@ -120,16 +121,16 @@ def resampled(chances: Floats, size: int, rng: np.random.Generator) -> tuple[Ind
     r"""Choose about ``size`` of more items, each with a factor that is 1 on average over the draws.
 
     With :math:`\kappa` such that :math:`\sum_i \min(1, c_i / \kappa)` is ``size``, items of
-    :math:`c_i \ge \kappa` stay, with factor 1; of the others, laid out along a line by their chances, one is drawn in
-    every stretch of length :math:`\kappa`, with factor :math:`\kappa / c_i`.
+    :math:`c_i \ge \kappa` are kept, with factor 1. The others are placed on a line as intervals of length :math:`c_i`,
+    and one is drawn in every section of length :math:`\kappa`, with factor :math:`\kappa / c_i`.
 
-    Deviation: the draws of the paper share one random number; here each stretch has its own, for the children of
-    configurations repeat with a period, and equal steps fall in with it.
+    Deviation: the draws of the paper share one random number; here each section has its own, because the order of the
+    configurations is periodic, and equal steps could coincide with the period.
 
     Args:
-        chances: Above 0.
-        size: How many; fewer than there are items.
-        rng: Draws.
+        chances: ``c``, above 0.
+        size: Number of items to choose, below the number of items.
+        rng: Random generator.
 
     Returns:
         Indices in increasing order, and factors.
@@ -174,20 +175,20 @@ def _summed(rows: Floats, groups: Indices) -> Floats:
 
 #: Gains in nats that differ by no more than this count as equal: rounding is a thousand times smaller.
 TIE: Final = 1e-10
-#: What rounding may add to a gain whose bound was rounded too.
+#: Largest rounding error of a gain and its bound together.
 ROUNDING: Final = 1e-12
-# How many candidates are bounded first, and how many of them looked at closely, to have something to beat.
+# Number of candidates that are bounded first, and number of these whose gains are computed, to get a first best gain.
 _HEAD, _FEW = 256, 4
-# Candidates bounded at a time, and the part of the whole work that bounds may waste before they are given up.
+# Number of candidates bounded at a time, and the share of the total work after which unsuccessful bounding ends.
 _PIECE, _WASTE = 1024, 0.01
 
 
 class Search:
-    """Keeps an upper bound of every candidate's gain, and works out gains only where the bound is not enough.
+    """Keeps an upper bound of every candidate's gain, and computes a gain only if its bound does not exclude it.
 
     Args:
         pool: The candidates.
-        lazy: False works out every gain.
+        lazy: If False, every gain is computed.
     """
 
     def __init__(self, pool: Candidates, *, lazy: bool) -> None:
@@ -203,23 +204,23 @@ class Search:
         self._ladder: list[Weights] = []
 
     def take(self) -> tuple[int, float]:
-        """Take the best candidate of the last look; ties go to the lowest index."""
+        """Take the best candidate of the last search; ties go to the lowest index."""
         index = self._winner()
         self._free[index] = False
         return index, float(self._gain[index])
 
     def rest(self, count: int) -> list[int]:
-        """The first candidates that are not taken, where one is as good as another."""
+        """Return the first candidates that are not taken, for picks without differences in gain."""
         return [int(index) for index in np.flatnonzero(self._free)[:count]]
 
     def look(self, configurations: Configurations) -> None:
-        """Find the best gains next to a batch whose labels have these configurations."""
+        """Find the best gains given a batch whose labels have these configurations."""
         self.open(configurations)
         self.close()
         self.settle_ties()
 
     def open(self, configurations: Configurations) -> None:
-        """Bound the gains next to a batch, and find those of the few candidates that promise most."""
+        """Bound the gains given a batch, and compute those of the few most promising candidates."""
         self._best = -np.inf
         self._gain.fill(-np.inf)
         free = np.flatnonzero(self._free)
@@ -232,7 +233,7 @@ class Search:
         self._challenged(self._rivals(free))
 
     def close(self, floor: float = -np.inf) -> None:
-        """Find the best gain, if it is above one that is known of elsewhere."""
+        """Find the best gain, if it is above the given one of another shard."""
         assert self._full is not None
         self._best = max(self._best, floor)
         rivals = self._rivals(np.flatnonzero(self._free))
@@ -243,7 +244,7 @@ class Search:
         self._settle_rivals(rivals, self._full)
 
     def settle_ties(self, floor: float = -np.inf) -> int | None:
-        """Find the lowest index of a best gain, which may be known from elsewhere; None if there is none here."""
+        """Return the lowest index that ties with the best gain, which may be of another shard; None if none does."""
         self._best = max(self._best, floor)
         if self._full is not None:
             self._settle_ties(np.flatnonzero(self._free), self._full)
@@ -257,11 +258,11 @@ class Search:
 
     @property
     def most(self) -> float:
-        """What no gain is above."""
+        """Upper bound on all gains."""
         return float(self._bound[self._free].max(initial=-np.inf))
 
     def gain(self, index: int) -> float:
-        """The gain of a candidate that was worked out."""
+        """Return the gain of a candidate for which it was computed."""
         return float(self._gain[index])
 
     def leave_out(self, indices: Indices) -> None:
@@ -269,11 +270,12 @@ class Search:
         self._free[indices] = False
 
     def _renew(self, configurations: Configurations) -> None:
-        """Bounds that hold now.
+        """Update the bounds for new configurations.
 
-        Next to a larger batch no gain is larger, so old bounds hold; but not for what is estimated from configurations
-        drawn anew. Merged into one, these have ``K max_k v_k`` times the even share ``1/K`` of any sample at most, so
-        the gain of an item without a batch, times that, is a bound. No gain exceeds the remaining entropy.
+        A gain does not grow with the batch, so earlier bounds remain valid for exact gains, but not for estimates from
+        newly drawn configurations. Merged into one configuration, these have at most ``K max_k v_k`` times the uniform
+        share ``1/K`` of any sample. So the gain of an item without a batch, times this number, is a bound. No gain
+        exceeds the remaining entropy.
         """
         if not configurations.exact:
             share = configurations.rows.sum(axis=0).max(initial=0.0) * configurations.rows.shape[1]
@@ -281,7 +283,7 @@ class Search:
         np.minimum(self._bound, configurations.doubt(), out=self._bound)
 
     def _challenged(self, rivals: Indices) -> None:
-        """Look closely at the few candidates that promise most."""
+        """Compute the gains of the few most promising candidates."""
         assert self._full is not None
         head = rivals
         if len(rivals) > _HEAD:
@@ -291,7 +293,7 @@ class Search:
         self._settle(self._sorted(head)[:_FEW], self._full)
 
     def _narrowed(self, rivals: Indices, weights: Weights, above: int, full: int) -> Indices:
-        """Lower bounds by merged configurations, of the most promising first, as long as that saves work."""
+        """Lower the bounds by merged configurations, most promising candidates first, as long as that saves work."""
         order = self._sorted(rivals)
         wasted = 0
         for start in range(0, len(order), _PIECE):
@@ -303,7 +305,7 @@ class Search:
         return self._rivals(order)
 
     def _settle_rivals(self, rivals: Indices, full: Weights) -> None:
-        """Gains of the most promising first, until no bound is above the best gain."""
+        """Compute gains, most promising candidates first, until no bound is above the best gain."""
         order, size = self._sorted(self._rivals(rivals)), _FEW
         while len(order):
             self._settle(order[:size], full)
@@ -311,7 +313,7 @@ class Search:
             size *= 2
 
     def _settle_ties(self, free: Indices, full: Weights) -> None:
-        """Gains of what may tie with the best at a lower index, in order, until one does."""
+        """Compute gains of candidates with a lower index that may tie with the best, in order, until one does."""
         order, size = free[np.isneginf(self._gain[free])], 1
         while len(order):
             near = self._bound[order] >= self._best - TIE - ROUNDING
@@ -331,7 +333,7 @@ class Search:
         self._best = max(self._best, float(gains.max(initial=-np.inf)))
 
     def _rivals(self, which: Indices) -> Indices:
-        """Candidates, not settled, that may have a gain above the best; below a tie with nothing, none matters."""
+        """Return candidates without a computed gain that may exceed the best; none if all bounds are ties with 0."""
         return which[(self._bound[which] > max(self._best, TIE)) & np.isneginf(self._gain[which])]
 
     def _winner(self) -> int:
@@ -350,7 +352,7 @@ def _rows(weights: Weights) -> int:
     return int(weights.rows.shape[0])
 
 
-#: What configurations that are left out may add to a gain, over the whole batch, in nats.
+#: Largest effect on a gain of the configurations that are left out, over the whole batch, in nats.
 NEGLIGIBLE: Final = 1e-13
 
 
@@ -358,11 +360,11 @@ class BatchBALD(NamedTuple):
     """A batch, in the order in which it was chosen.
 
     Attributes:
-        indices: Of the candidates.
-        gains: What each label tells about the parameters, given the labels before it, in nats.
-        exact: How many of the picks, from the first, were made by exact gains; the others by estimates.
-        evaluated: How many gains were worked out, one for every candidate at the start among them.
-        bounded: How many times a gain was bounded from above instead, for a fraction of the work.
+        indices: Indices of the candidates.
+        gains: Information of each label about the parameters, given the labels before it, in nats.
+        exact: Number of picks, from the first, that were made with exact gains; the others were made with estimates.
+        evaluated: Number of gains that were computed, including one for every candidate at the start.
+        bounded: Number of times that a gain was only bounded from above, which is much faster.
     """
 
     indices: Indices
@@ -380,53 +382,55 @@ def batchbald(
     seed: int | np.random.Generator = 0,
     lazy: bool = True,
 ) -> BatchBALD:
-    r"""Choose candidates greedily by what their labels tell about the parameters together.
+    r"""Choose candidates greedily by the joint information of their labels about the parameters.
 
-    The gain of a candidate next to a batch with labels :math:`y_1 \dots y_m` is the mutual information
+    The gain of a candidate given a batch with labels :math:`y_1 \dots y_m` is the mutual information
 
     .. math:: I(y; w \mid y_1 \dots y_m) = H(y \mid y_1 \dots y_m) - \frac{1}{K} \sum_k H(y \mid w_k)
 
     by which BatchBALD's score of the batch grows, with :math:`p(w)` uniform over the ``K`` samples.
 
-    **Exact**, up to 1e-13 nats and rounding, as long as the configurations of the labels that can matter (all
-    :math:`C^{m+1}` of them, at most) are no more than ``configurations``. Left out are only those whose mass times
-    :math:`\min(\log C, H[w \mid y_1 \dots y_m])`, which is the most that a gain can lose, adds up to less than that.
+    **Exact**: gains are exact, up to 1e-13 nats and rounding, while the number of relevant configurations of the labels
+    (at most all :math:`C^{m+1}`) is at most ``configurations``. A configuration can change a gain by at most its mass
+    times :math:`\min(\log C, H[w \mid y_1 \dots y_m])`. Configurations are left out only if the sum of these numbers is
+    below 1e-13 nats.
 
-    **Estimated** beyond: ``configurations // C`` of the batch's configurations are kept, the same for all candidates;
-    those that matter most stay as they are, the rest are drawn by ``seed`` with weights that are right on average. Next
-    to a given batch the estimate of a gain is right on average, never negative, and its error vanishes as
+    **Estimated**: if there are more, ``configurations // C`` configurations of the batch are kept, the same for all
+    candidates. The most important ones are kept unchanged. The others are drawn at random with ``seed``, with unbiased
+    weights. For a given batch the estimate of a gain is unbiased and never negative, and its error vanishes as
     ``configurations`` grows.
 
-    **Lazy**: a candidate is passed over when an upper bound of its gain (an older gain, or the gain with configurations
-    merged) is below a gain already found. In the exact stage an older gain is a bound since the score is submodular;
-    for estimates it is none, and they are bounded by merging the very configurations that they are made from, which
-    raises them with certainty. So the picks are those of ``lazy=False`` in both stages.
+    **Lazy**: a candidate is skipped if an upper bound of its gain (an earlier gain, or the gain with merged
+    configurations) is below a gain already found. For exact gains an earlier gain is a bound because the score is
+    submodular. For estimates it is not. They are bounded by merging the configurations from which they are computed,
+    which never lowers them. So the picks are those of ``lazy=False`` in both cases.
 
-    **Ties**: gains within 1e-10 nats of the best count as equal, and the lowest index of them is picked. No batch gains
-    more than :math:`\log K`: once its labels tell which sample it is, all gains are 0 and the picks go by index. If
-    less than 1e-10 nats are left to know, gains are stated as 0, except with ``lazy=False``.
+    **Ties**: gains within 1e-10 nats of the best count as equal, and the one with the lowest index is picked. No batch
+    gains more than :math:`\log K`: if its labels determine the sample, all further gains are 0, and the picks are in
+    the order of the indices. If the remaining entropy is below 1e-10 nats, gains are reported as 0, except with
+    ``lazy=False``.
 
     Args:
         probs: Probability of each class under each sample of the posterior, ``N x K x C``: a numpy array, or a torch
-            tensor of any floating precision, worked on where it lives. Sums over the classes may miss 1 by 1e-4, or by
-            8 units in the last place of half precision; every row is divided by its sum.
-        batch_size: How many to choose, at most ``N``.
-        configurations: How many configurations of labels, that of the candidate among them, are weighed for a gain;
-            ``C`` at least. Memory is a few times ``8 K configurations / C`` bytes.
-        seed: Of the draws, or what makes them; matters only where gains are estimated.
-        lazy: False works out every candidate's gain for every pick.
+            tensor of any floating precision, which is processed on its device. Sums over the classes may differ from 1
+            by 1e-4, or by 8 units in the last place of half precision; every row is divided by its sum.
+        batch_size: Number of candidates to choose, at most ``N``.
+        configurations: Largest number of configurations of labels, including that of the candidate, in the computation
+            of a gain; at least ``C``. Memory is a few times ``8 K configurations / C`` bytes.
+        seed: Seed of the draws, or a random generator; it is used only if gains are estimated.
+        lazy: If False, every candidate's gain is computed for every pick.
 
     Returns:
-        The picks in order, their gains, and how they were found.
+        The picks in order, their gains, and counts of the computations.
 
     Raises:
-        InvalidTypeError: ``probs`` is not made of real numbers.
-        InvalidValueError: It does not hold probabilities, or a number is out of its range.
+        InvalidTypeError: ``probs`` does not contain real numbers.
+        InvalidValueError: It does not contain probabilities, or an argument is out of range.
 
     Reference: [Kirsch2019] algorithm 1; [Minoux1978] for the lazy choice; [FearnheadClifford2003] for the draws.
 
     Examples:
-        The second candidate is the first again: the most informative one by one, but not after it.
+        The second candidate is a copy of the first: as informative alone, but not informative after it.
 
         >>> first, other = [1.0, 1.0, 0.0, 0.0], [0.95, 0.05, 0.95, 0.05]
         >>> heads = np.array([first, first, other])
@@ -445,7 +449,7 @@ def batchbald(
             labels = labels.joined(latest, most=configurations // classes, negligible=NEGLIGIBLE / batch_size, rng=rng)
             exact += labels.exact
             if lazy and labels.doubt() <= TIE:
-                # No label can tell more than is left to know: the rest are ties.
+                # No gain exceeds the remaining entropy, so all remaining candidates are ties.
                 rest = search.rest(batch_size - len(picks))
                 picks += [(index, 0.0) for index in rest]
                 exact += (len(rest) - 1) * labels.exact
@@ -459,7 +463,7 @@ def batchbald(
 def checked_options(
     shape: tuple[int, int, int], batch_size: int, configurations: int, seed: Any
 ) -> tuple[int, np.random.Generator]:
-    """The size of the batch and what draws, for candidates of a shape, checked."""
+    """Return the checked batch size and the random generator, for candidates of a shape."""
     n, _, classes = shape
     if n == 0:
         raise InvalidValueError("probs must hold at least one candidate, but holds none")
@@ -475,21 +479,21 @@ _Calls = Sequence[tuple[str, tuple[Any, ...]]]
 
 
 class CandidateShards(Protocol):
-    """Where the shards are; :class:`suffice.engines.sharded_pool.Shards` is one."""
+    """Interface of the shards; :class:`suffice.engines.sharded_pool.Shards` implements it."""
 
     def __len__(self) -> int:
         """Number of shards."""
 
     def ask(self, method: str, *arguments: Any, which: Sequence[int] | None = None, repeat: _Calls = ()) -> list[Any]:
-        """Call a method of some shards; one that is made again repeats the calls in ``repeat``."""
+        """Call a method of some shards; a shard that is created again repeats the calls in ``repeat``."""
 
 
 class Promise(NamedTuple):
-    """What a shard knows of its gains.
+    """Summary of the gains of a shard.
 
     Attributes:
-        best: The best gain that was worked out.
-        most: What no gain is above.
+        best: The best gain that was computed.
+        most: Upper bound on all gains.
     """
 
     best: float
@@ -503,7 +507,7 @@ class Winner:
     Attributes:
         index: Its number among all candidates.
         gain: Its gain.
-        probabilities: Of its label under each sample, ``K x C``.
+        probabilities: Probabilities of its label under each sample, ``K x C``.
     """
 
     index: int
@@ -522,7 +526,7 @@ class BatchShard:
     Args:
         start: Number of its first candidate among all.
         probs: Probabilities of the classes, ``N x K x C``: an array or a tensor.
-        prior: Nothing is needed.
+        prior: Not used.
     """
 
     def __init__(self, start: int, probs: Any, prior: Any = None) -> None:
@@ -538,7 +542,7 @@ class BatchShard:
         return self._pool.shape
 
     def promise(self) -> Promise:
-        """What is known of the gains."""
+        """Return the summary of the gains."""
         return Promise(self._search.best, self._search.most)
 
     def take(self, indices: Indices) -> None:
@@ -547,11 +551,11 @@ class BatchShard:
         self._search.leave_out(indices[inside] - self._start)
 
     def open(self, rows: Floats, exact: bool, taken: Indices) -> Promise:
-        """Look at the most promising candidates next to a batch.
+        """Compute the gains of the most promising candidates given a batch.
 
         Args:
             rows: Configurations of the labels of the batch, ``S x K``.
-            exact: Whether none was left to chance.
+            exact: Whether no configuration was drawn at random.
             taken: Candidates to leave out.
         """
         self.take(taken)
@@ -578,7 +582,7 @@ class BatchShard:
         return np.array(self._search.rest(count), dtype=np.intp) + self._start
 
     def counts(self) -> tuple[int, int]:
-        """How many gains were worked out, and how many times a gain was bounded instead."""
+        """Return the number of gains that were computed, and the number of times that a gain was bounded."""
         return self._search.evaluated, self._search.bounded
 
 
@@ -591,17 +595,17 @@ def batchbald_over(
 ) -> BatchBALD:
     """Choose the batch of :func:`suffice.acquisition.batchbald` from candidates in shards.
 
-    The picks are those of all candidates in one place, including ties. At most three exchanges make a pick. The largest
-    message holds the configurations, ``8 K configurations / C`` bytes at most.
+    The picks, including ties, are the same as without shards. A pick takes at most three exchanges. The largest message
+    contains the configurations, at most ``8 K configurations / C`` bytes.
 
     Args:
         shards: Shards of the class :class:`BatchShard`.
-        batch_size: How many to choose, at most the number of candidates.
+        batch_size: Number of candidates to choose, at most the number of candidates.
         configurations: As for :func:`~suffice.acquisition.batchbald`.
-        seed: Of the draws, or what makes them.
+        seed: Seed of the draws, or a random generator.
 
     Raises:
-        InvalidValueError: A number is out of its range, or the shards have other numbers of samples or classes.
+        InvalidValueError: An argument is out of range, or the shards have different numbers of samples or classes.
 
     Examples:
         >>> from suffice.engines.sharded_pool import LocalShards
@@ -630,7 +634,7 @@ def batchbald_over(
         exact += labels.exact
         taken = np.array(indices, dtype=np.intp)
         if labels.doubt() <= TIE:
-            # No label can tell more than is left to know: the rest are ties.
+            # No gain exceeds the remaining entropy, so all remaining candidates are ties.
             count = batch_size - len(indices)
             shards.ask("take", taken, repeat=[("take", (taken,))])
             rest = np.concatenate(shards.ask("rest", count, repeat=[("take", (taken,))]))[:count]

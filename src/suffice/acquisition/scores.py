@@ -1,4 +1,4 @@
-"""Acquisitions: scores from predictions and posteriors, and orders that use no model; a larger score is more useful.
+"""Acquisitions: scores from predictions and posteriors (larger is more useful), and orders that use no model.
 
 Predictions are class probabilities under posterior samples, in numpy arrays or torch tensors.
 """
@@ -15,23 +15,23 @@ from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.models.predictive import hermite, moderated_logits, probabilities, weight_draws
 from suffice.numerics import Floats
 
-#: Numbers in a block: two such blocks of float64 fit into the second-level cache of a core (1 MB).
+#: Number of values in a block: two such blocks of float64 fit into the second-level cache of a core (1 MB).
 BLOCK: Final = 2**16
-#: Configurations at a time, so that a block holds several candidates.
+#: Number of configurations at a time, so that a block contains several candidates.
 CHUNK: Final = 1024
-#: Added to probabilities before a logarithm: changes none but 0, and times a mass that counts it is still above 0.
+#: Added to probabilities before a logarithm. It changes only 0, and its product with any relevant mass is above 0.
 TINY: Final = 1e-200
-# Rows may miss 1 by this much whatever their precision: float64 is often the float32 of a network, copied.
+# The sum of a row may differ from 1 by this much in any precision: float64 is often a copy of the float32 of a network.
 _LOOSE: Final = 1e-4
-# Half precision: rounding alone moves a sum by one unit in the last place; a softmax by a few.
+# Half precision: rounding alone changes a sum by one unit in the last place; a softmax by a few.
 _UNITS: Final = 8.0
 
 
 class Weights(NamedTuple):
-    """Configurations of labels as candidates use them; see :func:`weighed`.
+    """Configurations of labels for the computation of gains; see :func:`weighed`.
 
     Attributes:
-        rows: Probability of sample and configuration together, ``S x K``, where the candidates are.
+        rows: Joint probability of sample and configuration, ``S x K``, on the device of the candidates.
         entropy: ``sum_s m_s log m_s`` of the configurations' masses.
         share: Sum over the configurations, ``K``.
     """
@@ -53,7 +53,7 @@ class Candidates(Protocol):
         """The probabilities of one candidate, ``K x C``."""
 
     def weights(self, rows: Floats) -> Weights:
-        """Configurations, ``S x K``, brought to where the candidates are."""
+        """Return configurations, ``S x K``, on the device of the candidates."""
 
     def information(self, indices: Any, weights: Weights) -> Floats:
         r"""Information of some labels about the parameters, given configurations of others.
@@ -68,16 +68,16 @@ class Candidates(Protocol):
 
 
 def candidates(probs: Any) -> Candidates:
-    """Candidates from an array or a torch tensor, left where it is.
+    """Return candidates from an array or a torch tensor, which stays on its device.
 
     Raises:
-        InvalidTypeError: Not real numbers.
-        InvalidValueError: Not three axes, or no sample or no class.
+        InvalidTypeError: They are not real numbers.
+        InvalidValueError: There are not three axes, or there is no sample or no class.
     """
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(probs, torch.Tensor):
         tensor = probs.detach()
-        # Memory on the host is numpy's too; bfloat16 is not.
+        # numpy can use a tensor in host memory, except for bfloat16.
         if tensor.device.type != "cpu" or tensor.dtype == torch.bfloat16:
             return TensorCandidates(tensor)
         probs = tensor.numpy()
@@ -107,7 +107,7 @@ class ArrayCandidates:
         block = np.empty((samples, classes, size))
         logs = np.empty_like(block)
         for start in range(0, n, size):
-            # Candidates last: every sum below then runs along memory.
+            # Candidates are the last axis, so that the sums below read contiguous memory.
             given = self._probs[start : start + size].transpose(1, 2, 0)
             p, log_p = block[:, :, : given.shape[2]], logs[:, :, : given.shape[2]]
             np.copyto(p, given)
@@ -116,7 +116,7 @@ class ArrayCandidates:
                 refuse(self._probs[start : start + size].astype(np.float64), start, self._allowed)
             p *= (1.0 / sums)[:, None]
             mean = p.mean(axis=0)
-            # Not entr, here and below: numpy computes logarithms with vector instructions, and the product can be BLAS.
+            # entr is not used here and below: numpy's log is vectorised, and the product can use BLAS.
             np.add(p, TINY, out=log_p)
             np.log(log_p, out=log_p)
             p *= log_p
@@ -145,7 +145,7 @@ class ArrayCandidates:
     def _block(self, indices: Any) -> Floats:
         """Probabilities above 0 with sums of 1, ``L x C x K``."""
         given = self._probs[indices].astype(np.float64)
-        # A product with ones is many times faster than a sum along so short an axis.
+        # A product with ones is many times faster than a sum along such a short axis.
         sums = (given.reshape(-1, self.shape[2]) @ np.ones(self.shape[2])).reshape(given.shape[:2])
         block = np.divide(given.transpose(0, 2, 1), sums[:, None, :], order="C")
         block += TINY
@@ -179,7 +179,7 @@ def mass_entropy(rows: Floats) -> float:
 
 
 def pieces(count: int, rows: tuple[int, int], classes: int, block: int) -> Iterator[tuple[int, int]]:
-    """Candidates at a time, so that their joint probabilities with a chunk of configurations fill a block."""
+    """Yield ranges of candidates whose joint probabilities with a chunk of configurations fill a block."""
     widest = max(min(rows[0], CHUNK), rows[1])
     size = max(1, block // (classes * widest))
     for start in range(0, count, size):
@@ -202,7 +202,7 @@ def allowed(eps: float) -> float:
 
 
 def refuse(block: Floats, start: int, tolerance: float) -> NoReturn:
-    """Say what is wrong with the first bad numbers of a block that begins at a candidate."""
+    """Raise an error about the first invalid numbers of a block, whose first candidate is ``start``."""
     bad = np.argwhere(~((block >= 0.0) & np.isfinite(block)))
     if len(bad):
         place = (int(bad[0][0]) + start, int(bad[0][1]), int(bad[0][2]))
@@ -220,7 +220,7 @@ def _named(value: Any) -> str:
     return text if len(text) <= 60 else f"a {type(value).__name__}"
 
 
-# Numbers in a block on an accelerator: 128 MB of float64, enough to keep it busy.
+# Number of values in a block on an accelerator: 128 MB of float64, enough to use it fully.
 _DEVICE_BLOCK: Final = 2**24
 
 
@@ -228,7 +228,7 @@ class TensorCandidates:
     """Candidates in a torch tensor; see :class:`~suffice.acquisition.scores.Candidates`.
 
     Args:
-        probs: Of any floating precision, on any device that knows float64.
+        probs: A tensor of any floating precision, on any device that supports float64.
     """
 
     def __init__(self, probs: Any) -> None:
@@ -289,7 +289,7 @@ def _sum_plogp(p: Any) -> Any:
     return p.xlogy(p).sum(dim=1)
 
 
-#: Names of acquisitions, by the kind of model that they serve.
+#: Names of acquisitions, by the kind of model for which they can be used.
 NAMES: Final = {
     "regression": ("variance", "entropy", "variance-reduction", "random", "k-centre", "order"),
     "classification": ("entropy", "map-entropy", "margin", "bald", "relevance", "random", "k-centre", "order"),
@@ -303,7 +303,7 @@ _KINDS: Final = {"any classification": "this classifier", "any regression": "thi
 
 
 def require_known(name: str, kind: str) -> str:
-    """Return the name of an acquisition, or say which there are.
+    """Return the name of an acquisition, or raise an error that lists the known ones.
 
     Examples:
         >>> require_known("k-center", "regression")
@@ -370,7 +370,7 @@ def class_scores(posterior: Any, features: Floats, name: str) -> Floats:
     """Usefulness of the label of each row under a posterior of the weights, ``m``.
 
     Args:
-        posterior: Of two classes or many: ``latent(features)`` gives mean and variance of the logits.
+        posterior: Posterior of two classes or many: ``latent(features)`` returns mean and variance of the logits.
         features: ``m x J``.
         name: Acquisition.
     """
@@ -385,10 +385,10 @@ def class_scores(posterior: Any, features: Floats, name: str) -> Floats:
 
 
 def _binary_bald(mean: Floats, variance: Floats) -> Floats:
-    """Entropy of the averaged label less the average of its entropy.
+    """Return the entropy of the averaged label minus the average of its entropy.
 
-    By Gauss-Hermite; where the logit is wide, by Gauss-Laguerre: the entropy is a bump around even odds, and so is
-    what the label's probability lacks to a step.
+    By Gauss-Hermite; for a logit with a large variance by Gauss-Laguerre. There the entropy, and the difference between
+    the label's probability and a step function, are concentrated around a logit of 0.
     """
     nodes, weights = hermite(_NODES)
     p = expit(mean + np.sqrt(variance) * nodes[:, None])
@@ -406,7 +406,7 @@ def _wide_averages(mean: Floats, deviation: Floats) -> tuple[Floats, Floats]:
         np.exp(-0.5 * ((sign * nodes[:, None] - mean) / deviation) ** 2) / (deviation * np.sqrt(2.0 * np.pi))
         for sign in (1.0, -1.0)
     )
-    # Weights e^x: the rule is for integrals against e^-x.
+    # Weights e^x, because the quadrature is for integrals against e^-x.
     bump = weights * np.exp(nodes) * _coin_entropy(expit(-nodes))
     tail = weights * np.exp(nodes) * expit(-nodes)
     return ndtr(mean / deviation) + tail @ (below - above), bump @ (above + below)
@@ -425,13 +425,13 @@ Indices = NDArray[np.intp]
 
 
 class Chooser(Protocol):
-    """Says which items of a pool to label next."""
+    """Chooses the items of a pool to label next."""
 
     def propose(self, most: int) -> Indices:
-        """The next picks in order, as many as are known whatever their labels will be: at least 1, at most ``most``."""
+        """Return the next picks, as many as do not depend on labels to come: at least 1, at most ``most``."""
 
     def batch(self, size: int) -> Indices:
-        """Picks to be labelled together; fewer than ``size`` only where the pool ends."""
+        """Return picks to be labelled together; fewer than ``size`` only if the pool has no more items."""
 
     def take(self, indices: Indices) -> None:
         """Leave items out from now on: they are labelled."""
@@ -445,7 +445,7 @@ class RandomOrder:
 
     Args:
         size: Size of the pool.
-        rng: Where the order comes from.
+        rng: Random generator of the order.
 
     Examples:
         >>> order = RandomOrder(5, np.random.default_rng(0))
@@ -491,7 +491,7 @@ class InOrder(RandomOrder):
 
 
 class KCentre:
-    """The item farthest from all that are taken: covers the pool evenly, and twice as well as can be at worst.
+    """The item farthest from all items taken. The covering radius is at most twice the smallest possible one.
 
     Ties go to the lowest index. Each pick costs one pass over the pool.
 
@@ -514,14 +514,14 @@ class KCentre:
         self._free = np.ones(len(points), dtype=bool)
 
     def propose(self, most: int) -> Indices:
-        """The next items: labels do not matter, so all are known; a few at a time are worked out."""
+        """Return the next items. They do not depend on labels; a few are computed at a time."""
         return self.batch(min(most, 32))
 
     def batch(self, size: int) -> Indices:
-        """The farthest item, again and again."""
+        """Return the farthest item, repeatedly."""
         distance, free, chosen = self._distance.copy(), self._free.copy(), []
         for _ in range(min(size, int(free.sum()))):
-            # With nothing taken yet, the item nearest to the middle is the first.
+            # The first item is the one nearest to the mean of the pool.
             score = -self._squares if np.isinf(distance).all() else distance
             pick = int(np.argmax(np.where(free, score, -np.inf)))
             chosen.append(pick)
@@ -530,13 +530,13 @@ class KCentre:
         return np.array(chosen, dtype=np.intp)
 
     def take(self, indices: Indices) -> None:
-        """Leave items out, and measure from them."""
+        """Leave items out, and measure distances from them."""
         self._free[indices] = False
         for index in indices:
             np.minimum(self._distance, self._distances(int(index)), out=self._distance)
 
     def skip(self, indices: Indices) -> None:
-        """Leave items out; they cover nothing."""
+        """Leave items out; distances are not measured from them."""
         self._free[indices] = False
 
     def _distances(self, index: int) -> Floats:
@@ -545,7 +545,7 @@ class KCentre:
 
 
 def label_free_chooser(name: str, points: Floats, rng: np.random.Generator) -> Chooser | None:
-    """The chooser of a name that asks no model; None for a name that does."""
+    """Return the chooser of an acquisition that uses no model; None for other names."""
     if name == "random":
         return RandomOrder(len(points), rng)
     if name == "order":

@@ -298,7 +298,7 @@ class Guarantee:
         common = _common(alpha, stated)
         part = probability(share, "share")
         missing = whole(stated.get("unlabelable", 0), "unlabelable", least=0)
-        # An item that cannot be labelled is infinitely far off, or not there.
+        # An item that cannot be labelled has an infinite residual, or is left out.
         sizes = np.sort(_absolute(residuals))[::-1]
         excluded = common["unlabelable_as"] == "excluded"
         absent, far = (missing, 0) if excluded else (0, missing)
@@ -369,7 +369,7 @@ class Guarantee:
             return self.wrong + self.unlabelable, self.checked, self.pool
         return self.wrong, self.checked - self.unlabelable, self.pool - self.unlabelable
 
-    # Words.
+    # Sentences.
 
     def __str__(self) -> str:
         statement = self._statement()
@@ -447,7 +447,7 @@ class Guarantee:
         """Restore a guarantee from :meth:`to_dict`.
 
         Args:
-            saved: What :meth:`to_dict` returned.
+            saved: The result of :meth:`to_dict`.
 
         Raises:
             InvalidValueError: A field is missing, unknown or out of range, or the saved bound does not follow from the
@@ -463,7 +463,7 @@ class Guarantee:
 
 
 def known_fields(kind: Any, saved: Any, derived: frozenset[str] | set[str] = frozenset()) -> dict[str, Any]:
-    """Return the fields of a dataclass from saved JSON values, without the format and what can be derived.
+    """Return the fields of a dataclass from saved JSON values, without the format and derived fields.
 
     Raises:
         InvalidValueError: Fields are missing or unknown, or the format is not known.

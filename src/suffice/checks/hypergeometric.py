@@ -5,7 +5,7 @@ ones. The bounds are integers, and they are exact: they follow from comparisons 
 comparison is decided correctly, with :math:`\alpha` taken as the exact value of the given float.
 
 A comparison is decided in double precision unless the two sides agree to nine digits. The probability is then computed
-with 60 digits, and in integers where that is not enough either or where the numbers are small.
+with 60 digits, and in integers if that is not enough either or if the numbers are small.
 """
 
 import math
@@ -28,12 +28,12 @@ LARGEST_POOL: Final = 10**12
 
 # Relative error allowed to double precision. Its terms are products of up to 1e5 factors, each off by 4e-16 at most.
 _MARGIN: Final = 1e-9
-# A sum of decreasing terms ends where the rest, bounded by a geometric series, is below this share of it.
+# A sum of decreasing terms ends when the rest, bounded by a geometric series, is below this share of it.
 _NEGLIGIBLE: Final = 1e-13
 _DIGITS: Final = 60
 _DECIMAL_MARGIN: Final = Decimal(10) ** -40
 _FRACTION_BITS: Final = 256
-# From here on the Stirling series with 20 terms has more than 60 digits.
+# From this number on, the Stirling series with 20 terms is accurate to more than 60 digits.
 _STIRLING_FROM: Final = 256
 # Binomial coefficients of fewer items than this are cheap as integers.
 _FEW: Final = 2000
@@ -190,7 +190,7 @@ def _upper(wrong: int, checked: int, pool: int, alpha: float) -> int:
 def last_that_holds(holds: Callable[[int], bool], least: int, most: int, guess: float, step: int) -> int:
     """The last integer in ``[least, most]`` at which a condition holds that holds at ``least`` and up to some integer.
 
-    The search starts at ``guess`` and goes in steps that grow until the answer is enclosed.
+    The search starts at ``guess``, with growing steps until the answer is enclosed.
     """
     low, high = least, most + 1
     at = int(min(max(guess, low), high))

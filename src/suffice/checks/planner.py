@@ -23,7 +23,7 @@ from suffice.checks.hypergeometric import probability as checked_probability
 from suffice.errors import InvalidValueError
 from suffice.presentation.text_format import count, percent, percent_at_least, two_digits
 
-#: The items that a bound is about: those that no one has labelled after the check, or all that were unlabelled before.
+#: The items that a bound is about: those that are unlabelled after the check, or all that were unlabelled before it.
 Items = Literal["remaining", "all"]
 
 #: The largest number of missed items for which :func:`plan_recall` compares all outcomes.
@@ -38,7 +38,7 @@ _STEPS: Final = (-10, -3, 3, 10)
 # check was advised before, it must save more, so that the advice does not change with each estimate.
 _SAVED: Final = 0.02
 _SAVED_AFTER_ADVICE: Final = 0.25
-# Candidates are left out if their approximate cost is so many times that of the best.
+# Candidates are left out if their approximate cost is at least this multiple of that of the best.
 _CLEARLY_DEARER: Final = 1.15
 # Outcomes with a probability below this are left out of a sum.
 _NEVER: Final = 1e-12
@@ -47,7 +47,7 @@ _RARE: Final = 1e-4
 
 @dataclass(frozen=True)
 class CheckPlan:
-    """The size of a check that is likely to prove something.
+    """The size of a check that is likely to prove a goal.
 
     Attributes:
         labels: Least size from which every larger check succeeds with the requested probability; None if only labelling
@@ -202,7 +202,7 @@ class GuaranteePlan:
         return _error_after(self.error, self.reducible, self.n_labelled, self.more_labels)
 
     def as_dict(self) -> dict[str, Any]:
-        """The plan as JSON values, with what follows from it and the sentence that it prints as."""
+        """Return the plan as JSON values, with derived values and its printed sentence."""
         derived = {name: getattr(self, name) for name in ("expected_total", "check_now", "error_at_check")}
         return {**asdict(self), **derived, "sentence": str(self)}
 
@@ -327,7 +327,7 @@ def _errors_after(error: float, reducible: float, n_labelled: int, more: NDArray
 def _approximate_size(
     target: float, error: NDArray[np.float64], pool: NDArray[np.int64], alpha: float, probability: float
 ) -> NDArray[np.float64]:
-    """The size of a check, by a normal approximation; very large where no check is expected to succeed.
+    """Return the size of a check, by a normal approximation; very large if no check is expected to succeed.
 
     A check of m bounds the error at ``e + z s / sqrt(m)`` or less with the requested probability, where z s is
     ``z_alpha sqrt(t (1 - t)) + z_p sqrt(e (1 - e))``, less so for a finite pool. No check is smaller than one without
@@ -340,7 +340,7 @@ def _approximate_size(
     infinite = (spread / gap) ** 2
     finite = infinite * pool / (infinite + pool)
     least = math.log(alpha) / math.log1p(-target) if 0.0 < target < 1.0 else (1.0 if target else math.inf)
-    # Where it is impossible, the smallest error is the nearest to possible.
+    # If no size is sufficient, the smallest error is the closest to the target.
     impossible = (error >= target) | (finite > 0.5 * pool)
     return np.where(impossible, 1e9 * (1.0 + error), np.maximum(finite, least))
 
@@ -462,7 +462,7 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
 
     @cache
     def least_size(positives: int) -> int:
-        """The least check that succeeds with so many items of the class in it: P[Hyp(M, A + 1, m) <= k] <= alpha."""
+        """Return the least size that succeeds with some items of the class: P[Hyp(M, A + 1, m) <= k] <= alpha."""
         allowed = positives + math.floor((known + positives) * (1 - goal) / goal)
         # The distribution is symmetric in the two sizes: the largest m that does not succeed is a bound itself.
         return 0 if allowed >= size else upper_bound(positives, allowed + 1, size, level) + 1
@@ -499,7 +499,7 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
 
 @dataclass(frozen=True)
 class _RecallSearch:
-    """The sizes at which a check shows a recall, where items predicted as the class count as found.
+    """The sizes at which a check shows a recall, if items predicted as the class count as found.
 
     Attributes:
         goal: Requested recall.
@@ -554,7 +554,7 @@ class _RecallSearch:
 def _from_which_all(all_succeed: Callable[[int, int], bool], last: int) -> int | None:
     """The least size from which all sizes up to ``last`` succeed, or None if ``last`` does not.
 
-    ``all_succeed(first, last)`` may say False of an interval in which all succeed, but not of a single size.
+    ``all_succeed(first, last)`` may be False for an interval in which all succeed, but not for a single size.
     """
     high, step = last, 1
     while high >= 0 and all_succeed(high, high):
@@ -624,7 +624,7 @@ class _ErrorSearch:
 
     @cached_property
     def large(self) -> bool:
-        """Whether so many sizes are possible that they are not searched one by one."""
+        """Whether there are too many possible sizes to search them one by one."""
         return self.last > _MANY and not self.all_succeed(_MANY, _MANY + 1)
 
     def sufficient(self) -> int | None:
@@ -706,5 +706,5 @@ def _check_items(items: str) -> None:
 
 
 def _share(value: float, name: str) -> Fraction:
-    """A share as the decimal number that was written: 0.29 of 100 items are 29, although the float is below that."""
+    """Return a share as the exact decimal number given: 0.29 of 100 items are 29, although the float is below 0.29."""
     return Fraction(repr(real(value, name, "from 0 to 1", lambda x: 0.0 <= x <= 1.0)))

@@ -1,7 +1,7 @@
 r"""A check: a random sample of the unlabelled items, its answers, and the error probability that it spends.
 
-A check is a value. It does no input or output and knows no model: each transition returns a new check, and the
-predictions of the frozen model are given when a guarantee is asked for.
+A check is an immutable value without input or output and without a model. Each transition returns a new check. The
+predictions of the frozen model are arguments of the methods that return guarantees.
 """
 
 import math
@@ -84,7 +84,7 @@ class EvaluationGrid:
         return self.alpha / len(self.sizes)
 
     def due(self, labels: int) -> int | None:
-        """The largest size that a sample of so many labels has reached, or None; evaluate its first labels only."""
+        """Return the largest size that is at most ``labels``, or None. Evaluate only that many first labels."""
         reached = [size for size in self.sizes if size <= labels]
         return reached[-1] if reached else None
 
@@ -104,7 +104,7 @@ class Check:
         alpha: Error probability of the whole sequence; this check uses :attr:`alpha_spent`.
         labels: Answers by item. Do not change it; use :meth:`tell` and :meth:`correct`.
         unlabelable: Items that cannot be labelled.
-        aborted: Whether the check was given up.
+        aborted: Whether the check was aborted.
 
     Examples:
         >>> import numpy as np
@@ -245,7 +245,7 @@ class Check:
         return replace(self, labels=labels, unlabelable=self.unlabelable - {item})
 
     def renamed(self, classes: Mapping[Label, Label]) -> "Check":
-        """Return the check with classes renamed or merged; the predictions must be renamed alike.
+        """Return the check with classes renamed or merged; rename the predictions in the same way.
 
         Args:
             classes: New class by old class; other classes stay.
@@ -253,7 +253,7 @@ class Check:
         return replace(self, labels={item: classes.get(label, label) for item, label in self.labels.items()})
 
     def abort(self) -> "Check":
-        """Return the check as given up: it yields no guarantee, and its error probability stays spent.
+        """Return the check as aborted: it gives no guarantee, and its error probability is spent.
 
         Raises:
             InvalidValueError: The check is complete.
@@ -396,7 +396,7 @@ class Check:
     def _evidence(
         self, predictions: Any, parts: int, unlabelable_as: UnlabelableAs, model: str
     ) -> tuple[dict[int, tuple[Label, Any]], float, Circumstances]:
-        """Label and prediction of each labelled item, the error probability, and what every guarantee states."""
+        """Return label and prediction of each labelled item, the error probability, and the common fields."""
         if self.aborted:
             raise InvalidValueError("an aborted check gives no guarantee; draw the next check")
         if not self.complete:
@@ -460,7 +460,7 @@ class Check:
         """Restore a check from :meth:`to_dict`.
 
         Args:
-            saved: What :meth:`to_dict` returned.
+            saved: The result of :meth:`to_dict`.
 
         Raises:
             InvalidValueError: A field is missing, unknown or out of range.
@@ -477,7 +477,7 @@ class Check:
 
 
 def _label(value: Any) -> Label:
-    """A label as a JSON value; numpy's numbers and texts count."""
+    """Return a label as a JSON value; numbers and strings of numpy are converted."""
     plain = value.item() if isinstance(value, np.generic) else value
     if not isinstance(plain, str | int | float) or (isinstance(plain, float) and not math.isfinite(plain)):
         raise InvalidValueError(f"a label must be a text or a finite number, not {value!r}; use cannot_label for none")

@@ -290,7 +290,7 @@ class KappaCertificate(StabilizingPredictions):
 
     for two models whose kappa is ``T > 0``, two classes, and F of the positive class, the second one. Here ``T`` is the
     smallest kappa in the window, so the statement holds for each of its steps. It is about the items of the stop set,
-    whatever their labels are. For more than two classes neither the theorem nor the certificate states anything.
+    with any labels. For more than two classes neither the theorem nor the certificate states anything.
 
     Args:
         threshold: Smallest mean of the kappas at which to stop, from 0 to 1.

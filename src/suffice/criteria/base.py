@@ -29,7 +29,7 @@ from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputErro
 if TYPE_CHECKING:
     from typing import Self
 
-# What the sentence says where the relation holds, and where it does not.
+# Wording of the relation in a sentence: if it holds, and if it does not.
 _RELATION_WORDS: Final = {"<=": ("at most", "above"), "<": ("below", "not below"), ">=": ("at least", "below")}
 #: Averages that should be equal may differ by this much.
 AVERAGE_ROUNDING: Final = 1e-12
@@ -86,7 +86,7 @@ def tightened(threshold: float, factor: float, *, limit: float) -> float:
     Args:
         threshold: The present threshold.
         factor: Inside (0, 1).
-        limit: 0 where a lower threshold is stricter, 1 where a higher one is.
+        limit: 0 if a lower threshold is stricter, 1 if a higher one is.
 
     Raises:
         InvalidValueError: ``factor`` is not inside (0, 1).
@@ -102,7 +102,7 @@ def tightened(threshold: float, factor: float, *, limit: float) -> float:
 
 
 def snapped(value: float, limit: float) -> float:
-    """Return ``value``, or ``limit`` where the two differ by no more than the rounding of an average.
+    """Return ``value``, or ``limit`` if the two differ by no more than the rounding of an average.
 
     Examples:
         >>> snapped(0.1 + 0.2, 0.3), snapped(0.29, 0.3)
@@ -112,7 +112,7 @@ def snapped(value: float, limit: float) -> float:
 
 
 _RULES: Final[dict[str, type["Criterion"]]] = {}
-# A classifier that knows one class only is certain of everything.
+# A classifier that has seen one class only predicts it with probability 1 everywhere.
 _FEWEST_CLASSES: Final = 2
 _ONE_CLASS: Final = (
     "all labels so far are of one class, and the predictions of the model say nothing before there is a second one"
@@ -131,15 +131,15 @@ class Criterion(ABC):
     :meth:`judge`.
 
     A verdict is about its own step only: a rule that continues after a stop may say "go on" again. A rule knows the
-    present step and what it stored of earlier ones.
+    present step and the values that it stored at earlier ones.
 
     A rule that requires a field which is computed from the predictions of a classifier does not judge a step with
     ``classes_seen`` below 2: the verdict is "go on", ``ready`` is False, and :meth:`judge` is not called. A classifier
-    that has met one class is certain of everything.
+    that has seen one class only predicts it with probability 1 everywhere.
 
     Attributes:
         requires: Names of the :class:`Step` fields that the rule cannot judge without.
-        optional: Names of the fields that the rule uses where a step has them.
+        optional: Names of the fields that the rule uses if a step has them.
 
     Examples:
         >>> from dataclasses import dataclass, field
@@ -156,7 +156,7 @@ class Criterion(ABC):
 
     requires: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[frozenset[str]] = frozenset()
-    # Labels at the last step that was observed. It is not saved: it finds mistakes of a caller, and decides nothing.
+    # Labels at the last step that was observed. It is not saved, because it serves only to detect errors of the caller.
     _last_labelled = 0
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -352,7 +352,7 @@ def _is_own(rule: type[Criterion]) -> bool:
 
 
 def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:
-    """Restore a rule from :meth:`Criterion.state_dict`; it continues exactly where it was.
+    """Restore a rule from :meth:`Criterion.state_dict`; it continues exactly as the saved one.
 
     Args:
         state: The result of ``state_dict``, also after a round trip through JSON.
@@ -391,7 +391,7 @@ def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:
     annotations = annotations_of(type(rule))
     for key, value in kept.items():
         revived, default = _revived(value), _default(specs[key])
-        # What a new rule holds is valid, whatever the annotation says.
+        # The initial value of a field is valid, even if it does not fit the annotation.
         if type(revived) is not type(default) or revived != default:
             told = f"{key} in the saved state of {name}"
             require_type(revived, annotations.get(key, Any), told, counts=_is_own(type(rule)))
@@ -636,11 +636,11 @@ def require_state(rule: object, name: str, requirement: str, *, holds: bool) -> 
     Args:
         rule: The rule, with the restored state.
         name: Field of the state.
-        requirement: What the field must be, for the error.
-        holds: Whether it is.
+        requirement: The requirement on the field, for the error.
+        holds: Whether the requirement holds.
 
     Raises:
-        InvalidValueError: It is not.
+        InvalidValueError: The requirement does not hold.
     """
     if not holds:
         value = shortened(getattr(rule, name))
@@ -758,14 +758,14 @@ class ComparedRule:
         settings: Values of ``parameter``. None for a rule with nothing to choose. A cost rule is compared at the costs
             of the comparison, and has no settings of its own.
         parameter: Name of the parameter that the settings are values of.
-        default: The setting of the literature, one of ``settings``; where there is none, ours.
+        default: The setting of the literature, one of ``settings``; if there is none, ours.
         name: Name in tables; by default that of the class.
         kind: ``threshold`` for a rule with a setting to choose; ``cost`` for one that takes the costs of errors and
             labels; ``plain`` for one with nothing to choose; ``reference`` for one that does not look at a model, or
             that uses the true errors.
-        sense: Set where the number that the rule compares does not depend on the setting, and the rule stops where it
-            stands in this sense to the limit, and its other conditions do not depend on the setting either. One
-            replay then gives the stops of all settings.
+        sense: Relation of the compared number to the limit at which the rule stops. Set only if neither that number
+            nor the other conditions of the rule depend on the setting. One replay then gives the stops of all
+            settings.
         limit: Attribute of the rule that holds the limit; ``parameter`` by default.
         slack: Difference from an ``at least`` limit that is ignored.
         in_a_row: Number of consecutive steps for which the sense must hold for a stop.
@@ -798,10 +798,10 @@ class RuleInfo:
         family: Group of the rule in the documentation.
         compared: The forms in which the rule is compared with others; none for a rule of screening or of
             optimisation, because recorded runs have neither a positive class nor a least value to find.
-        tasks: Where the rule can be used.
+        tasks: The tasks for which the rule can be used.
         example: Returns the rule with parameters at which it says both "go on" and "stop" on short runs. None for the
             class without arguments.
-        origin: Where a rule comes from that has no ``Reference`` in its docstring: ``"practice"`` or ``"ours"``.
+        origin: Origin of a rule without a ``Reference`` in its docstring: ``"practice"`` or ``"ours"``.
     """
 
     family: Family
@@ -812,7 +812,7 @@ class RuleInfo:
 
 
 def rule_info(rule: type[Criterion]) -> RuleInfo:
-    """Return what is listed about a rule of suffice.
+    """Return the metadata of a rule of suffice.
 
     Raises:
         InvalidTypeError: The class does not declare ``info`` itself.

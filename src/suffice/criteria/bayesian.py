@@ -146,7 +146,7 @@ class ErrorStability(Criterion):
                 default=0.05,
                 sense="at most",
             ),
-            # The same as the first form where each step buys one label.
+            # The same as the first form if each step buys one label.
             ComparedRule(
                 name="ErrorStability by labels",
                 make=lambda threshold: ErrorStability(threshold, calibration_labels=10),
@@ -217,7 +217,7 @@ class ErrorStability(Criterion):
             bound: As in the constructor.
 
         Returns:
-            A rule with threshold ``eta sqrt(-2 / log(delta/2))``, or 1 where that is larger.
+            A rule with threshold ``eta sqrt(-2 / log(delta/2))``, but at most 1.
 
         Reference: [IshibashiHino2021] Theorem 2.
 
@@ -243,7 +243,7 @@ class ErrorStability(Criterion):
             bound: As in the constructor.
 
         Returns:
-            A rule in absolute mode with threshold ``label_cost / error_cost``, or 1 where that is larger.
+            A rule in absolute mode with threshold ``label_cost / error_cost``, but at most 1.
 
         Reference: [IshibashiHino2021] equations 1 to 3.
 
@@ -455,7 +455,7 @@ def runs_p(values: "list[float]") -> float | None:
         values: In order of time.
 
     Returns:
-        ``p``; or None where only one number of runs is possible: one side of the median has no value, or each side
+        ``p``; or None if only one number of runs is possible: one side of the median has no value, or each side
         has a single one.
 
     Reference: [WaldWolfowitz1940].

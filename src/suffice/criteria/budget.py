@@ -1,4 +1,4 @@
-"""Rules that limit what is spent: labels, a share of the pool, money, time."""
+"""Rules that limit the number of labels, the labelled share of the pool, the cost or the time."""
 
 import math
 from dataclasses import dataclass

@@ -65,7 +65,7 @@ def selected_entropies(step: Step) -> Floats:
         array([0.6931, 0.    ])
     """
     assert step.selected_probabilities is not None  # rules that call this require it
-    # Half-precision probabilities may leave 0 to 1 by rounding, where -p log p is infinite or negative.
+    # Half-precision probabilities may be outside [0, 1] by rounding; -p log p is infinite or negative there.
     return entropies(np.clip(step.selected_probabilities, 0.0, 1.0))
 
 
@@ -375,7 +375,7 @@ class SelectedAccuracy(Criterion):
 
     .. math:: \frac{\#\{i : \arg\max_k p_{ik} = y_i\}}{\#\{i\}} \ge \theta,
 
-    over the examples of the latest steps: the fewest steps that have at least ``window`` labels together. Where two
+    over the examples of the latest steps: the fewest steps that have at least ``window`` labels together. If two
     classes are equally likely, the first counts as predicted. A label of a class that is new to the model (-1) counts
     as wrong. A loop asks for the labels that are hardest to predict, so this accuracy is usually lower than that on the
     pool.

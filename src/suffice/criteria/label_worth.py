@@ -15,19 +15,19 @@ from suffice.forecast import Forecast
 
 __all__ = ["ExpectedCost", "LabelWorth"]
 
-# The median of the worth is taken over this many labels, and at least so many steps.
+# The median of the worth is taken over this many labels, and over at least this many steps.
 _MEDIAN_LABELS: Final = 5
 _MEDIAN_STEPS: Final = 3
-# Share of the reducible error and of the recent gain that the next label brings, times the labels so far.
+# Gain by the next label as a share of the reducible error and of the recent gain, times the labels so far.
 _SHARE: Final = 0.75
-# The same of the whole error, after the first label.
+# The same as a share of the whole error, after the first label.
 _CAUTION: Final = 3.0
-# Before there are so many steps, the whole error is taken to be reducible, with this factor, and at least this share of
-# the error of a trivial prediction.
+# Before there are enough steps for the median, the whole error counts as reducible, times this factor, and as at least
+# this share of the error of a trivial prediction.
 _DOUBT: Final = 2.0
 _LEAST_DOUBT: Final = 0.25
-# The labels left as multiples of the forecast: 10, 50 and 90 % points of the runs that the rule was made on. Labels
-# that are waited for in any case; and no forecast beyond this multiple of the labels so far.
+# Labels left as multiples of the forecast: the 10, 50 and 90 % quantiles over the runs on which the rule was developed.
+# Then the number of labels that are always waited for, and the largest forecast as a multiple of the labels so far.
 _FORECAST_SHARES: Final = (0.45, 0.9, 1.9)
 _WAIT: Final = 3
 _FARTHEST: Final = 3.5
@@ -43,7 +43,7 @@ class ExpectedCost(Criterion):
 
     .. math:: A \, \frac{e_s - e_t}{n_t - n_s} < \kappa,
 
-    where ``s`` is the last step that lies at least ``window`` labels back. This rule is ours. :class:`LabelWorth` is a
+    where ``s`` is the last step at least ``window`` labels ago. This rule is ours. :class:`LabelWorth` is a
     robust form of it.
 
     Args:
@@ -110,28 +110,28 @@ class ExpectedCost(Criterion):
 class LabelWorth(Criterion):
     r"""Stop when one more label is expected to be worth less than it costs.
 
-    The worth of a label is what it saves on the :math:`M` items that stay unlabelled. The rule expects the next label,
-    after :math:`n` others, to lower their error by
+    The worth of a label is the cost of the errors that it avoids on the :math:`M` unlabelled items. The rule expects the
+    next label, after :math:`n` others, to lower their error by
 
     .. math:: \Delta = \frac1n \max\Bigl( \frac34 (\rho \, r + g), \frac{3 \rho \, e}{n} \Bigr),
 
     as on a learning curve that falls like :math:`1/n`. It is the average of two estimates, times 1.5:
 
-    - :math:`r`, the *reducible error*: what the model would gain if it knew its parameters, by its own account.
-      :math:`\rho` is the calibration by random labels. This looks ahead.
-    - :math:`g`, the *recent gain*: how much better than the predictions at half of the labels the present ones are, by
-      the present model. This looks back.
+    - :math:`r`, the *reducible error*: the model's estimate of how much its error would fall if it knew its parameters.
+      :math:`\rho` is the calibration by random labels. This estimate is about the labels to come.
+    - :math:`g`, the *recent gain*: the fall of the error from the predictions at half of the labels to the present
+      ones, as estimated by the present model. This estimate is about the labels already bought.
 
-    The irreducible part of the error enters neither of them, so noise does not buy labels. The second term of the
-    maximum, with :math:`e` the expected error, is for the first labels, from which a model may conclude that all of its
-    error is noise. A label avoids :math:`M \Delta` wrong predictions of other items, and with probability
+    Neither includes the irreducible part of the error, so noise does not increase the worth of a label. The second term
+    of the maximum, with :math:`e` the expected error, is for the first labels, from which a model may conclude that all
+    of its error is noise. A label avoids :math:`M \Delta` wrong predictions of other items, and with probability
     :math:`\rho e` that of its own item. The rule stops when
 
     .. math:: \textrm{mistake\_cost} \cdot (M \Delta + \rho e) < \textrm{label\_cost}.
 
-    The decision never rests on the noise of one step: the rule takes the median of :math:`n^2 \Delta`, which changes
-    little from label to label, over the last 5 labels and at least 3 steps. Before that it stops only if a label would
-    not even be worth its cost on a curve on which all of a pessimistic error is reducible: with
+    To reduce the noise of single steps, the rule takes the median of :math:`n^2 \Delta`, which changes little from
+    label to label, over the last 5 labels and at least 3 steps. Before that it stops only if a label is not worth its
+    cost even if a pessimistic error is reducible completely: with
     :math:`\Delta = \max(1/4, \min(1, 2 \rho e)) / n`, where 1 is the error of a trivial prediction.
 
     *Wrong* means: for classes, another class than the true one. For numbers, an error above ``tolerance``; with
@@ -193,7 +193,7 @@ class LabelWorth(Criterion):
     def from_older_version(
         cls, params: Mapping[str, Any], state: Mapping[str, Any]
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Return the two costs of a rule saved by version 0.8 or older, which then starts anew."""
+        """Return the two costs of a rule saved by version 0.8 or older, which then starts without its history."""
         if "window" not in params:
             return params, state
         kept = {name: params[name] for name in ("error_cost", "label_cost") if name in params}
@@ -220,7 +220,7 @@ class LabelWorth(Criterion):
         return math.exp(median(recent) - 2.0 * math.log(max(n, 1)))
 
     def judge(self, step: Step) -> Verdict:
-        """Estimate what a label saves, and compare its worth with its cost."""
+        """Estimate the worth of a label, and compare it with its cost."""
         if self.counts and step.n_labelled == self.counts[-1]:
             # No label was bought since the last step: keep the newest value for this count.
             for kept in (self.counts, self.worths, self.values):
@@ -248,7 +248,7 @@ class LabelWorth(Criterion):
         )
 
     def _worth(self, step: Step) -> tuple[float, float, float]:
-        """Return what the next label is worth, from one step: for other items, for its own, and at most for others."""
+        """Return the worth of the next label at one step: for other items, for its own item, and at most for others."""
         assert step.reducible_error is not None
         assert step.unlabelled_error is not None
         assert step.calibration is not None
@@ -269,7 +269,7 @@ class LabelWorth(Criterion):
         fall = max(_SHARE * (reducible + gain), _CAUTION * error / n) / n
         # With the cost of an error, the number of items that it is about does not change.
         own = self._cost_of_mistake * error if self.error_cost is None and self._unlabelled(step) else 0.0
-        # Labels that are all equal say nothing about the error of a trivial prediction.
+        # If all labels are equal, they do not determine the error of a trivial prediction.
         known = self._error_scale(step) > _LEAST_WORTH
         at_most = min(trivial, max(_DOUBT * error, _LEAST_DOUBT * trivial)) / n if known else _LARGEST_NUMBER
         return self._cost_of_error(step) * fall, own, self._cost_of_error(step) * max(fall, at_most)
@@ -318,9 +318,9 @@ class _WorthOutlook:
 
     Attributes:
         n_labelled: ``n``.
-        worth: ``v``, of the next label for the other items.
-        cost: ``c``, of a label, less what it is worth for its own item.
-        left: Items without a label.
+        worth: ``v``, the worth of the next label for the other items.
+        cost: ``c``, the cost of a label minus its worth for its own item.
+        left: Number of items without a label.
     """
 
     n_labelled: int
@@ -329,13 +329,13 @@ class _WorthOutlook:
     left: int
 
     def forecast(self) -> Forecast | None:
-        r"""Return :math:`n (\sqrt{v/c} - 1)`, with the factors by which that turned out to be wrong.
+        r"""Return :math:`n (\sqrt{v/c} - 1)`, with an interval from the errors of such forecasts in past runs.
 
-        None if the rule will not stop within 3.5 times the labels so far: so far ahead it is not predictable.
+        None if the forecast is above 3.5 times the labels so far: such stops are not predictable.
         """
         n = max(self.n_labelled, 1)
         if self.cost <= 0.0:
-            # A label is worth its cost for its own item alone.
+            # The worth of a label for its own item alone is at least its cost.
             return Forecast(self.left, max(1, self.left // 2), self.left) if self.left else None
         factor = math.sqrt(self.worth / self.cost)
         if factor - 1.0 > _FARTHEST:

@@ -213,9 +213,9 @@ def regret_facts(  # noqa: PLR0913 - the numbers of one evaluation
     lowest: tuple[float, float],
     beta: tuple[float, float],
 ) -> dict[str, Any]:
-    r"""Return what the rules of Bayesian optimisation require, for one evaluation of an objective that is minimised.
+    r"""Return the fields that the rules of Bayesian optimisation require, for one evaluation of a minimised objective.
 
-    Everything follows from the posterior before the evaluation and from the value that came. With
+    They are computed from the posterior before the evaluation and from the observed value. With
     :math:`c = \mathrm{Cov}_{t-1}[f(x), f(x_t)]` and the residual :math:`e`, the posterior after it is
 
     .. math:: \mu_t = \mu_{t-1} + \frac{c\, e}{s_{t-1}(x_t)^2 + \sigma^2}, \qquad

@@ -116,11 +116,11 @@ def worth_facts(probabilities: Any, *, earlier: Any = None, draws: Any = None) -
 
     Returns:
         ``unlabelled_error``; ``reducible_error``, from the draws; ``recent_gain``, from the earlier predictions;
-        ``error_scale`` and ``calibration``, both 1. Without draws, or without earlier predictions, the one of the two
-        that is known stands for the other.
+        ``error_scale`` and ``calibration``, both 1. If only draws or only earlier predictions are given, the one
+        estimate is used for both fields.
 
     Raises:
-        InvalidValueError: Neither is given, or an argument has a wrong shape.
+        InvalidValueError: Neither draws nor earlier predictions are given, or an argument has a wrong shape.
 
     Examples:
         >>> facts = worth_facts([[0.9, 0.1], [0.4, 0.6]], earlier=[0, 0])

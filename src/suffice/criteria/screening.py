@@ -5,7 +5,7 @@ number of items screened (labelled) and ``r`` the number of relevant items, thos
 The *recall* is the share of all relevant items that are found. A rule stores the first step at each number of relevant
 items found. A step may hold one new label or several; relevant items of a larger step count from its end.
 
-These rules estimate, or rest on assumptions that a screening does not satisfy; only :class:`QuantileRecall` keeps its
+These rules are estimates, or have assumptions that a screening does not satisfy. Only :class:`QuantileRecall` keeps its
 confidence, if its control sample is as required. :class:`suffice.learner.RecallGuarantee` guarantees a recall by a
 random check of the items that are unscreened at the end.
 """
@@ -51,7 +51,7 @@ _FULL_LENGTH: Final = 150
 
 @dataclass
 class _GainCurve:
-    """The gain curve: the number of relevant items found against the number screened, where it rises.
+    """The gain curve: the number of relevant items found against the number screened, at the steps at which it rises.
 
     Attributes:
         screened: Number of items screened at the last step.
@@ -105,7 +105,7 @@ class RecallTest(_GainCurve, Criterion):
     The rule tests the hypothesis that the recall is below :math:`\tau`. Then there are at least
     :math:`\lfloor r / \tau \rfloor + 1` relevant items. For each run of :math:`n` items at the end of the screening,
     with :math:`k` relevant ones in it, it computes how probable so few of them would be if the run were a random sample
-    of what was unscreened before it:
+    of the items unscreened before it:
 
     .. math:: p = P[\mathrm{Hyp}(N - (s - n), K, n) \le k], \qquad K = \lfloor r / \tau \rfloor + 1 - (r - k).
 
@@ -113,8 +113,8 @@ class RecallTest(_GainCurve, Criterion):
     :math:`k` the longest has the least :math:`p`, so that there is one candidate for each relevant item found.
 
     This is a valid test for one run that is drawn at random and chosen in advance. Under a ranking the last items are
-    likelier to be relevant than the others, which makes the test conservative; the choice of the run, and a look after
-    each label, make it less so. Neither is corrected, as in the paper. Some implementations lose the 1 in :math:`K` and
+    likelier to be relevant than the others, which makes the test conservative; the choice of the run, and a test after
+    each label, make it less so. Neither is corrected, as in the paper. Some implementations omit the 1 in :math:`K` and
     test a recall of at most :math:`\tau`.
 
     Args:
@@ -172,8 +172,8 @@ class QuantileRecall(Criterion):
 
     .. math:: \sum_{i < j} \binom{m}{i} \tau^i (1 - \tau)^{m - i} \ge \textrm{confidence}, \qquad m = \textrm{sample}.
 
-    The recall at the stop is then below :math:`\tau` with a probability of at most ``1 - confidence``, however often
-    one looks: the stop is the place of the :math:`j`-th control item in the order of the screening. This assumes that
+    The recall at the stop is then below :math:`\tau` with a probability of at most ``1 - confidence``, for any number
+    of looks: the stop is the place of the :math:`j`-th control item in the order of the screening. This assumes that
     the control items are drawn at random, and that the order does not depend on which items these are.
     :math:`\tau^m \le 1 - \textrm{confidence}` is required: 14 items for a recall of 0.8 and 59 for 0.95. Larger samples
     stop sooner. The labels of the control sample are paid for too.
@@ -254,8 +254,8 @@ class QuantCI(Criterion):
     .. math:: R = \frac{A}{A + B}, \qquad
               \mathrm{Var} = \frac{V_A}{(A + B)^2} + \frac{A^2 (V_A + V_B)}{(A + B)^4},
 
-    the rule stops when :math:`R - z \sqrt{\mathrm{Var}} \ge \tau`. It is as good as the probabilities of the model,
-    which says nothing about a part of the data in which it never found anything.
+    the rule stops when :math:`R - z \sqrt{\mathrm{Var}} \ge \tau`. Its reliability depends on the probabilities of the
+    model. They are not reliable in a part of the data in which no relevant item has been found.
 
     Args:
         at_least: The recall :math:`\tau`, above 0 and below 1.
@@ -372,7 +372,7 @@ class PoissonRecall(_GainCurve, Criterion):
     and :math:`r` is also at least :math:`\tau` times what the fitted rate predicts for the :math:`s` items screened.
 
     The fit is ours. It compares the share in a window with the mean of the rate over the window, and the rate does not
-    rise. The authors' code compares it with the rate at the middle of the window, which has no solution where all
+    rise. The authors' code compares it with the rate at the middle of the window, which has no solution if all
     relevant items are in the first window.
 
     Args:
@@ -428,7 +428,7 @@ class PoissonRecall(_GainCurve, Criterion):
             return self.verdict(step, stop=False, ready=False, threshold=self.at_least, reason=reason)
         rate = _ExponentialRate.fitted(self._found_by(np.linspace(0.0, s, self.windows + 1)), s / self.windows)
         expected = min(_poisson_quantile(rate.integral(size), self.confidence), size)
-        # The quantile of the whole may be below what is found already.
+        # The quantile of the total may be below the number found already.
         value = min(found / max(expected, found), found / max(rate.integral(s), found))
         return self.comparison_verdict(step, _ESTIMATE, value, self.at_least)
 
@@ -489,8 +489,8 @@ class Safe(_GainCurve, Criterion):
     - At least ``multiple`` times the estimated number of relevant items are screened.
     - The last ``irrelevant`` items were irrelevant.
 
-    The number of relevant items is estimated from labels drawn at random, ``estimated_relevant``. Where a step does not
-    have it, or it is smaller, the number found stands for it.
+    The number of relevant items is estimated from labels drawn at random, ``estimated_relevant``. If a step does not
+    have it, or if it is smaller, the number found is used.
 
     The procedure has a fourth condition: all *key papers*, relevant items that are known beforehand, are found. Check
     it yourself, or use :class:`QuantileRecall`. It continues with another model after the stop. We had the abstract of
@@ -575,7 +575,7 @@ def _least_sample(recall: float, confidence: float) -> int:
     """The least ``m`` with ``recall ** m <= 1 - confidence``, decided exactly for the decimal numbers given."""
     tau, level = Fraction(repr(recall)), 1 - Fraction(repr(confidence))
     guess = max(1, math.ceil(math.log(level) / math.log(recall)))
-    # The logarithms may be off by one where the power is close to the level.
+    # The result of the logarithms may be wrong by one if the power is close to the level.
     exact = guess < 10_000
     while exact and guess > 1 and tau ** (guess - 1) <= level:
         guess -= 1
@@ -585,7 +585,7 @@ def _least_sample(recall: float, confidence: float) -> int:
 
 
 def least_lower_tail(sizes: Any, relevant: Any, missed: int, left: int) -> float:
-    r"""Return the least of the probabilities that so few relevant items are in samples of what was unscreened.
+    r"""Return the least of the probabilities of so few relevant items in samples of the unscreened items.
 
     .. math:: P[X \le k], \qquad X \sim \mathrm{Hyp}(n + u, k + d, n)
 
@@ -645,13 +645,13 @@ def _series_sums(one: Floats, two: Floats, three: Floats, four: Floats) -> Float
     total, term = np.ones(len(one)), np.ones(len(one))
     x = np.arange(_BLOCK, dtype=np.float64)
     while True:
-        # A factor that has reached 0 ends its series; those after it would be below 0.
+        # A factor of 0 ends its series; the factors after it would be negative.
         falling = np.maximum(one[:, None] - x, 0.0) * np.maximum(two[:, None] - x, 0.0)
         ratios = falling / ((three[:, None] + x) * (four[:, None] + x))
         terms = term[:, None] * np.cumprod(ratios, axis=1)
         total += terms.sum(axis=1)
         term, ratio = terms[:, -1], ratios[:, -1]
-        # What follows is at most a geometric series.
+        # The remaining terms are at most a geometric series.
         if not (term * ratio > _NEGLIGIBLE * total * (1.0 - ratio)).any():
             return total
         x = x + _BLOCK

@@ -1,4 +1,4 @@
-"""Input and answer of a stopping rule: what is known after one step of labelling, and what the rule decides."""
+"""Input and output of a stopping rule: the facts after one step of labelling, and the decision of the rule."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ from suffice.divergence import Divergence, kl
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.forecast import Forecast, labels_left
 
-# Probabilities in half precision may miss a sum of 1 by this much.
+# The sum of probabilities in half precision may differ from 1 by this much.
 _SUM_TOLERANCE: Final = 1e-2
 
 FieldKind = Literal["divergence", "amount", "count", "share", "number", "probabilities", "labels"]
@@ -68,25 +68,25 @@ class Step:
         pool_changes: Number of items of the pool whose predicted class changed in this step.
         pool_f: The F score that the model expects of its own predictions on the pool, see
             :func:`suffice.criteria.expected_f`.
-        pool_gain: Largest information gain over the pool, in nats: what one label would tell about the model.
+        pool_gain: Largest information gain over the pool, in nats: the information of one label about the parameters.
         pool_variance: Largest predictive variance of the latent value over the pool.
         stop_probabilities: Predictions on the stop set, ``S x K``.
         stop_confidence: Mean of ``max p`` over the stop set.
         stop_agreement: Agreement of a committee on the stop set, 0 to 1.
         expected_error: The error that the model expects of itself on the stop set, in the units of the error that
-            matters to the user. For the models of suffice: the loss of the averaged prediction where labels fall as
-            predicted, so the predictive variance, or the entropy of the averaged probabilities.
+            matters to the user. For the models of suffice: the expected loss of the averaged prediction under the
+            model, which is the predictive variance, or the entropy of the averaged probabilities.
         unlabelled_error: The error that the model expects of its predictions for unlabelled items: the share of wrong
             classes, or the mean squared error.
-        reducible_error: The part of ``unlabelled_error`` that would vanish if the model knew its parameters: what more
-            labels could remove at most, by the model's own account.
-        recent_gain: How much larger the error of the predictions at half of the labels is than that of the present
-            ones, by the present model.
+        reducible_error: The part of ``unlabelled_error`` that would vanish if the model knew its parameters: the most
+            that further labels can remove, as estimated by the model.
+        recent_gain: Error of the predictions at half of the labels minus that of the present ones, both as estimated
+            by the present model.
         error_scale: The error that counts as one wrong prediction: 1 for classes, the variance of the labels for
             numbers.
-        calibration: How much larger the losses of labels drawn at random are than the model expects, each label left
-            out, as of the last step with such a label; 1 if as expected, and before there is one.
-        random_labels: Number of labels drawn at random that ``calibration`` rests on.
+        calibration: Ratio of the leave-one-out losses of labels drawn at random to the losses that the model expects,
+            at the last step with such a label; 1 if they are equal, and before the first such label.
+        random_labels: Number of labels drawn at random from which ``calibration`` is computed.
         classes_seen: Number of different classes among the labels bought so far, for classification. Rules that use
             predictions do not judge before there are two. Without this field they judge every step.
         validation_error: Error on a labelled validation set. For the models of suffice: the loss of the averaged
@@ -324,7 +324,7 @@ def _number(value: Any, name: str) -> float:
 
 
 def _share(value: Any, name: str) -> float:
-    # Averages of probabilities may leave the range by rounding.
+    # Averages of probabilities may be slightly outside the range by rounding.
     return min(max(real(value, name, "from 0 to 1", lambda x: -1e-9 <= x <= 1.0 + 1e-9), 0.0), 1.0)
 
 
@@ -364,7 +364,7 @@ FIELD_KINDS: Final[dict[str, FieldKind]] = {
 }
 _CHECKS: Final = {name: _CHECKS_BY_KIND[kind] for name, kind in FIELD_KINDS.items()}
 
-#: Fields that are computed from the predictions of a classifier; they mean nothing while it knows one class only.
+#: Fields that are computed from the predictions of a classifier; they are meaningless while it has seen one class only.
 PREDICTION_FIELDS: Final = frozenset(
     {
         "train_error",
@@ -536,7 +536,7 @@ class Verdict:
         reason: The reason, in a sentence for the user.
         rule: Name of the rule.
         n_labelled: Number of labels bought so far.
-        certificate: What is guaranteed and under which assumption, or None.
+        certificate: The guarantee and its assumption, or None.
         parts: Verdicts of the rules that this one is composed of.
         outlook: Computes :attr:`forecast`.
 

@@ -1,4 +1,4 @@
-"""Rules that follow a number over the rounds, and stop when its trend turns or ends."""
+"""Rules that monitor a number over the rounds, and stop when it falls or converges."""
 
 import math
 from bisect import bisect_left, bisect_right

@@ -1,4 +1,4 @@
-"""Pools: they update the scores of their items as labels come, and return the best candidates."""
+"""Pools: they update the scores of their items with every label, and return the best candidates."""
 
 from suffice.engines.disk_rows import NpyPool, ParquetPool
 from suffice.engines.tracked_rows import FeatureRows, KernelRows

@@ -1,4 +1,4 @@
-"""A pool scored by class uncertainty: all rows for every pick, or only the rows that can win."""
+"""A pool scored by class uncertainty: all rows for every pick, or only the rows that can be the best."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
@@ -15,7 +15,7 @@ _SCORED_ROWS: Final = 4096
 
 
 class ClassPool(Protocol):
-    """A pool whose most useful points are found under a posterior of classes."""
+    """A pool that finds its most useful points under a posterior of a classifier."""
 
     @property
     def source(self) -> Any:
@@ -29,16 +29,16 @@ class ClassPool(Protocol):
 
 
 class ScoredPool:
-    """A pool that is scored as a whole at every pick; one on disk is read once for it.
+    """A pool that is scored completely at every pick; a pool on disk is then read once per pick.
 
     Args:
         features: ``m x J``, in memory or on disk.
-        score: Of a posterior and the features of some rows, how useful the label of each would be.
+        score: Function of a posterior and the features of some rows that returns how useful each label would be.
     """
 
     def __init__(self, features: Floats | DiskRows, score: Callable[[Any, Floats], Floats]) -> None:
         self._features, self._score = features, score
-        # It keeps nothing but the score, which may be one of other classes.
+        # The pool is not kept for other classes: it stores nothing that can be reused, and the score may differ.
         self.source = None
         self._free = np.ones(len(features), dtype=bool)
 
@@ -57,7 +57,7 @@ class ScoredPool:
         return rows, np.concatenate([np.zeros(0), *found])
 
     def _nearest_on_disk(self, source: DiskRows, posterior: Any, n: int) -> Indices:
-        """The same from batches. One number is kept for each row, and few arrays of that size exist at a time."""
+        """Return the same from batches. One number is kept per row, and few arrays of that size exist at a time."""
         score = np.full(len(source), -np.inf)
         for start, block in source.batches():
             for first in range(0, len(block), _SCORED_ROWS):
@@ -78,12 +78,12 @@ class ScoredPool:
 
 
 def most_useful(scores: Floats, n: int, best: float | None = None) -> NDArray[np.intp]:
-    """Positions of the ``n`` largest scores, largest first; scores equal up to rounding by position.
+    """Return the positions of the ``n`` largest scores, largest first; scores equal up to rounding by position.
 
     Args:
-        scores: None below 0.
-        n: How many.
-        best: The largest score of all, if these are a part.
+        scores: Scores of at least 0.
+        n: Number of positions.
+        best: The largest score of all points, if these scores are a part.
 
     Examples:
         >>> most_useful(np.array([0.3, 0.5 - 1e-14, 0.5]), 2)
@@ -98,17 +98,17 @@ def score_ranks(scores: Floats, best: float | None = None) -> Floats:
     return -np.round(scores / (largest or 1.0), 11)
 
 
-# Scores closer than this are equal up to rounding: a tie, which goes to the lowest index.
+# Scores closer than this are equal up to rounding. Such ties go to the lowest index.
 _TIE: Final = 1e-11
 _PROBIT: Final = np.pi / 8.0
 _ROWS: Final = 2048
-# How many points count as many, and how many the innermost layer has.
+# Number of points from which on layers are used, and number of points in the innermost layer.
 _MANY: Final = 10_000
 _SMALLEST: Final = 64
 
 
 class WeightPosterior(Protocol):
-    """Interface of a posterior of two classes, as a pool needs it."""
+    """Interface of a posterior of two classes."""
 
     @property
     def weights(self) -> Floats:
@@ -124,7 +124,7 @@ class WeightPosterior(Protocol):
 
 
 class _Anchor(NamedTuple):
-    """The posterior when a layer was last looked at, what its other points can be at least, and for how long."""
+    """The posterior when a layer was last scored, and a lower bound on its other points with its range of validity."""
 
     weights: Floats
     factor: Floats
@@ -135,10 +135,10 @@ class _Anchor(NamedTuple):
 
 
 class _Layer:
-    """Some points of the pool, and within them the layer of those that can win for now."""
+    """Some points of the pool, and an inner layer of those that can be the best at present."""
 
     def __init__(self, columns: Floats, indices: Indices, *, averaged: bool) -> None:
-        # Columns in single precision are those of a pool on disk, of which there is one copy only.
+        # Columns in single precision belong to a pool on disk, of which there is only one copy.
         self._columns = columns if columns.dtype == np.float32 else np.ascontiguousarray(columns)
         self.indices = indices
         self._begin(len(indices), averaged)
@@ -179,11 +179,11 @@ class _Layer:
         return float(anchor.rest * np.sqrt(shrunk))
 
     def _shrunk(self, anchor: _Anchor, posterior: WeightPosterior, least: float) -> float:
-        """``1/c``: by a bound where that is at least ``least``, else by the smallest eigenvalue if that is worth it."""
+        """Return ``1/c``: from a bound if that is at least ``least``, else from the smallest eigenvalue if useful."""
         if not self._averaged:
             return 1.0
         change = anchor.inverse @ (posterior.information - anchor.information) @ anchor.inverse.T
-        # The eigenvalues of I + change are at least 1 less its norm.
+        # The eigenvalues of I + change are at least 1 minus the norm of the change.
         bound = 1.0 - float(np.sqrt(np.vdot(change, change)))
         if bound >= least or least >= 1.0 or self._size < _MANY:
             return bound
@@ -201,7 +201,7 @@ class _Layer:
             rank = u - self._drift * q
             parted = np.argpartition(rank, width)
             while rank[parted[width]] <= u[best[-1]] and self._drift > 1e-4:
-                # Nothing would be known of the others: fewer steps, with more certainty.
+                # There would be no bound on the other points, so a smaller drift is allowed.
                 self._drift *= 0.5
                 rank = u - self._drift * q
                 parted = np.argpartition(rank, width)
@@ -224,7 +224,7 @@ class _Layer:
 def uncertainty(
     columns: Floats, posterior: WeightPosterior, inverse: Floats, *, averaged: bool
 ) -> tuple[Floats, Floats]:
-    """``u`` and ``q`` of points, whose features are columns; nothing else of their number is in memory meanwhile."""
+    """Return ``u`` and ``q`` of points, whose features are columns, without other arrays with one entry per point."""
     m = columns.shape[1]
     single = columns.dtype == np.float32
     u, q = np.empty(m) if single else posterior.weights @ columns, np.empty(m)
@@ -243,19 +243,19 @@ def uncertainty(
 
 
 class _LowestRanks:
-    """The points of lowest rank among those that came so far, and the lowest rank of the others.
+    """The points of lowest rank among those added so far, and the lowest rank of the others.
 
     Args:
-        width: How many points.
-        features: Numbers of each point.
-        most: Points that come at a time, at most.
+        width: Number of points to keep.
+        features: Number of features of a point.
+        most: Largest number of points that are added at a time.
         dtype: Number type that features are kept in.
         cut: Points of this rank or more are not kept, even if there is room.
     """
 
     def __init__(self, width: int, features: int, most: int, dtype: Any, cut: float) -> None:
         self._width, self._fill = width, 0
-        # Pages that are not written to take no memory.
+        # Pages that are never written to take no memory.
         room = width + max(width // 8, most)
         self._columns = np.empty((features, room), dtype)
         self._rank, self._indices = np.empty(room), np.empty(room, np.intp)
@@ -287,22 +287,22 @@ class _LowestRanks:
         self._cut = float(self._rank[: self._width].max())
 
     def layer(self, *, averaged: bool) -> _Layer:
-        """The points that are left. Nothing is copied."""
+        """Return the points that were kept. Nothing is copied."""
         self._drop()
         return _Layer(self._columns[:, : self._fill], self._indices[: self._fill], averaged=averaged)
 
 
-# Bytes that an inner layer takes for each point while it is looked at, besides its features.
+# Bytes per point of an inner layer while it is scored, in addition to the features.
 _LOOKED_AT: Final = 48
-# Points of a pool on disk that the size of the next inner layer is estimated from, at most.
+# Largest number of points of a pool on disk from which the size of the next inner layer is estimated.
 _SAMPLED: Final = 20_000
 
 
 class _StreamedLayer(_Layer):
-    """All points of a pool on disk: a look reads it once, and copies the inner layer into memory.
+    """All points of a pool on disk. Scoring reads it once, and copies the inner layer into memory.
 
-    The inner layer is as large as the memory allows. The drift that it can stand is estimated before the pass, from a
-    sample of the points.
+    The inner layer is as large as the memory allows. The drift of the posterior up to which it is valid is estimated
+    before the pass, from a sample of the points.
     """
 
     def __init__(self, source: DiskRows, *, averaged: bool) -> None:
@@ -315,7 +315,7 @@ class _StreamedLayer(_Layer):
 
     def _look(self, posterior: WeightPosterior, n: int, free: NDArray[np.bool_]) -> tuple[Indices, Floats]:
         self.looks += 1
-        # The old layer goes before the new one comes.
+        # The old layer is released before the new one is allocated.
         self._inner = self._anchor = None
         inverse = np.asarray(dtrtri(posterior.factor, lower=1)[0])
         source, width, lowest = self._source, max(self._width, 2 * n), None
@@ -337,12 +337,12 @@ class _StreamedLayer(_Layer):
         return best, u[best]
 
     def _drift_and_cut(self, posterior: WeightPosterior, inverse: Floats, width: int) -> tuple[float, float]:
-        """The largest drift with which the points that may win later fit into the inner layer, less a margin.
+        """Return the largest drift for which all points that may become best fit into the inner layer, with a margin.
 
-        And the rank below which about as many points are as fit.
+        Also return the rank below which there are about as many points as fit.
         """
         if not self._sample.shape[1]:
-            # Spread over the pool, a few rows of each batch.
+            # A few rows of each batch, so that the sample covers the pool.
             most = min(_SAMPLED, self._source.memory_limit // (64 * self._source.shape[1]))
             step = max(1, self._size // max(1, most))
             self._sample = np.hstack([block[-start % step :: step].T.copy() for start, block in self._source.batches()])
@@ -352,12 +352,12 @@ class _StreamedLayer(_Layer):
         # Three standard errors of a share in the sample.
         share = max(0.0, fit - 3.0 * float(np.sqrt(fit * (1.0 - fit) / len(ratio))))
         drift = min(4.0, max(1e-4, 0.85 * float(np.quantile(ratio, share))))
-        # A sample of few points says little of where the rank is cut.
+        # A small sample does not determine the rank of the cut well.
         return drift, float(np.quantile(u - drift * q, share)) if len(ratio) >= _SAMPLED // 2 else np.inf
 
 
 class UncertainPool:
-    """A pool whose most uncertain points are found without looking at all of it.
+    """A pool whose most uncertain points are found without scoring all of it at every pick.
 
     Args:
         features: ``m x J``, in memory or on disk.
@@ -387,7 +387,7 @@ class UncertainPool:
         return self.leading(posterior, n)[0][:n]
 
     def leading(self, posterior: WeightPosterior, n: int) -> tuple[Indices, Floats]:
-        """What the ``n`` most uncertain points are found from if this pool is a part; see :func:`leading`."""
+        """Return the candidates for the ``n`` most uncertain points if this pool is a part; see :func:`leading`."""
         n = min(n, int(np.count_nonzero(self._free)))
         if not n:
             return np.zeros(0, dtype=np.intp), np.zeros(0)
@@ -414,10 +414,11 @@ def smallest(values: Floats, n: int) -> NDArray[np.intp]:
 
 
 def leading(values: Floats, n: int) -> NDArray[np.intp]:
-    """Positions from which :func:`smallest` of several parts is found, whatever the other parts are.
+    """Return the positions of one part that are sufficient to find :func:`smallest` of all parts.
 
-    For one position, these are the lowest one of all values that are equal up to rounding, and then those of smaller
-    values: they tie with a smallest value elsewhere that is a little smaller. For more, they are the ``n`` smallest.
+    For ``n = 1``, these are the lowest position among the values that are equal to the smallest up to rounding, and
+    then the positions of smaller values, which may tie with a slightly smaller value of another part. For a larger
+    ``n``, they are the ``n`` smallest.
 
     Examples:
         >>> leading(np.array([0.3, 0.1 + 1e-12, 0.1, 0.1]), 1)

@@ -18,19 +18,19 @@ from suffice.numerics import Floats
 
 Indices = np.typing.NDArray[np.intp]
 
-#: Bytes that rows of a pool on disk take in memory at most, if nothing else is said.
+#: Default limit of the memory for rows of a pool on disk, in bytes.
 MEMORY_LIMIT: Final = 2**30
-# Bytes of a batch of rows as float64, at most.
+# Largest size of a batch of rows as float64, in bytes.
 _BATCH: Final = 2**23
-# Share of the memory limit for rows that were read by index, and bytes of Python's objects for each of them. Rules look
-# at the same few thousand items after every label, so that at least so many bytes are kept.
+# Share of the memory limit for rows that were read by index, and bytes of the Python objects for each of them. Rules
+# use the same few thousand items after every label, so at least this many bytes are kept.
 _CACHED_SHARE: Final = 1 / 32
 _CACHED_LEAST: Final = 2**20
 _OVERHEAD: Final = 200
-# A pool whose rows take at most this share of the limit is kept in memory: a learner makes a few copies.
+# A pool whose rows take at most this share of the limit is kept in memory, because a learner makes a few copies.
 _SMALL_SHARE: Final = 1 / 4
 _PARQUET: Final = (".parquet", ".pq")
-# A row group is kept in memory if at least so many of its rows are wanted and it takes at most this share of the limit.
+# A row group is kept in memory if at least this many of its rows are read and it takes at most this share of the limit.
 _MANY_ROWS: Final = 64
 _GROUP_SHARE: Final = 1 / 8
 
@@ -43,7 +43,7 @@ class DiskRows(ABC):
     Attributes:
         shape: Number of rows and of columns.
         columns: Names of the columns, or None.
-        memory_limit: Bytes that rows take in memory at most. What is kept for each row, a few numbers, is not included.
+        memory_limit: Largest size of rows in memory, in bytes. The few numbers that are kept for each row do not count.
         passes: Number of passes over all rows.
         finite: Whether all numbers are known to be finite.
         single: Whether float32 holds every number exactly.
@@ -64,7 +64,7 @@ class DiskRows(ABC):
 
     @property
     def batch_rows(self) -> int:
-        """Rows of a batch at most."""
+        """Largest number of rows in a batch."""
         return max(256, min(_BATCH, self.memory_limit // 8) // (8 * max(1, self.shape[1])))
 
     @abstractmethod
@@ -84,7 +84,7 @@ class DiskRows(ABC):
         """All rows in memory.
 
         Raises:
-            NotEnoughMemoryError: They do not fit; said before they are read.
+            NotEnoughMemoryError: They do not fit; this is checked before they are read.
         """
         require_memory(8 * self.shape[0] * self.shape[1], f"{purpose}, {self.shape[0]} x {self.shape[1]} numbers,")
         found = np.empty(self.shape)
@@ -93,13 +93,13 @@ class DiskRows(ABC):
         return found
 
     def fingerprint(self) -> str:
-        """What tells these rows from others without reading all: their number, and a checksum of some of them."""
+        """Return an identifier of these rows that needs no full pass: their number, and a checksum of some of them."""
         some = self.rows(np.unique(np.linspace(0, len(self) - 1, 64).astype(np.intp)))
         return f"{self.shape[0]}x{self.shape[1]} with checksum {crc32(some.tobytes()):08x} of some rows"
 
     @property
     def files(self) -> list[Path]:
-        """Files that the rows are in; none if they are elsewhere."""
+        """Return the files that contain the rows; none if they are not in files."""
         return []
 
     def mapped(self, function: Callable[[Floats], Any], *, selects: bool = False) -> "DiskRows":
@@ -107,13 +107,13 @@ class DiskRows(ABC):
         return MappedRows(self, function, selects=selects)
 
     def require_finite(self, name: str) -> None:
-        """Refuse numbers that are not finite, by row and column.
+        """Raise an error for numbers that are not finite.
 
         Args:
-            name: What to call the table.
+            name: Name of the table in the error.
 
         Raises:
-            InvalidValueError: There is one.
+            InvalidValueError: There is such a number; the message names its row and column.
         """
         for start, block in self.batches():
             require_finite(block, self.columns, name, start)
@@ -124,9 +124,9 @@ class MappedRows(DiskRows):
     """Rows of a pool on disk after a function of rows, such as the features of a model.
 
     Args:
-        source: The rows before.
-        function: Of a block of rows, ``n x D``, the rows after, ``n x J``.
-        selects: Whether it only adds, drops or repeats columns, so that numbers stay as they are.
+        source: The rows to transform.
+        function: Returns the transformed rows, ``n x J``, of a block of rows, ``n x D``.
+        selects: Whether it only adds, drops or repeats columns, so that numbers are not changed.
     """
 
     def __init__(self, source: DiskRows, function: Callable[[Floats], Any], *, selects: bool = False) -> None:
@@ -136,7 +136,7 @@ class MappedRows(DiskRows):
 
     @property
     def batch_rows(self) -> int:
-        """Rows of a batch at most."""
+        """Largest number of rows in a batch."""
         return self._source.batch_rows
 
     @property
@@ -159,10 +159,10 @@ class MappedRows(DiskRows):
 
 
 class StoredRows(DiskRows):
-    """Rows that are read from where they are stored. Those that were asked for last are kept.
+    """Rows that are read from their storage. Those that were read last are kept in memory.
 
     Args:
-        memory_limit: Bytes that rows take in memory at most.
+        memory_limit: Largest size of rows in memory, in bytes.
     """
 
     def __init__(self, memory_limit: Any) -> None:
@@ -189,7 +189,7 @@ class StoredRows(DiskRows):
         if len(wanted) > room // 2:
             different, places = np.unique(wanted, return_inverse=True)
             return self._read(different)[places]
-        # The oldest come first: what is asked for again goes to the end.
+        # The oldest rows are first; a row that is read again is moved to the end.
         kept = {index: self._kept.pop(index) for index in set(wanted.tolist()) if index in self._kept}
         missing = np.array(sorted(set(wanted.tolist()) - kept.keys()), dtype=np.intp)
         if len(missing):
@@ -218,7 +218,7 @@ class StoredRows(DiskRows):
 
 
 class _FileRows(StoredRows):
-    """Rows of files, which must stay as they are."""
+    """Rows of files, which must not change."""
 
     def __init__(self, files: Sequence[Path], memory_limit: Any) -> None:
         super().__init__(memory_limit)
@@ -231,14 +231,14 @@ class _FileRows(StoredRows):
         return self._files
 
     def __getstate__(self) -> dict[str, Any]:
-        # For workers, which may have another working directory; they read for themselves.
+        # For workers, which may have another working directory, and read the files themselves.
         return {**self.__dict__, "_kept": {}, "_files": [path.absolute() for path in self._files]}
 
     def _require_unchanged(self, number: int) -> Path:
-        """The path of a file, which is as it was.
+        """Return the path of a file, after a check that it has not changed.
 
         Raises:
-            SufficeError: It is not.
+            SufficeError: The file has changed.
         """
         path, (size, time) = self._files[number], self._known[number]
         found = _size_and_time(path)
@@ -263,11 +263,11 @@ def _size_and_time(path: Path) -> tuple[int, int]:
 class NpyPool(_FileRows):
     """A pool in a NumPy file, ``m x D`` numbers, as ``numpy.save`` writes it.
 
-    It is read with plain reads, so that pages of the file do not count as memory of the process.
+    It is read without a memory map, so that pages of the file do not count as memory of the process.
 
     Args:
         path: The file.
-        memory_limit: Bytes that rows take in memory at most.
+        memory_limit: Largest size of rows in memory, in bytes.
 
     Raises:
         InvalidValueError: The file is not a table of numbers.
@@ -325,7 +325,7 @@ class NpyPool(_FileRows):
 
     def _read(self, indices: Indices) -> Floats:
         path, found = self._require_unchanged(0), np.empty((len(indices), self.shape[1]))
-        # Rows that follow each other are read at once.
+        # Consecutive rows are read at once.
         ends = np.flatnonzero(np.diff(indices, append=-1) != 1) + 1
         with _opened(path) as file:
             first = 0
@@ -389,12 +389,12 @@ class _Group(NamedTuple):
 class ParquetPool(_FileRows):
     """A pool in a Parquet file, or in all Parquet files of a folder in the order of their paths.
 
-    Batches are read with Arrow. A row that is asked for by its index takes its row group to be read up to that row.
+    Batches are read with Arrow. To read a row by its index, its row group is read up to that row.
 
     Args:
         path: The file or the folder. Names that begin with a dot or an underscore are left out.
         columns: Names of the columns to use, in this order; all if left out. They must be numbers.
-        memory_limit: Bytes that rows take in memory at most.
+        memory_limit: Largest size of rows in memory, in bytes.
 
     Raises:
         InvalidValueError: There is no file, a column is missing or holds no numbers, or there are no rows.
@@ -421,7 +421,7 @@ class ParquetPool(_FileRows):
             raise InvalidValueError(f"columns must be a list of at least one name of a column, not {columns!r}")
         self._metadata: list[Any] = []
         schemas: list[Any] = []
-        # The row group that many rows were read from last, as a whole: the next rows are often in it too.
+        # The complete row group from which many rows were read last; the next rows are often in it too.
         self._last: tuple[int, Floats] | None = None
         self._groups: list[_Group] = []
         names = None if columns is None else [str(name) for name in columns]
@@ -448,7 +448,7 @@ class ParquetPool(_FileRows):
         path = self._require_unchanged(number)
         known = self._metadata[number] if number < len(self._metadata) else None
         try:
-            # Pages are read as they are needed: a row group may be larger than memory.
+            # Pages are read when they are needed, because a row group may be larger than memory.
             return _parquet().ParquetFile(path, metadata=known, buffer_size=2**20, pre_buffer=False)
         except (OSError, ValueError) as error:
             raise InvalidValueError(f"X_pool: {path} is not a Parquet file that can be read: {error}") from None
@@ -476,7 +476,7 @@ class ParquetPool(_FileRows):
 
     def _read(self, indices: Indices) -> Floats:
         found = np.empty((len(indices), self.shape[1]))
-        # A group without rows begins where the next one does: the last one that begins there has the row.
+        # An empty group has the same first row as the next one, so the last group with this first row has the row.
         places = np.searchsorted(self._starts, indices, side="right") - 1
         for place in np.unique(places).tolist():
             group = self._groups[place]
@@ -494,7 +494,7 @@ class ParquetPool(_FileRows):
         return found
 
     def _keeps(self, place: int, wanted: int) -> bool:
-        """Whether a row group is in memory, after it was read if so many rows of it are wanted and it is not large."""
+        """Return whether a row group is in memory; it is read first if enough rows are wanted and it is not large."""
         group = self._groups[place]
         if self._last is not None and self._last[0] == place:
             self._require_unchanged(group.file)
@@ -539,7 +539,7 @@ def _exact_in_single(kind: Any) -> bool:
 
 
 def _number_columns(schema: Any, wanted: list[str] | None, file: Path) -> list[str]:
-    """The names of the columns to use, which are there and hold numbers."""
+    """Return the names of the columns to use, after a check that they exist and contain numbers."""
     types = import_module("pyarrow").types
     names = schema.names if wanted is None else wanted
     if len(set(names)) < len(names):
@@ -562,15 +562,15 @@ def _number_columns(schema: Any, wanted: list[str] | None, file: Path) -> list[s
     return list(names)
 
 
-#: Bytes of what learner and engine keep for each item: scores, an order, flags.
+#: Bytes that learner and engine keep for each item: scores, an order, flags.
 PER_ITEM: Final = 64
 
 
 def require_disk_memory(source: DiskRows) -> None:
-    """Refuse a pool on disk before the first label if what is kept of it will not fit.
+    """Raise an error before the first label if the data that is kept for a pool on disk does not fit into memory.
 
     Raises:
-        NotEnoughMemoryError: It will not fit.
+        NotEnoughMemoryError: It does not fit.
     """
     m = len(source)
     rows = min(source.memory_limit, 8 * m * source.shape[1])
@@ -580,7 +580,7 @@ def require_disk_memory(source: DiskRows) -> None:
 
 
 def blocks_of(features: Floats | DiskRows) -> Iterator[tuple[int, Floats]]:
-    """All rows in order: the number of the first one, and a block; an array in memory is one block."""
+    """Yield all rows in order: the number of the first one, and a block; an array in memory is one block."""
     if isinstance(features, DiskRows):
         yield from features.batches()
     else:
@@ -602,7 +602,7 @@ def rows_on_disk(X: Any) -> DiskRows | None:
     """The rows of a pool on disk: of a path, a memory map of a table of numbers, or such rows; None for others.
 
     Raises:
-        InvalidValueError: There is no such file, or it is none that can be read.
+        InvalidValueError: There is no such file, or its format is not supported.
     """
     if isinstance(X, DiskRows):
         return X
@@ -630,15 +630,15 @@ def free_memory() -> int:
 
 
 def require_memory(needed: int, what: str, *, halved: bool = False) -> None:
-    """Refuse to start what does not fit, with the figures.
+    """Raise an error with the numbers if there is not enough free memory.
 
     Args:
         needed: Bytes.
-        what: What they are needed for.
-        halved: Whether single precision would halve it.
+        what: Purpose of the memory, for the error.
+        halved: Whether single precision would need half of it.
 
     Raises:
-        NotEnoughMemoryError: More is needed than is free.
+        NotEnoughMemoryError: More memory is needed than is free.
 
     Examples:
         >>> require_memory(10**15, "following the pool")
@@ -656,7 +656,7 @@ def require_memory(needed: int, what: str, *, halved: bool = False) -> None:
 
 
 def figure(size: float) -> str:
-    """Bytes in words.
+    """Return a number of bytes as text with a unit.
 
     Examples:
         >>> figure(2_500_000_000)

@@ -1,15 +1,15 @@
-"""Pools in shards, each scored or updated where it lies; only candidates come back.
+"""Pools in shards. Each shard is scored or updated in its own process, and returns only candidates.
 
 A shard of a Gaussian process is a part of the pool with a copy of the posterior's factor. For every block of picks the
-driver sends each shard the labelled points and the rows of the factor that are new, and receives its points of largest
-variance. Nothing else is exchanged. What was sent is kept, so that a shard that is lost can be made again from its part
-of the pool: it repeats the same steps, and its numbers are the same to the last digit.
+driver sends each shard the new labelled points and the new rows of the factor, and receives its points of largest
+variance. Nothing else is exchanged. The messages are kept, so that a lost shard can be created again from its part of
+the pool. It repeats the same steps, and its numbers are the same to the last digit.
 
 For every pick of a classifier the driver sends each shard the posterior of the weights, and receives its most useful
-points. Such a shard keeps its points and which of them are left out, and nothing of the past: one that is lost is made
-again from its part of the pool and the points to leave out.
+points. Such a shard stores its points and which of them are left out, but no history. A lost shard is created again
+from its part of the pool and the points to leave out.
 
-A :class:`Shards` object knows where the shards are: in this process, or on the workers of a Dask cluster.
+The shards of a :class:`Shards` object are in this process, or on the workers of a Dask cluster.
 """
 
 import time
@@ -29,10 +29,10 @@ from suffice.models.kernels import GaussianKernel
 from suffice.models.laplace import LaplaceWeights
 from suffice.numerics import Floats
 
-# Seconds between two looks at a worker that has not answered, and until there must be a worker in place of a lost one.
+# Seconds between two checks of a worker that has not answered, and time limit for a replacement of a lost worker.
 _LOOK: Final = 1.0
 _PATIENCE: Final = 120.0
-# How often a shard is made again in one exchange.
+# How often a shard is created again in one exchange.
 _TRIES: Final = 5
 
 
@@ -40,9 +40,9 @@ class ShardPrior(NamedTuple):
     """Parameters of the model that a shard needs.
 
     Attributes:
-        length_scale: Of the kernel.
+        length_scale: Length scale of the kernel.
         noise: Noise variance.
-        capacity: Labels to make room for.
+        capacity: Number of labels to allocate memory for.
         dtype: Number type of the rows.
     """
 
@@ -56,7 +56,7 @@ class ShardMessage(NamedTuple):
     """Message to a shard.
 
     Attributes:
-        features: Labelled points that are new, ``k x D``.
+        features: New labelled points, ``k x D``.
         lower: Their rows of the factor, ``k x n`` with all labels so far.
         taken: Points to leave out from now on, by their number in the whole pool.
     """
@@ -78,7 +78,7 @@ class ShardAnswer(NamedTuple):
         indices: Their numbers in the whole pool, ascending.
         features: ``B x D``.
         scores: Their variances.
-        rest: Largest variance of the others, with what rounding can add.
+        rest: Largest variance of the others, plus the largest rounding error.
         rest_index: Lowest number among the others of that variance.
         tie: Variances closer than this are equal up to rounding.
     """
@@ -97,11 +97,11 @@ class ShardAnswer(NamedTuple):
 
 
 class Shard:
-    """A part of the pool that follows a copy of the posterior.
+    """A part of the pool with a copy of the posterior.
 
     Args:
         start: Number of its first row in the whole pool.
-        rows: The rows, ``m x D``; or path, first and last row of a .npy file that is read here.
+        rows: The rows, ``m x D``; or path, first and last row of a .npy file, which the shard reads.
         prior: The model.
     """
 
@@ -114,7 +114,7 @@ class Shard:
         self._kept: Any = None
 
     def _scored(self, prior: Any) -> Any:
-        """The points, following a posterior that begins here."""
+        """Return the points with a new posterior before any label."""
         dtype = np.dtype(prior.dtype)
         return MemoryPool(self._followed(prior), dtype)
 
@@ -124,14 +124,14 @@ class Shard:
         return KernelRows(self._state, self._points, prior.capacity, np.dtype(prior.dtype))
 
     def tell(self, message: ShardMessage) -> None:
-        """Take over labels and points that are left out."""
+        """Apply new labels, and points to leave out."""
         self._state.adopt(message.features, message.lower)
         inside = (message.taken >= self._start) & (message.taken < self._start + len(self._points))
         self._pool.take(message.taken[inside] - self._start)
         self._pool.follow()
 
     def step(self, message: ShardMessage, n: int) -> ShardAnswer:
-        """Take over what is new, and return the ``n`` points of largest variance."""
+        """Apply a message, and return the ``n`` points of largest variance."""
         self.tell(message)
         found = self._pool.top(n)
         scores = self._pool.variances(found.indices)
@@ -140,12 +140,12 @@ class Shard:
         )
 
     def mark(self, message: ShardMessage) -> None:
-        """Take over what is new, and remember where the shard stands, for :meth:`rewind`."""
+        """Apply a message, and store the state of the shard for :meth:`rewind`."""
         self.tell(message)
         self._kept = self._state.mark(), self._pool.mark()
 
     def rewind(self) -> None:
-        """Go back to the mark."""
+        """Restore the state of the mark."""
         state, pool = self._kept
         self._state.rewind(state)
         self._pool.rewind(pool)
@@ -156,11 +156,11 @@ class Shard:
 
 
 class SumsPrior(NamedTuple):
-    """What a shard has to know of the model to score points by the reduction of the mean variance.
+    """Parameters for a shard that scores points by the reduction of the mean variance.
 
     Attributes:
         model: The model.
-        sample: Points that stand for the whole pool, ``q x D``.
+        sample: A sample of the whole pool, ``q x D``.
     """
 
     model: ShardPrior
@@ -172,8 +172,8 @@ class SumsAnswer(NamedTuple):
 
     Attributes:
         indices: Their numbers in the whole pool, ascending.
-        low: By how much, at least.
-        high: By how much, at most: rounding cannot tell more.
+        low: Lower bounds on the reduction.
+        high: Upper bounds on the reduction. The difference is due to rounding.
     """
 
     indices: Indices
@@ -200,7 +200,7 @@ class SumsShard(Shard):
         return KernelSums(self._state, rows, prior.sample, prior.model.capacity, dtype)
 
     def step(self, message: ShardMessage, n: int) -> Any:
-        """Take over what is new, and return the points that could be best, computed in double precision."""
+        """Apply a message, and return the points that could be best, computed in double precision."""
         del n
         self.tell(message)
         self._pool.compute(self._pool.contenders())
@@ -210,11 +210,11 @@ class SumsShard(Shard):
 
 
 def shard_memory(features: int, labels: int, itemsize: int, *, sums: bool = False) -> int:
-    """Bytes that a shard keeps for each point, beside the point itself.
+    """Return the bytes that a shard keeps for each point, in addition to the point itself.
 
     Args:
         features: Number of features.
-        labels: Labels to make room for.
+        labels: Number of labels to allocate memory for.
         itemsize: Bytes of a number in the rows.
         sums: Whether points are scored by the reduction of the mean variance.
 
@@ -234,15 +234,15 @@ class Shards(ABC):
         starts: Number of the first row of each shard, and at the end the number of rows of the pool.
 
     Attributes:
-        exchanges: How often all shards were asked.
+        exchanges: Number of exchanges with all shards.
         bytes_sent: Bytes of arrays that were sent to the shards.
-        bytes_received: Bytes of arrays that came back.
+        bytes_received: Bytes of arrays that were received.
     """
 
     def __init__(self, starts: Sequence[int]) -> None:
         self.starts = np.asarray(starts, dtype=np.intp)
         self.exchanges = self.bytes_sent = self.bytes_received = 0
-        # What a new shard has to repeat, and how much of it was before the mark.
+        # The calls that a new shard has to repeat, and how many of them were before the mark.
         self._log: list[tuple[str, tuple[Any, ...]]] = []
         self._marked = 0
 
@@ -251,7 +251,7 @@ class Shards(ABC):
 
     @abstractmethod
     def _call(self, method: str, arguments: tuple[Any, ...], which: Sequence[int]) -> list[Any]:
-        """Call a method of some shards, and return what they answer; a shard that is lost is made again first."""
+        """Call a method of some shards, and return their answers; a lost shard is created again first."""
 
     def _exchange(self, method: str, *arguments: Any) -> list[Any]:
         answers = self._call(method, arguments, range(len(self)))
@@ -268,13 +268,13 @@ class Shards(ABC):
         which: Sequence[int] | None = None,
         repeat: Sequence[tuple[str, tuple[Any, ...]]] = (),
     ) -> list[Any]:
-        """Call a method of shards, and return what they answer.
+        """Call a method of shards, and return their answers.
 
         Args:
             method: Name of the method.
             arguments: Its arguments.
             which: Numbers of the shards; all if left out.
-            repeat: All that a new shard has to do to get to where the others are after this: methods and arguments.
+            repeat: The calls, methods and arguments, that bring a new shard to the state of the others after this one.
         """
         asked = range(len(self)) if which is None else which
         answers = self._call(method, arguments, asked)
@@ -285,16 +285,16 @@ class Shards(ABC):
         return answers
 
     def step(self, message: ShardMessage, n: int) -> list[Any]:
-        """Tell all shards what is new, and collect the best points of each."""
+        """Send a message to all shards, and collect the best points of each."""
         return self._exchange("step", message, n)
 
     def mark(self, message: ShardMessage) -> None:
-        """Tell all shards what is new, and let them remember where they stand."""
+        """Send a message to all shards, and let them store their states."""
         self._exchange("mark", message)
         self._marked = len(self._log)
 
     def rewind(self) -> None:
-        """Let all shards go back to the mark."""
+        """Restore the states of the mark in all shards."""
         self._call("rewind", (), range(len(self)))
         del self._log[self._marked :]
 
@@ -310,7 +310,7 @@ class Shards(ABC):
         return np.zeros((0, 0)) if found is None else np.asarray(found)
 
     def _repeat(self, call: Callable[..., Any]) -> None:
-        """Bring a new shard to where the others are."""
+        """Bring a new shard to the state of the others."""
         for method, arguments in self._log:
             call(method, *arguments)
 
@@ -335,7 +335,7 @@ class LocalShards(Shards):
 class DaskShards(Shards):
     """Shards on the workers of a Dask cluster, as actors.
 
-    If a worker is lost, its shards are made again on another one, or on the one that replaces it.
+    If a worker is lost, its shards are created again on another one, or on its replacement.
 
     Args:
         client: A ``distributed.Client``.
@@ -347,7 +347,7 @@ class DaskShards(Shards):
         make: The class of the shards.
 
     Attributes:
-        lost: How often a shard was made again.
+        lost: Number of times that a shard was created again.
     """
 
     def __init__(
@@ -364,7 +364,7 @@ class DaskShards(Shards):
         return sorted(self._client.scheduler_info(n_workers=-1)["workers"])
 
     def _start(self, k: int) -> None:
-        """Make a shard, and bring it to where the others are; again where its worker is lost meanwhile."""
+        """Create a shard, and bring it to the state of the others; repeat this if its worker is lost meanwhile."""
         for _ in range(_TRIES):
             try:
                 self._make_on_a_worker(k)
@@ -379,7 +379,7 @@ class DaskShards(Shards):
         return SufficeError(f"shard {k} was lost {_TRIES} times; look at the logs of the workers")
 
     def _make_on_a_worker(self, k: int) -> None:
-        """Make a shard on the worker that has the fewest.
+        """Create a shard on the worker with the fewest shards.
 
         Raises:
             _LostError: The worker was lost meanwhile.
@@ -407,7 +407,7 @@ class DaskShards(Shards):
             self._actors[k] = self._answer(k, made)
 
     def _call(self, method: str, arguments: tuple[Any, ...], which: Sequence[int]) -> list[Any]:
-        # All are asked before the first answer is waited for.
+        # All requests are sent before the first answer is awaited.
         asked = {k: self._ask(k, method, arguments) for k in which}
         answers = []
         for k in which:
@@ -424,7 +424,7 @@ class DaskShards(Shards):
         return answers
 
     def _ask(self, k: int, method: str, arguments: tuple[Any, ...]) -> Any:
-        """Ask a shard; None where it is known to be lost."""
+        """Send a request to a shard; None if it is known to be lost."""
         try:
             with self._client.as_current():
                 return getattr(self._actors[k], method)(*arguments)
@@ -432,7 +432,7 @@ class DaskShards(Shards):
             return None
 
     def _answer(self, k: int, asked: Any) -> Any:
-        """Answer of a shard. Waits for a slow worker; a lost worker raises an error."""
+        """Return the answer of a shard. Wait for a slow worker; a lost worker raises an error."""
         while True:
             try:
                 if asked is None:
@@ -442,7 +442,7 @@ class DaskShards(Shards):
                 if self._places[k] not in self._workers():
                     raise _LostError from None
             except Exception as error:
-                # Dask reports a lost worker in several ways. A worker that is there reports an error of the shard.
+                # Dask reports a lost worker in several ways. If the worker exists, the error is that of the shard.
                 if isinstance(error, SufficeError | _LostError):
                     raise
                 time.sleep(_LOOK)
@@ -461,11 +461,11 @@ def _is_loss(error: Exception) -> bool:
 
 
 class _Told:
-    """What shards were told of a posterior, and what is new. Base of pools in shards.
+    """The part of a posterior that was sent to shards, and the new part. Base of pools in shards.
 
     Args:
         state: The posterior to follow.
-        shards: The shards, or what makes them when they are needed first.
+        shards: The shards, or a function that creates them at first use.
     """
 
     def __init__(self, state: KernelState, shards: Shards | Callable[[], Shards]) -> None:
@@ -479,13 +479,13 @@ class _Told:
         return self._given
 
     def _message(self) -> ShardMessage:
-        """Message with what the shards do not know yet."""
+        """Return the message with everything that was not sent yet."""
         old, state, taken = self._sent, self._state, self._taken
         self._sent, self._taken = state.n, np.zeros(0, dtype=np.intp)
         return ShardMessage(state.features[old:].copy(), state.lower[old:].copy(), taken)
 
     def follow(self) -> None:
-        """Nothing: the shards are told with the next question."""
+        """Do nothing: the shards are updated with the next request."""
 
     def features(self, indices: Indices) -> Floats:
         """Features of some points."""
@@ -496,10 +496,10 @@ class _Told:
         self._taken = np.append(self._taken, np.asarray(indices, dtype=np.intp))
 
     def jump(self) -> None:
-        """Nothing: a Gaussian process is followed label by label."""
+        """Do nothing: a Gaussian process is followed label by label."""
 
     def tidy(self) -> None:
-        """Nothing: points that are taken stay."""
+        """Do nothing: points that are taken are not removed."""
 
     def mark(self) -> int:
         """Present state."""
@@ -519,7 +519,7 @@ class ShardedPool(_Told):
 
     Args:
         state: The posterior to follow.
-        shards: The shards, or what makes them when they are needed first.
+        shards: The shards, or a function that creates them at first use.
         single: Whether their rows are in single precision.
     """
 
@@ -535,7 +535,7 @@ class ShardedPool(_Told):
         features = np.concatenate([each.features for each in answers])
         tie = max(each.tie for each in answers)
         rows, left, first = largest(scores, n, tie)
-        # The best of the others: of those that no shard has named, and of those that are not needed.
+        # The best of the others: of those that no shard has returned, and of those that are not needed.
         others = [(each.rest, each.rest_index) for each in answers if each.rest > -np.inf]
         if first < len(scores):
             others.append((left + self._slack, int(indices[first])))
@@ -549,11 +549,11 @@ class ShardedSums(_Told):
     """A pool in shards, scored by the reduction of its mean variance.
 
     It is a :class:`suffice.engines.variance_reduction.ReductionPool`. Each shard computes the points that could be its
-    best in double precision. One exchange makes a pick, and the picks are those of a pool in memory.
+    best in double precision. A pick takes one exchange, and the picks are those of a pool in memory.
 
     Args:
         state: The posterior to follow.
-        shards: Shards of the class :class:`SumsShard`, or what makes them when they are needed first.
+        shards: Shards of the class :class:`SumsShard`, or a function that creates them at first use.
     """
 
     def __init__(self, state: KernelState, shards: Shards | Callable[[], Shards]) -> None:
@@ -561,7 +561,7 @@ class ShardedSums(_Told):
         self._found: Indices | None = None
 
     def follow(self) -> None:
-        """Forget what was found: the shards are told with the next question."""
+        """Discard the last result: the shards are updated with the next request."""
         self._found = None
 
     def contenders(self) -> Indices:
@@ -573,32 +573,33 @@ class ShardedSums(_Told):
         return self._found
 
     def compute(self, indices: Indices) -> None:
-        """Nothing: the shards have done so."""
+        """Do nothing: the shards have computed them."""
 
 
-# Points that a shard names beside those that are asked for, so that ties are mostly decided at once.
+# Number of points that a shard returns in addition to those requested, so that most ties need no second exchange.
 _SPARE: Final = 8
 
 
 class ClassPrior(NamedTuple):
-    """How a shard scores its points.
+    """The score of the points of a shard.
 
     Attributes:
-        score: Of a posterior and the features of some rows, how useful the label of each would be. Workers import it.
-        averaged: For a score that ranks two classes by how even the prediction is: whether the prediction is averaged
-            over the posterior. None for other scores.
+        score: Function of a posterior and the features of some rows that returns how useful each label would be.
+            Workers import it.
+        averaged: For a score that ranks points of two classes by how close the prediction is to 1/2: whether the
+            prediction is averaged over the posterior. None for other scores.
     """
 
     score: Callable[[Any, Floats], Floats]
     averaged: bool | None = None
 
     def by_evenness(self, posterior: Any) -> bool:
-        """Whether points are ranked by how even the prediction is: there are two classes, and the score does so."""
+        """Whether there are two classes and the score ranks points by how close the prediction is to 1/2."""
         return self.averaged is not None and posterior.weights.ndim == 1
 
 
 class ClassMessage(NamedTuple):
-    """What a shard is told.
+    """Message to a shard of a classifier's pool.
 
     Attributes:
         posterior: The posterior of the weights.
@@ -619,8 +620,8 @@ class ClassAnswer(NamedTuple):
 
     Attributes:
         indices: Their numbers in the whole pool.
-        values: Their scores; for scores by evenness, their distances from it.
-        rest: The largest score of the others; -inf if there is none that matters.
+        values: Their scores; for scores by closeness to 1/2, their distances from it.
+        rest: The largest score of the others; -inf if no other point is relevant.
     """
 
     indices: Indices
@@ -639,7 +640,7 @@ class ClassShard(Shard):
     Args:
         start: Number of its first row in the whole pool.
         rows: As for :class:`~suffice.engines.sharded_pool.Shard`.
-        prior: How points are scored, :class:`ClassPrior`.
+        prior: The score, :class:`ClassPrior`.
     """
 
     def _scored(self, prior: ClassPrior) -> ScoredPool:
@@ -658,7 +659,7 @@ class ClassShard(Shard):
                 pool.take(here)
 
     def best(self, message: ClassMessage, n: int) -> ClassAnswer:
-        """The points from which the ``n`` most useful ones of all shards are found."""
+        """Return the candidates for the ``n`` most useful points of all shards."""
         self.take(message.taken)
         if self._prior.by_evenness(message.posterior):
             found, distance = self._evenly().leading(message.posterior, n)
@@ -671,14 +672,14 @@ class ClassShard(Shard):
         return ClassAnswer(rows[chosen] + self._start, scores[chosen], float(scores[parted[n + _SPARE]]))
 
     def ranked(self, message: ClassMessage, n: int, largest: float) -> ClassAnswer:
-        """The ``n`` most useful points, ties to the lowest index, where the largest score of all shards is known."""
+        """Return the ``n`` most useful points, ties to the lowest index, given the largest score of all shards."""
         self.take(message.taken)
         rows, scores = self._pool.scores(message.posterior)
         chosen = np.argsort(score_ranks(scores, largest), kind="stable")[:n]
         return ClassAnswer(rows[chosen] + self._start, scores[chosen])
 
     def _evenly(self) -> UncertainPool:
-        """The pool by evenness, which takes memory only if it is needed."""
+        """Return the pool for scores by closeness to 1/2, which is created at first use."""
         if self._even is None:
             self._even = UncertainPool(self._points, averaged=bool(self._prior.averaged))
             for indices in self._left_out:
@@ -689,13 +690,13 @@ class ClassShard(Shard):
 class ShardedClasses:
     """A classifier's pool in shards; see :class:`suffice.engines.class_pool.ClassPool`.
 
-    The picks are those of a pool in memory, including ties. One exchange makes a pick. A second one is needed where
-    more points tie for it than a shard has named.
+    The picks are those of a pool in memory, including ties. A pick takes one exchange. A second one is needed if more
+    points tie for it than a shard has returned.
 
     Args:
-        shards: Shards of the class :class:`ClassShard`, or what makes them when they are needed first.
-        prior: What the shards were made with.
-        source: The features, for who wants to know whether the pool can be kept.
+        shards: Shards of the class :class:`ClassShard`, or a function that creates them at first use.
+        prior: The ``prior`` of the shards.
+        source: The features, if the pool can be kept for other classes and posteriors.
     """
 
     def __init__(self, shards: Shards | Callable[[], Shards], prior: ClassPrior, source: Any = None) -> None:
@@ -710,14 +711,14 @@ class ShardedClasses:
         return self._given
 
     def take(self, indices: Indices) -> None:
-        """Leave points out from now on. The shards are told with the next question."""
+        """Leave points out from now on. The shards are updated with the next request."""
         self._new = np.append(self._new, np.asarray(indices, dtype=np.intp))
 
     def nearest(self, posterior: Any, n: int) -> Indices:
         """The ``n`` most useful points, most useful first; ties to the lowest index."""
         sent = posterior if isinstance(posterior, LaplaceWeights) else posterior.frozen()
         message = ClassMessage(sent, self._new)
-        # Points that are taken twice are left out as well: the shards hear of them before they answer again.
+        # A point may be taken twice; it is left out by the shards before their next answer.
         self._all, self._new = np.append(self._all, self._new), self._new[:0]
         repeat = [("take", (self._all,))]
         indices, values, rest = _joined(self.shards.ask("best", message, n, repeat=repeat))
@@ -735,7 +736,7 @@ class ShardedClasses:
 
 
 def _joined(answers: list[ClassAnswer]) -> tuple[Indices, Floats, float]:
-    """Indices, ascending, values, and the largest score that no shard has named."""
+    """Return indices, ascending, values, and the largest score among the points that no shard has returned."""
     indices = np.concatenate([each.indices for each in answers])
     values = np.concatenate([each.values for each in answers])
     order = np.argsort(indices)

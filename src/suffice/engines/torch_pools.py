@@ -1,8 +1,8 @@
-"""Pools on a graphics card, or on the processor, by torch: of a Gaussian process, and of a classifier.
+"""Pools in torch, on a GPU or a CPU, for a Gaussian process and for a classifier.
 
-For a classifier, the device scores all points, in single precision if wanted, and bounds the rounding error of each
-score. The few points that can be among the best within these bounds are scored again in memory, by the function that
-scores a pool in memory. The picks are therefore those of a pool in memory, including ties.
+For a classifier, the device scores all points, in single precision if requested, and bounds the rounding error of each
+score. The few points that can be among the best within these bounds are scored again by the function for pools in
+memory. The picks are therefore those of a pool in memory, including ties.
 """
 
 import warnings
@@ -24,14 +24,14 @@ from suffice.models.laplace import logit_factors
 from suffice.models.predictive import hermite, weight_draws
 from suffice.numerics import Floats
 
-# Labels whose rows are kept in one array: room is made in such parts, and nothing is copied when it grows. Also the
-# number of terms of a product that are added up in single precision.
+# Number of labels whose rows are kept in one array. Memory is allocated in such parts, so that nothing is copied when
+# it grows. Also the number of terms of a product that are summed in single precision.
 _PART: Final = 128
-# Bytes of the rows of a block that are worked on at a time: they stay in the cache of a graphics card.
+# Bytes of the rows of a block that are processed at a time, so that they stay in the cache of a GPU.
 _TILE_BYTES: Final = 1 << 25
-# Points of a pool that are worked on at a time where all is computed anew, in double precision.
+# Number of points of a pool that are processed at a time if everything is recomputed in double precision.
 _AT_ONCE: Final = 1 << 15
-# What errors are above those of a single rounding.
+# Factor of errors over those of a single rounding.
 _MARGIN: Final = 8.0
 _EPS: Final = float(np.finfo(np.float64).eps)
 
@@ -44,11 +44,11 @@ class TorchRows:
     Args:
         state: The posterior to follow.
         points: Inputs, ``m x D``: an array or a tensor.
-        device: Where to keep them, such as ``"cuda"``; that of a tensor if left out.
+        device: Device of the points, such as ``"cuda"``; by default that of the tensor.
         single: Whether to keep rows in single precision.
 
     Attributes:
-        n: Labels followed so far.
+        n: Number of labels applied so far.
     """
 
     def __init__(self, state: KernelState, points: Any, device: Any = None, *, single: bool = True) -> None:
@@ -58,7 +58,7 @@ class TorchRows:
         self.dtype = torch.float32 if single else torch.float64
         self.points = given.to(self.device)
         self._scale = torch.as_tensor(np.asarray(state.kernel.length_scale), device=self.device)
-        # In double precision first, so that the middle of far points is subtracted without a loss.
+        # In double precision first, so that subtracting the centre of distant points loses no digits.
         self._middle = torch.stack([column.double().mean() for column in self.points.T]) / self._scale
         self._columns = torch.empty((self.points.shape[1], len(self)), dtype=self.dtype, device=self.device)
         scales = self._scale.expand(self.points.shape[1])
@@ -73,10 +73,10 @@ class TorchRows:
         return len(self.points)
 
     def follow(self, extra: Floats | None = None) -> Iterator[tuple[slice, Any, Any]]:
-        """Append the rows of the labels that came since the last time, tile by tile.
+        """Append the rows of the labels since the last call, tile by tile.
 
         Args:
-            extra: A matrix, ``e x n``, to multiply the rows before these labels by: they are read only once.
+            extra: A matrix, ``e x n``, that the earlier rows are multiplied by, so that they are read only once.
 
         Yields:
             The tile, the new rows, ``k x t``, and the product, ``e x t``, in double precision.
@@ -88,7 +88,7 @@ class TorchRows:
         factor = torch.as_tensor(np.tril(state.lower), device=self.device)
         lower, across = factor[old:, old:], factor[old:, :old]
         if self.single:
-            # The inverse, which is computed in double precision, costs no digit of single precision.
+            # The inverse is computed in double precision, so that no digit of single precision is lost.
             identity = torch.eye(new - old, dtype=torch.float64, device=self.device)
             lower = torch.linalg.solve_triangular(lower, identity, upper=False)
             across = lower @ across
@@ -134,7 +134,7 @@ class TorchRows:
         return torch.cat([empty, *(rows.double() for _, rows in self._stored(tile))])
 
     def scaled(self, features: Any) -> Any:
-        """Points in units of the length scale, around the middle of the pool, in double precision."""
+        """Return points in units of the length scale, relative to the centre of the pool, in double precision."""
         return features.double() / self._scale - self._middle
 
     def posterior(self, features: Any) -> tuple[Any, Any]:
@@ -162,11 +162,11 @@ class TorchRows:
         return found
 
     def rewind(self, n: int) -> None:
-        """Forget the rows after so many labels."""
+        """Remove the rows after the first ``n`` labels."""
         self.n, self._factor = n, self._factor[:n, :n]
 
     def _make_room(self, labels: int) -> None:
-        """Allocate rows for so many labels.
+        """Allocate rows for a number of labels.
 
         Raises:
             NotEnoughMemoryError: The device does not have the memory.
@@ -195,15 +195,15 @@ def kernel(a: Any, b: Any) -> Any:
 class TorchPool:
     """A pool in the memory of a device of torch, scored by latent variance.
 
-    It does what :class:`suffice.engines.MemoryPool` does, and the picks are the same in double precision, except where
-    two variances differ by no more than the rounding errors of many labels. In single precision, scores are right to
-    about ``1e-6`` of the prior variance, and picks can differ where two variances are that close. The posterior itself,
-    and the covariance of the candidates from which picks are planned, are in double precision in both.
+    It is equivalent to :class:`suffice.engines.MemoryPool`. In double precision the picks are the same, unless two
+    variances differ by no more than the rounding errors of many labels. In single precision, scores have errors of
+    about ``1e-6`` of the prior variance, and picks can differ if two variances are that close. The posterior itself,
+    and the covariance of the candidates from which picks are planned, are in double precision in both cases.
 
     Args:
         state: The posterior to follow.
         points: Inputs, ``m x D``: an array or a tensor.
-        device: Where to keep them, such as ``"cuda"``; that of a tensor if left out.
+        device: Device of the points, such as ``"cuda"``; by default that of the tensor.
         single: Whether to keep rows in single precision.
     """
 
@@ -255,7 +255,7 @@ class TorchPool:
         return indices, rest, int(torch.argmax((others >= rest - 2.0 * margin).to(torch.uint8)))
 
     def follow(self) -> None:
-        """Catch up with the posterior: the pool is read once."""
+        """Update to the posterior; the pool is read once."""
         for tile, rows, _ in self._rows.follow():
             self._variance[tile] -= (rows * rows).sum(dim=0)
 
@@ -268,10 +268,10 @@ class TorchPool:
         self._free[self._rows.indices(indices)] = False
 
     def jump(self) -> None:
-        """Nothing: a Gaussian process is followed label by label."""
+        """Do nothing: a Gaussian process is followed label by label."""
 
     def tidy(self) -> None:
-        """Nothing: points that are taken stay, which costs less than to move the others."""
+        """Do nothing: keeping the points that are taken is faster than moving the others."""
 
     def mark(self) -> tuple[int, Any, Any]:
         """Present state."""
@@ -286,15 +286,15 @@ class TorchPool:
 class TorchSums:
     """A pool in the memory of a device of torch, scored by the reduction of its mean variance.
 
-    It does what :class:`suffice.engines.variance_reduction.KernelSums` does, with the same bounds of rounding errors,
-    and its picks are the same. The prior covariances with the sample are kept in single precision.
+    It is equivalent to :class:`suffice.engines.variance_reduction.KernelSums`, with the same bounds of rounding errors
+    and the same picks. The prior covariances with the sample are kept in single precision.
 
     Args:
         state: The posterior.
         points: Inputs, ``m x D``: an array or a tensor.
-        sample: Points of the pool that stand for all of it.
-        capacity: Labels to make room for in the rows of the sample.
-        device: Where to keep the pool; that of a tensor if left out.
+        sample: The points of the pool over which the mean variance is computed.
+        capacity: Number of labels to allocate memory for in the rows of the sample.
+        device: Device of the pool; by default that of the tensor.
         single: Whether to keep rows in single precision.
 
     Raises:
@@ -340,7 +340,7 @@ class TorchSums:
         return self._sums[2]
 
     def follow(self) -> None:
-        """Catch up with the posterior: the pool is read once."""
+        """Update to the posterior; the pool is read once."""
         n, new = self._state.n, self._state.n - self._rows.n
         if not self._begun or new * (self._size + 2 * (n - new) + new) > n * self._size:
             self._compute_all()
@@ -349,7 +349,7 @@ class TorchSums:
             self._update_all()
 
     def jump(self) -> None:
-        """Forget what was updated: everything is computed from the posterior when it is needed."""
+        """Discard updated values: everything is computed from the posterior when it is needed."""
         self._begun = False
 
     def contenders(self) -> Indices:
@@ -365,7 +365,7 @@ class TorchSums:
         return squares.clamp_min_(0.0).div_(variance.clamp_min_(0.0).add_(self._state.noise).mul_(self._size))
 
     def compute(self, indices: Indices) -> None:
-        """Compute some points anew, in double precision."""
+        """Recompute some points in double precision."""
         for first in range(0, len(indices), _AT_ONCE):
             where = self._rows.indices(indices[first : first + _AT_ONCE])
             scaled = self._rows.scaled(self._rows.points[where])
@@ -394,7 +394,7 @@ class TorchSums:
         return np.concatenate([self._sample.stored(tile) for tile in self._sample.tiles], axis=1)
 
     def _put(self, where: Any, prior: Any, whitened: Any) -> None:
-        """Take over what is computed in double precision from the prior covariances with the sample."""
+        """Store the values that are computed in double precision from the prior covariances with the sample."""
         sample = torch.as_tensor(self._whitened_sample(), device=self._rows.device)
         squares = (prior - sample.T @ whitened).square().sum(dim=0)
         # A covariance is a difference of numbers up to 1.
@@ -410,7 +410,7 @@ class TorchSums:
         for tile in self._tiles:
             prior = kernel(self._around, self._rows.scaled(self._rows.points[tile]))
             self._put(tile, prior, self._rows.stored(tile))
-            # Rows in single precision are off by themselves.
+            # Rows in single precision have rounding errors themselves.
             self._sums[1, tile] += self._row_eps
             self._sums[3, tile] += 2.0 * self._row_eps * (self._size * self._squares[tile]).sqrt()
 
@@ -458,21 +458,21 @@ _PROBIT: Final = np.pi / 8.0
 _TIE: Final = 1e-11
 # Roundings of the functions of a logit, each of a number of order 1.
 _STEPS: Final = 64.0
-# Nodes and draws as in suffice.acquisition, and the variance from which on other nodes are used; there the two rules
-# differ by less than the last number.
+# Nodes and draws as in suffice.acquisition, and the variance from which other nodes are used. At this variance the two
+# quadratures differ by less than the last number.
 _NODES, _LAGUERRE, _DRAWS, _WIDE, _BETWEEN_RULES = 20, 40, 32, 2.0, 3e-7
 
 
 class _Formula(NamedTuple):
-    """How points are scored under a posterior.
+    """The score of points under a posterior, with bounds on its error.
 
     Attributes:
-        matrix: What points are multiplied by, ``E x J``, in double precision.
-        score: Of the product, ``E x t``, one number for each point; larger is more useful.
-        size: Numbers for each point that exist at a time.
-        slope: What the error of a score is per rounding, at most: times the norm of the point, and times its square.
-        noise: What it is besides, in roundings and absolutely.
-        memory: What the error of the score in memory is, at most, times the cube of the norm of the point.
+        matrix: Matrix that points are multiplied by, ``E x J``, in double precision.
+        score: Function of the product, ``E x t``, that returns one number for each point; larger is more useful.
+        size: Number of values for each point that exist at a time.
+        slope: Bound on the error of a score per rounding: coefficients of the norm of the point and of its square.
+        noise: Bound on the other errors, in roundings and absolutely.
+        memory: Bound on the error of the score in memory: coefficient of the cube of the norm of the point.
     """
 
     matrix: Floats
@@ -486,14 +486,15 @@ class _Formula(NamedTuple):
 class TorchClasses:
     """A pool in the memory of a device of torch, scored by the uncertainty of its classes.
 
-    It does what :class:`suffice.engines.class_pool.UncertainPool` and
-    :class:`~suffice.engines.class_pool.ScoredPool` do, for two classes or many, and makes the same picks.
+    It is equivalent to :class:`suffice.engines.class_pool.UncertainPool` and
+    :class:`~suffice.engines.class_pool.ScoredPool`, for two classes or many, and makes the same picks.
 
     Args:
         features: ``m x J``: an array, rows on disk, or a tensor. Points are scored again from it.
         name: Acquisition, one of :data:`DEVICE_SCORES`.
-        score: Of a posterior and the features of some rows, how useful the label of each would be, in memory.
-        device: Where to keep the points, such as ``"cuda"``; that of a tensor if left out.
+        score: Function of a posterior and the features of some rows that returns how useful each label would be, in
+            memory.
+        device: Device of the points, such as ``"cuda"``; by default that of the tensor.
         single: Whether to score all points in single precision.
 
     Attributes:
@@ -559,7 +560,7 @@ class TorchClasses:
         return indices[self._order(posterior, self._rows(indices), n)]
 
     def scores(self, posterior: Any) -> tuple[Any, Any]:
-        """The score of every point as the device computes it, and how far it may be off."""
+        """Return the score of every point, computed on the device, and a bound on its error."""
         formula = _formula(self._name, posterior)
         self._scan(formula)
         return self._found.clone(), _error(formula, self._norm)
@@ -606,7 +607,7 @@ class TorchClasses:
 
 
 def _error(formula: _Formula, norm: Any) -> Any:
-    """How far scores can be off, for points of these norms."""
+    """Return a bound on the errors of scores, for points of these norms."""
     eps = torch.finfo(norm.dtype).eps
     (first, second), (noise, other) = formula.slope, formula.noise
     found = norm.mul(formula.memory).add_(eps * second).mul_(norm) if formula.memory else norm.mul(eps * second)
@@ -615,7 +616,7 @@ def _error(formula: _Formula, norm: Any) -> Any:
 
 def _can_win(score: Any, error: Any, n: int) -> Any:
     """Positions whose score can be one of the ``n`` largest, or tie with it; ascending."""
-    # A score that overflows in single precision may be any: it is no bound for others, and may be the best.
+    # A score that overflows in single precision is unknown: it is not a bound for others, and may be the best.
     low = (score - error).nan_to_num_(nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf)
     cut = low.max() if n == 1 else torch.topk(low, n, sorted=False).values.min()
     tie = 4.0 * _TIE * max(1.0, abs(float(cut)))
@@ -624,8 +625,8 @@ def _can_win(score: Any, error: Any, n: int) -> Any:
 
 @contextmanager
 def _full_precision() -> Iterator[None]:
-    """Products of single precision are not rounded to fewer digits, which a user may have allowed."""
-    # Since version 2.9 there is another setting, and the old one must not be read where that is used.
+    """Compute products of single precision without rounding to fewer digits, which a user may have enabled."""
+    # Since version 2.9 there is another setting, and the old one must not be read if that is used.
     products: Any = torch.backends.cuda.matmul
     name, full = ("fp32_precision", "ieee") if hasattr(products, "fp32_precision") else ("allow_tf32", False)
     allowed = getattr(products, name)
@@ -637,9 +638,9 @@ def _full_precision() -> Iterator[None]:
 
 
 def _formula(name: str, posterior: Any) -> _Formula:
-    """The formula of an acquisition under a posterior of two classes or many.
+    """Return the formula of an acquisition under a posterior of two classes or many.
 
-    A product of ``J`` terms is off by ``(J + 8) eps |a| |x|`` at most, with the roundings of its factors.
+    A product of ``J`` terms has an error of at most ``(J + 8) eps |a| |x|``, including the rounding of its factors.
     """
     weights = np.atleast_2d(posterior.weights)
     outputs, width = weights.shape
@@ -656,8 +657,8 @@ def _formula(name: str, posterior: Any) -> _Formula:
     if outputs > 1:
         variance = float(np.einsum("kij,kij->k", factors, factors).max()) + 1.0 / (outputs * posterior.alpha)
         memory = 0.5 * _PROBIT * size * terms * float(np.finfo(np.float64).eps) * variance
-        # What all classes share cancels in the probabilities. It is subtracted here, so that the device loses no digits
-        # by it; a pool in memory subtracts it for each point.
+        # The part that all classes share cancels in the probabilities. It is subtracted here, so that the device loses
+        # no digits; a pool in memory subtracts it for each point.
         values, vectors = np.linalg.eigh(
             np.einsum("kij,kil->kjl", factors, factors) - np.eye(width) / (outputs * posterior.alpha)
         )
@@ -667,7 +668,7 @@ def _formula(name: str, posterior: Any) -> _Formula:
         matrix = np.concatenate([weights, factors[0]])
         slope = terms * (0.6 * size + 2.0 * spread)
         return _Formula(matrix, _bald_of_two, 8 * _NODES, (slope, 0.0), (_STEPS, _BETWEEN_RULES))
-    # The root of 1 + c v is off by the part sqrt(c) |dR x| / 2 of itself.
+    # The root of 1 + c v has a relative error of sqrt(c) |dR x| / 2.
     second = 0.5 * np.sqrt(_PROBIT) * terms * spread * size
     return _logit_formula(name, weights, factors, terms * size, second)._replace(
         memory=_steepest(name, outputs) * memory
@@ -675,7 +676,7 @@ def _formula(name: str, posterior: Any) -> _Formula:
 
 
 def _logit_formula(name: str, weights: Floats, factors: Floats, first: float, second: float) -> _Formula:
-    """Scores of averaged logits, whose errors have these slopes."""
+    """Return the formula for scores of averaged logits, whose errors have these slopes."""
     outputs = len(weights)
     matrix = np.concatenate([weights, factors.reshape(-1, weights.shape[1])])
 
@@ -695,7 +696,7 @@ def _logit_formula(name: str, weights: Floats, factors: Floats, first: float, se
 
 
 def _steepest(name: str, classes: int) -> float:
-    """How much a score changes at most if no logit changes by more than 1."""
+    """Return the largest change of a score if no logit changes by more than 1."""
     return 1.0 if name == "margin" else 2.0 * float(np.log(classes))
 
 

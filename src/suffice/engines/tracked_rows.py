@@ -12,7 +12,7 @@ from suffice.models.gaussian_state import KernelState, WeightState, trailing_sol
 from suffice.models.kernels import centred_kernel, half_squares
 from suffice.numerics import Floats, solve_lower
 
-# Points worked on at a time: what is computed for them stays in the processor's cache.
+# Number of points that are processed at a time, so that intermediate results stay in the CPU cache.
 TILE: Final = 2048
 
 
@@ -23,7 +23,7 @@ class FollowedRows(ABC):
         recomputable: Whether means and variances can be computed from the posterior's factor at any time. If so,
             :meth:`jump`, :meth:`mean`, :meth:`variance`, :attr:`resolution` and :meth:`keep` are implemented.
         points: Features of the points, ``m x D``.
-        n: Labels followed so far.
+        n: Number of labels applied so far.
     """
 
     recomputable: ClassVar[bool] = False
@@ -32,7 +32,7 @@ class FollowedRows(ABC):
 
     @abstractmethod
     def follow(self) -> Iterator[tuple[slice, Floats]]:
-        """Rows of the labels that came since the last call, tile by tile."""
+        """Yield the rows of the labels since the last call, tile by tile."""
 
     @abstractmethod
     def whitened(self, indices: "np.typing.NDArray[np.intp]") -> Floats | None:
@@ -51,7 +51,7 @@ class FollowedRows(ABC):
         """Latent variance of each point before any label."""
 
     def jump(self) -> None:
-        """Catch up with the posterior without the rows in between."""
+        """Update to the posterior without the rows in between."""
         raise NotImplementedError
 
     def mean(self) -> Floats:
@@ -73,19 +73,19 @@ class FollowedRows(ABC):
 
 
 class KernelRows(FollowedRows):
-    """Points that follow a Gaussian process: keeps every row, ``labels x points``, which the next rows are made from.
+    """Points that follow a Gaussian process. All rows, ``labels x points``, are kept to compute the next ones.
 
     With ``L`` the factor of the labelled points, the rows are ``V = L^-1 k(Z, X)``: a new block of labels appends
-    ``M^-1 (k(F, X) - W' V)``. Floor: ``2 n`` operations and one exponential per point and label.
+    ``M^-1 (k(F, X) - W' V)``. Least cost: ``2 n`` operations and one exponential per point and label.
 
     Args:
         state: The posterior to follow.
         points: Inputs, ``m x D``.
-        capacity: Labels to make room for.
-        dtype: Number type of what is kept; single precision halves the memory.
+        capacity: Number of labels to allocate memory for.
+        dtype: Number type of the rows; single precision halves the memory.
 
     Attributes:
-        tiles: The points that are worked on at a time.
+        tiles: The points that are processed at a time.
     """
 
     def __init__(self, state: KernelState, points: Floats, capacity: int, dtype: "np.typing.DTypeLike") -> None:
@@ -96,11 +96,11 @@ class KernelRows(FollowedRows):
         self._scaled = np.asarray(scaled - self._middle)
         self._half = half_squares(self._scaled)
         self.tiles = [slice(k, min(k + TILE, len(points))) for k in range(0, len(points), TILE)]
-        # Pages that are not written to take no memory, so room that is never needed costs nothing.
+        # Pages that are never written to take no memory, so unused capacity costs nothing.
         self._rows = [np.zeros((capacity, t.stop - t.start), self._dtype) for t in self.tiles]
 
     def follow(self) -> Iterator[tuple[slice, Floats]]:
-        """Append the rows of the labels that came since the last time."""
+        """Append the rows of the labels since the last call."""
         state, old, new = self._state, self.n, self._state.n
         if new == old:
             return
@@ -128,7 +128,7 @@ class KernelRows(FollowedRows):
         return np.asarray(weights.astype(self._dtype, copy=False) @ self.stored(tile), dtype=np.float64)
 
     def whitened(self, indices: "np.typing.NDArray[np.intp]") -> Floats | None:
-        """``V`` at some points, ``n x k``; nothing where it is kept in less than double precision."""
+        """Return ``V`` at some points, ``n x k``; None if it is kept in less than double precision."""
         if self._dtype != np.float64:
             return None
         found = np.empty((self.n, len(indices)))
@@ -143,7 +143,7 @@ class KernelRows(FollowedRows):
         return self.n
 
     def rewind(self, mark: int) -> None:
-        """Forget the rows after a mark."""
+        """Remove the rows after a mark."""
         self.n = mark
 
     def prior_variance(self) -> Floats:
@@ -166,7 +166,7 @@ class KernelRows(FollowedRows):
 
 
 class FeatureRows(FollowedRows):
-    """Points that follow a linear model: nothing is kept but the features and the factor they are up to date with.
+    """Points that follow a linear model. Only the features and the last factor of the precision are kept.
 
     With ``R`` the factor of the precision before a block, the rows are ``(M^-1 W' R^-1) X'``, ``2 J`` operations per
     point and label.
@@ -174,7 +174,7 @@ class FeatureRows(FollowedRows):
     Args:
         state: The posterior to follow.
         points: Features, ``m x J``.
-        dtype: Number type of what is kept.
+        dtype: Number type of the features.
     """
 
     recomputable = True
@@ -186,7 +186,7 @@ class FeatureRows(FollowedRows):
         self._before = state.factor
 
     def follow(self) -> Iterator[tuple[slice, Floats]]:
-        """Rows of the labels that came since the last time."""
+        """Yield the rows of the labels since the last call."""
         state = self._state
         if state.n == self.n:
             return
@@ -201,12 +201,12 @@ class FeatureRows(FollowedRows):
         return np.asarray(weights.astype(self._columns.dtype, copy=False) @ self._columns[:, tile], dtype=np.float64)
 
     def whitened(self, indices: "np.typing.NDArray[np.intp]") -> Floats | None:
-        """Nothing is kept."""
+        """Return None: no rows are kept."""
         del indices
         return None
 
     def jump(self) -> None:
-        """Be up to date with the posterior, without the rows in between."""
+        """Update to the posterior, without the rows in between."""
         self._before, self.n = self._state.factor, self._state.n
 
     def mean(self) -> Floats:
@@ -214,7 +214,7 @@ class FeatureRows(FollowedRows):
         return np.asarray(self._state.weights @ self._columns, dtype=np.float64)
 
     def variance(self) -> Floats:
-        """Latent variance of each point, ``|R^-1 x|^2``, from the factor: no digit is lost, at ``J^2`` a point."""
+        """Return the latent variance of each point, ``|R^-1 x|^2``, without loss of digits; ``J^2`` operations each."""
         found = np.empty(self._columns.shape[1])
         for first in range(0, len(found), TILE):
             tile = slice(first, min(first + TILE, len(found)))
@@ -224,11 +224,11 @@ class FeatureRows(FollowedRows):
 
     @property
     def resolution(self) -> float:
-        """Share of a prior variance below which what is left after subtractions is not good enough any more."""
+        """Share of a prior variance below which an updated variance is not accurate enough."""
         return 1e-6 if self._columns.dtype == np.float64 else 1e-2
 
     def keep(self, rows: "np.typing.NDArray[np.bool_]") -> None:
-        """Follow some of the points only."""
+        """Follow only some of the points."""
         self._columns = np.ascontiguousarray(self._columns[:, rows])
 
     def mark(self) -> tuple[int, Floats]:
@@ -263,7 +263,7 @@ class FollowedError:
     Args:
         rows: The test points, following the posterior.
         y: Their labels, standardised, ``m``.
-        size: Number of test points, if the rows stand for another number of them; see :func:`linear_error`.
+        size: Number of test points, if it differs from the number of rows; see :func:`linear_error`.
         constant: Sum of squared errors that no label changes.
 
     Reference: [IshibashiHino2021] section 5.1, the expectation of the squared error over the posterior.
@@ -278,7 +278,7 @@ class FollowedError:
         self._squared = float(self._residual @ self._residual)
 
     def jump(self) -> None:
-        """Be up to date with the posterior of a linear model, by its factor and its weights alone."""
+        """Update to the posterior of a linear model, from its factor and its weights only."""
         if self._rows.recomputable:
             self._rows.jump()
             self._residual = self._y - self._rows.mean()
@@ -286,10 +286,10 @@ class FollowedError:
             self._variance = float(self._rows.variance().sum())
 
     def follow(self, white: Floats) -> SquaredErrors:
-        """Catch up with the posterior.
+        """Update to the posterior.
 
         Args:
-            white: The surprises of the labels that came since the last time, ``k``.
+            white: The whitened residuals of the labels since the last call, ``k``.
 
         Returns:
             The errors after each of them.
@@ -300,23 +300,24 @@ class FollowedError:
             products += rows @ rows.T
             pulls += rows @ self._residual[tile]
             self._residual[tile] -= white @ rows
-        # Each label takes w_i c_i off the residual r: |r|^2 falls by 2 w_i c_i'r - w_i^2 |c_i|^2, where r has lost the
-        # rows before it. All that is needed are products of rows.
+        # Each label subtracts w_i c_i from the residual r: |r|^2 falls by 2 w_i c_i'r - w_i^2 |c_i|^2, where the rows
+        # before it are already subtracted from r. Only products of rows are needed.
         before = pulls - np.tril(products, -1) @ white
         norms = np.diag(products)
         squared = self._squared + np.cumsum(white * (white * norms - 2.0 * before))
         self._variance = self._left(float(norms.sum()))
-        # From the end backwards nothing is subtracted: before a label, the variances are larger by its row.
+        # Computed from the last label to the first, so that nothing is subtracted: before a label, the variances are
+        # larger by its row.
         variance = self._variance + np.cumsum(norms[::-1])[::-1] - norms
         if self._rows.recomputable:
-            # The weights know better than a long sum.
+            # The weights give a more accurate value than a long sum.
             self._residual = self._y - self._rows.mean()
         self._squared = float(self._residual @ self._residual)
         squared = np.maximum(squared, 0.0) + self._constant
         return SquaredErrors(np.asarray((squared + variance) / self._size), squared / self._size)
 
     def _left(self, fall: float) -> float:
-        """Sum of the variances after they fell; computed anew where little is left of what was subtracted from."""
+        """Return the sum of the variances after a fall; recomputed if subtraction has lost too many digits."""
         left = max(self._variance - fall, 0.0)
         if self._rows.recomputable and left < self._rows.resolution * self._prior:
             return float(self._rows.variance().sum())
@@ -330,7 +331,7 @@ def linear_error(state: WeightState, features: Floats, y: Floats) -> FollowedErr
 
     .. math:: |y - X w|^2 = |Q'y - T w|^2 + |y - Q Q'y|^2, \qquad \sum_j x_j' \Sigma x_j = \sum_i t_i' \Sigma t_i,
 
-    so the ``J`` rows of ``T`` stand for all ``m`` rows of ``X``. A label costs ``2 J^2`` operations instead of
+    so the ``J`` rows of ``T`` replace all ``m`` rows of ``X``. A label costs ``2 J^2`` operations instead of
     ``2 J m``, and an orthogonal transformation loses no digits.
 
     Args:
@@ -358,8 +359,8 @@ class Variances(NamedTuple):
 
     Attributes:
         mean: Over all points, ``k``.
-        largest: Over the points that are not taken, ``k``; 0 where none is left.
-        free_mean: Mean over the points that are not taken, ``k``; 0 where none is left.
+        largest: Largest over the points that are not taken, ``k``; 0 if there is none.
+        free_mean: Mean over the points that are not taken, ``k``; 0 if there is none.
     """
 
     mean: Floats
@@ -368,7 +369,7 @@ class Variances(NamedTuple):
 
 
 class FollowedVariance:
-    """Latent variances of points while labels come, and their posterior means where the labels are given too.
+    """Latent variances of points after every label, and their posterior means if the labels are given too.
 
     Args:
         rows: The points, following the posterior.
@@ -385,22 +386,22 @@ class FollowedVariance:
         self.mean = np.zeros(len(self._variance))
 
     def jump(self) -> None:
-        """Be up to date with the posterior of a linear model, by its factor and its weights alone."""
+        """Update to the posterior of a linear model, from its factor and its weights only."""
         if self._rows.recomputable:
             self._rows.jump()
             self._variance, self.mean = self._rows.variance(), self._rows.mean()
 
     def take(self, indices: Any) -> None:
-        """Leave points out of the largest from now on."""
+        """Leave points out of ``largest`` and ``free_mean`` from now on."""
         self._free[indices] = False
 
     def follow(self, count: int, taken: Any = None, white: Floats | None = None) -> Variances:
-        """Catch up with the posterior.
+        """Update to the posterior.
 
         Args:
-            count: Labels that came since the last time, ``k``.
-            white: Their surprises, ``k``, if the means are to be followed too.
-            taken: Which of the points they were, in order; -1 for a label of another item. Each point counts as taken
+            count: Number of labels since the last call, ``k``.
+            white: Their whitened residuals, ``k``, if the means are to be updated too.
+            taken: Indices of the labelled points, in order; -1 for a label of another item. Each point counts as taken
                 from its own label on.
         """
         total, largest, free = np.zeros(count), np.zeros(count), np.zeros(count)
@@ -429,7 +430,7 @@ class FollowedVariance:
         return Variances(total / max(len(self._variance), 1), largest, free / np.maximum(left, 1))
 
     def _refresh(self, total: Floats, largest: Floats, free: Floats) -> None:
-        """Compute variances anew where little is left of what was subtracted from, and with them the last entries."""
+        """Recompute variances for which subtraction has lost too many digits, and with them the last entries."""
         if not self._rows.recomputable or not len(total):
             return
         if (self._variance < self._rows.resolution * self._prior).any():

@@ -15,25 +15,26 @@ from suffice.numerics import Floats, solve_lower
 
 Indices = NDArray[np.intp]
 
-# Variances closer than this, relative to what they were subtracted from, are equal up to rounding: a tie.
+# Variances closer than this are equal up to rounding: a tie. It is relative to the largest prior variance, or to the
+# largest present variance if variances are recomputed.
 TIE: Final = 2e-15
-# How far variances kept in single precision can be off, likewise.
+# Largest error of variances in single precision, also relative.
 SINGLE: Final = 1e-6
 
 
 @dataclass(frozen=True)
 class PoolCandidates:
-    """The points of largest score, and what is known of the others.
+    """The points of largest score, and a bound on the others.
 
     Attributes:
-        indices: Where they stand in the pool, ascending.
+        indices: Their indices in the pool, ascending.
         features: Their features, ``B x D``.
-        whitened: ``W`` at them, ``r x B``, where the pool has it at hand.
-        rest: Largest score among the others; minus infinity if there are none. A variance never grows, so it stays an
-            upper bound while labels come.
+        whitened: ``W`` at them, ``r x B``, if the pool has it.
+        rest: Largest score among the others; minus infinity if there are none. A variance never grows, so this remains
+            an upper bound after further labels.
         rest_index: Lowest index among the others of that score.
         tie: Variances closer than this are equal up to rounding.
-        covariance: Their latent posterior covariance, ``B x B``, where the pool has it at hand.
+        covariance: Their latent posterior covariance, ``B x B``, if the pool has it.
     """
 
     indices: Indices
@@ -46,13 +47,13 @@ class PoolCandidates:
 
 
 class VariancePool(Protocol):
-    """A pool scored by latent variance. Memory, a file, a graphics card or workers may hold it."""
+    """A pool scored by latent variance. It may be in memory, in a file, on a GPU or on workers."""
 
     def top(self, n: int) -> PoolCandidates:
         """The ``n`` points of largest variance, ties to the lowest index."""
 
     def follow(self) -> None:
-        """Catch up with the posterior."""
+        """Update to the posterior."""
 
     def features(self, indices: Indices) -> Floats:
         """Features of some points."""
@@ -61,10 +62,10 @@ class VariancePool(Protocol):
         """Leave points out from now on: they are labelled, or were skipped."""
 
     def jump(self) -> None:
-        """Be up to date with the posterior at once, where the model allows it."""
+        """Update to the posterior in one step, if the model allows it."""
 
     def tidy(self) -> None:
-        """A good moment to drop what is taken."""
+        """Remove points that are taken, if that is useful. Called between blocks of picks."""
 
     def mark(self) -> Any:
         """Present state, for :meth:`rewind`."""
@@ -85,7 +86,7 @@ class MemoryPool:
         self._rows, self._points = rows, rows.points
         self._variance = rows.prior_variance()
         self._prior = self._variance.copy()
-        # Where each row stands in the pool, and the other way round; rows that are taken are dropped now and then.
+        # Index in the pool of each row, and row of each index. Rows that are taken are removed from time to time.
         self._index = np.arange(len(self._variance))
         self._place = self._index.copy()
         self._free = np.ones(len(self._variance), dtype=bool)
@@ -102,13 +103,13 @@ class MemoryPool:
         return PoolCandidates(indices, self._points[indices], self._rows.whitened(rows), rest + slack, rest_index, tie)
 
     def follow(self) -> None:
-        """Catch up with the posterior: the pool is read once."""
+        """Update to the posterior; the pool is read once."""
         if self._anew:
             self.jump()
             return
         for tile, rows in self._rows.follow():
             self._variance[tile] -= np.einsum("ij,ij->j", rows, rows)
-        # Where little is left of what was subtracted from, a linear model computes it anew from then on.
+        # If subtraction has lost too many digits, a linear model recomputes variances from then on.
         if self._rows.recomputable:
             left = self._variance < self._rows.resolution * self._prior
             self._anew = bool((left & self._free).any())
@@ -116,7 +117,7 @@ class MemoryPool:
                 self.jump()
 
     def jump(self) -> None:
-        """Be up to date with the posterior of a linear model, by its factor alone."""
+        """Update to the posterior of a linear model, from its factor only."""
         if self._rows.recomputable:
             self._rows.jump()
             self._variance = self._rows.variance()
@@ -141,7 +142,7 @@ class MemoryPool:
         return self._points[indices]
 
     def variances(self, indices: Indices) -> Floats:
-        """Latent variances of some points, as they were last followed."""
+        """Return the latent variances of some points at the last update."""
         return self._variance[self._place[indices]]
 
     def take(self, indices: Indices) -> None:
@@ -150,7 +151,7 @@ class MemoryPool:
         self._free[places[places >= 0]] = False
 
     def tidy(self) -> None:
-        """Drop the rows that are taken, where that is cheap and a good part of all."""
+        """Remove the rows that are taken, if they are many and removal is cheap."""
         if not self._rows.recomputable or 8 * np.count_nonzero(self._free) > 7 * len(self._free):
             return
         keep = self._free
@@ -165,7 +166,7 @@ class MemoryPool:
         return self._rows.mark(), self._variance.copy(), self._free.copy()
 
     def rewind(self, mark: tuple[Any, Floats, NDArray[np.bool_]]) -> None:
-        """Go back to a mark; nothing was tidied since."""
+        """Go back to a mark. ``tidy`` must not have been called since."""
         self._rows.rewind(mark[0])
         self._variance, self._free = mark[1].copy(), mark[2].copy()
 
@@ -181,7 +182,7 @@ class DiskPool:
     def __init__(self, state: WeightState, source: DiskRows) -> None:
         self._state, self._source = state, source
         self._free = np.ones(len(source), dtype=bool)
-        # Variances, and the number of labels that they are up to date with.
+        # Variances, and the number of labels that they include.
         self._variance, self._n = np.zeros(0), -1
 
     def top(self, n: int) -> PoolCandidates:
@@ -233,8 +234,8 @@ def largest(score: Floats, n: int, margin: float = 0.0) -> tuple[Indices, float,
 
     Args:
         score: One per point; minus infinity marks a point that may not be chosen.
-        n: How many; fewer come back where fewer may be chosen.
-        margin: Scores this close count as equal.
+        n: Number of indices; fewer are returned if fewer points may be chosen.
+        margin: Scores that differ by at most this count as equal.
 
     Returns:
         Indices; the largest score of the rest; the lowest index of the rest with that score.
@@ -258,7 +259,7 @@ def largest(score: Floats, n: int, margin: float = 0.0) -> tuple[Indices, float,
 
 
 class Covariances(Protocol):
-    """Interface of a posterior, as planning needs it."""
+    """Interface of a posterior for planning."""
 
     noise: float
 
@@ -270,17 +271,17 @@ class Covariances(Protocol):
 
 
 def plan(state: Covariances, candidates: PoolCandidates, most: int) -> tuple[Indices, Block]:
-    r"""Pick the largest variance again and again among the candidates, as long as no other point can be larger.
+    r"""Pick the candidate of largest variance repeatedly, while no other point can have a larger one.
 
-    The variance of a Gaussian model does not depend on the labels, and never grows. So inside the candidates' own
-    posterior covariance the picks are made with no label known and no other point looked at: a pick stands while its
-    variance is above the largest that the other points had at the start. Ties (up to rounding) go to the lowest index,
-    as they would in the plain loop.
+    The variance of a Gaussian model does not depend on the labels, and never grows. So the picks can be made from the
+    posterior covariance of the candidates, without labels and without other points. A pick is valid while its variance
+    is above the largest variance of the other points at the start. Ties (up to rounding) go to the lowest index, as in
+    a loop without planning.
 
     Args:
         state: The posterior.
         candidates: The points of largest variance.
-        most: Picks at most.
+        most: Largest number of picks.
 
     Returns:
         The picks (at least one, if there is a candidate), in order, and these points as a block.
@@ -322,7 +323,7 @@ def _stands(best: float, index: int, candidates: PoolCandidates) -> bool:
 
 
 class LargestVariance:
-    """Chooses the point of largest latent variance, again and again.
+    """Chooses the point of largest latent variance, repeatedly.
 
     Args:
         state: The posterior.
@@ -332,17 +333,17 @@ class LargestVariance:
 
     def __init__(self, state: GaussianState, pool: VariancePool, size: int) -> None:
         self._state, self._pool = state, pool
-        # Wide enough for some dozens of picks in a block, narrow enough that planning costs little beside the pool.
+        # Large enough for some dozens of picks in a block, small enough that planning is fast compared with the pool.
         self._width = int(np.clip(2.0 * np.sqrt(size), 64, 512))
         self._queue: Indices = np.zeros(0, dtype=np.intp)
         self._block: Block | None = None
 
     def jump(self) -> None:
-        """Be up to date with the posterior of a linear model, without the labels in between."""
+        """Update to the posterior of a linear model, without the labels in between."""
         self._pool.jump()
 
     def propose(self, most: int) -> Indices:
-        """The next picks: what is left of the plan, or a new one."""
+        """Return the next picks: the rest of the plan, or a new one."""
         if not len(self._queue):
             self._pool.follow()
             self._pool.tidy()
@@ -350,7 +351,7 @@ class LargestVariance:
         return self._queue[:most]
 
     def batch(self, size: int) -> Indices:
-        """Picks to be labelled together: each is conditioned on those before it, which needs no label."""
+        """Return picks to be labelled together; each is conditioned on those before it, which needs no label."""
         picks = self.propose(size)
         if len(picks) == size:
             return picks
@@ -371,27 +372,27 @@ class LargestVariance:
         return picks
 
     def _condition(self, picks: Indices) -> None:
-        """Take points as labelled, for the time being: a variance does not ask what the label is."""
+        """Treat points as labelled temporarily; the variances do not depend on the labels."""
         self._state.extend(block_of(self._state, self._pool.features(picks)), np.zeros(len(picks)))
         self._pool.take(picks)
         self._pool.follow()
 
     def block(self, indices: Indices) -> Block | None:
-        """The first picks of a plan that has just been made, as the posterior sees them; nothing for other points."""
+        """Return the first picks of a new plan as a block; None for other points."""
         block, k = self._block, len(indices)
         if block is None or not np.array_equal(self._queue[:k], indices):
             return None
         return Block(block.features[:k], block.whitened[:, :k], block.lower[:k, :k], block.latent[:k])
 
     def skip(self, indices: Indices) -> None:
-        """Leave points out that have no label: the plan, which counted on it, is made anew."""
+        """Leave points out that have no label. The plan depends on their labels and is made again."""
         self._pool.take(indices)
         self._queue, self._block = self._queue[:0], None
 
     def take(self, indices: Indices) -> None:
-        """Leave points out. The plan stands as long as its points are taken in order."""
+        """Leave points out. The plan remains valid while its points are taken in order."""
         self._pool.take(indices)
         follows = np.array_equal(self._queue[: len(indices)], indices)
         self._queue = self._queue[len(indices) :] if follows else self._queue[:0]
-        # The block was seen from the posterior before these points.
+        # The block is that of the posterior before these points.
         self._block = None

@@ -1,12 +1,12 @@
 r"""A pool scored by how much a label reduces the mean variance of all its points.
 
-The label of ``x`` takes :math:`c(x, z)^2 / (s(x) + \text{noise})` off the latent variance of ``z``, where ``c`` is the
-latent covariance and ``s`` the latent variance. Summed over points ``z_1 .. z_q`` that stand for the pool:
+The label of ``x`` reduces the latent variance of ``z`` by :math:`c(x, z)^2 / (s(x) + \text{noise})`, where ``c`` is the
+latent covariance and ``s`` the latent variance. Summed over points ``z_1 .. z_q``, all or a sample of the pool:
 
 .. math:: S(x) = \sum_j c(x, z_j)^2, \qquad \text{score}(x) = \frac{1}{q} \frac{S(x)}{s(x) + \text{noise}}.
 
 ``S`` and ``s`` are updated with every label, with bounds of their rounding errors. The few points that could be best
-within these bounds are computed anew in double precision. So the picks are exact, and rounding does not build up.
+within these bounds are recomputed in double precision. So the picks are exact, and rounding errors do not accumulate.
 """
 
 from abc import ABC, abstractmethod
@@ -22,15 +22,15 @@ from suffice.models.gaussian_state import Block, GaussianState, KernelState, Wei
 from suffice.models.kernels import centred_kernel, half_squares
 from suffice.numerics import Floats, solve_lower, solve_upper
 
-#: Points of the pool that stand for all of it under a Gaussian process.
+#: Size of the sample of the pool over which the mean variance of a Gaussian process is computed.
 SAMPLE: Final = 256
-# Number type of the prior covariances of pool and sample. They are most of what a pick reads while labels are few.
+# Number type of the prior covariances of pool and sample. With few labels, most of the data that a pick reads is these.
 _STORED: Final = np.float32
-# Terms of a product that are added up in it. More would cost digits: they are added up in double precision.
+# Number of terms of a product that are summed in this type. Longer sums are made in double precision.
 _TERMS: Final = 128
-# What errors are above those of a single rounding.
+# Factor of errors over those of a single rounding.
 _MARGIN: Final = 8.0
-# Points computed anew at a time.
+# Number of points that are recomputed at a time.
 _AT_ONCE: Final = 1024
 _EPS: Final = float(np.finfo(np.float64).eps)
 
@@ -42,7 +42,7 @@ def _rounding(dtype: Any) -> float:
 
 
 def sample_of(size: int, rng: np.random.Generator, most: int = SAMPLE) -> Indices:
-    """Points of a pool that stand for all of it: all, or ``most`` at random, ascending. All draw no random number.
+    """Return a sample of a pool: all points, without random numbers, or ``most`` drawn at random; ascending.
 
     Examples:
         >>> sample_of(4, np.random.default_rng(0))
@@ -56,7 +56,7 @@ def sample_of(size: int, rng: np.random.Generator, most: int = SAMPLE) -> Indice
 
 
 def sample_memory(size: int, labels: int, itemsize: int = np.dtype(_STORED).itemsize, most: int = SAMPLE) -> int:
-    """Bytes that the sample of a Gaussian process takes, beside the rows of the pool.
+    """Return the bytes of the sample of a Gaussian process, in addition to the rows of the pool.
 
     Examples:
         >>> sample_memory(1000, 10)
@@ -82,19 +82,19 @@ class _Update(NamedTuple):
 
 
 class ReductionPool(Protocol):
-    """A pool scored by the reduction of its mean variance. Memory or a graphics card may hold it."""
+    """A pool scored by the reduction of its mean variance. It may be in memory or on a GPU."""
 
     def follow(self) -> None:
-        """Catch up with the posterior."""
+        """Update to the posterior."""
 
     def jump(self) -> None:
-        """Be up to date with the posterior, without the labels in between."""
+        """Update to the posterior, without the labels in between."""
 
     def contenders(self) -> Indices:
         """Points whose score could be the largest, within the bounds of rounding; ascending."""
 
     def compute(self, indices: Indices) -> None:
-        """Compute some points anew, in double precision."""
+        """Recompute some points in double precision."""
 
     def features(self, indices: Indices) -> Floats:
         """Features of some points."""
@@ -123,7 +123,7 @@ class CovarianceSums(ABC):
         m = len(rows.points)
         self._variance, self._variance_error = np.zeros(m), np.zeros(m)
         self._squares, self._squares_error = np.zeros(m), np.zeros(m)
-        # Norm of what products and rows are made of: errors are a share of it.
+        # Norm of the operands of products and rows; errors are a share of it.
         self._scale, self._length = np.zeros(m), np.ones(m)
         self._free: NDArray[np.bool_] = np.ones(m, dtype=bool)
         self._begun = False
@@ -143,7 +143,7 @@ class CovarianceSums(ABC):
         return np.flatnonzero(self._free & (high >= best))
 
     def follow(self) -> None:
-        """Catch up with the posterior: the pool is read once."""
+        """Update to the posterior; the pool is read once."""
         new = self._state.n - self._rows.n
         if not self._begun or self._anew(new):
             self._compute_all()
@@ -152,20 +152,20 @@ class CovarianceSums(ABC):
             self._update_all()
 
     def jump(self) -> None:
-        """Forget what was updated: everything is computed from the posterior when it is needed."""
+        """Discard updated values: everything is computed from the posterior when it is needed."""
         self._begun = False
 
     def bounds(self) -> tuple[Floats, Floats]:
-        """By how much the label of each point reduces the mean variance: at least, and at most; ``m`` each."""
+        """Return lower and upper bounds on the reduction of the mean variance by each point's label, ``m`` each."""
         low = self._reduction(self._squares - self._squares_error, self._variance + self._variance_error)
         return low, self._reduction(self._squares + self._squares_error, self._variance - self._variance_error)
 
     def scores(self) -> Floats:
-        """By how much the label of each point reduces the mean variance, as updated, ``m``."""
+        """Return the reduction of the mean variance by the label of each point, from updated values, ``m``."""
         return self._reduction(self._squares.copy(), self._variance.copy())
 
     def _reduction(self, squares: Floats, variance: Floats) -> Floats:
-        """``squares / (q (variance + noise))`` in place, of what is at least 0."""
+        """Compute ``squares / (q (variance + noise))`` in place, with negative values set to 0."""
         np.maximum(squares, 0.0, out=squares)
         np.maximum(variance, 0.0, out=variance)
         variance += self._state.noise
@@ -174,7 +174,7 @@ class CovarianceSums(ABC):
         return squares
 
     def compute(self, indices: Indices) -> None:
-        """Compute some points anew, in double precision."""
+        """Recompute some points in double precision."""
         for first in range(0, len(indices), _AT_ONCE):
             part = indices[first : first + _AT_ONCE]
             self._put(part, *self._exact(self._rows.points[part], self._rows.whitened(part)))
@@ -192,15 +192,15 @@ class CovarianceSums(ABC):
 
     @abstractmethod
     def _anew(self, new: int) -> bool:
-        """Whether to compute all points is faster than to update them."""
+        """Whether recomputing all points is faster than updating them."""
 
     @abstractmethod
     def _compute_all(self) -> None:
-        """Catch up with the posterior without what was known before."""
+        """Recompute all points from the posterior."""
 
     @abstractmethod
     def _update_all(self) -> None:
-        """Catch up with the posterior by the labels that came since."""
+        """Update all points by the labels since the last call."""
 
     @abstractmethod
     def _exact(self, points: Floats, whitened: Floats | None) -> tuple[Floats, Floats]:
@@ -208,7 +208,7 @@ class CovarianceSums(ABC):
 
     @abstractmethod
     def _put(self, where: Indices | slice, variance: Floats, squares: Floats) -> None:
-        """Take over what was computed anew, with its errors."""
+        """Store recomputed values, with their errors."""
 
     def _apply(self, tile: slice, gram: Floats, update: _Update) -> None:
         r"""Update a tile: :math:`S' = S - 2 \sum_i R_i P_i + \sum_{il} R_i G_{il} R_l`, with ``G = R_z R_z'``."""
@@ -232,14 +232,14 @@ class KernelSums(CovarianceSums):
     """The sums of a Gaussian process over a sample of the pool.
 
     With ``V`` and ``V_z`` the whitened rows of pool and sample, the covariance is ``C = k(Z, X) - V_z' V``. It is not
-    stored. One label needs ``P = R_z C = R_z k(Z, X) - (R_z V_z') V``. Floor for each point and pick: two readings of
-    ``n`` numbers, of which the second is of a tile that was just read, and one of ``q`` numbers in single precision.
+    stored. One label needs ``P = R_z C = R_z k(Z, X) - (R_z V_z') V``. Least cost for each point and pick: ``n``
+    numbers are read twice, the second time from a tile that was just read, and ``q`` numbers in single precision once.
 
     Args:
         state: The posterior.
         rows: The pool, following it.
-        sample: Points that stand for all of the pool: their indices, or their features, ``q x D``.
-        capacity: Labels to make room for.
+        sample: The sample of the pool: indices, or features, ``q x D``.
+        capacity: Number of labels to allocate memory for.
         dtype: Number type of the rows.
     """
 
@@ -275,7 +275,7 @@ class KernelSums(CovarianceSums):
                 self._prior.append(prior.astype(_STORED))
                 self._scale[tile] = np.sqrt(np.einsum("ij,ij->j", prior, prior))
             self._put(tile, *self._sums(prior, np.asarray(self._pool.stored(tile), dtype=np.float64)))
-            # Rows in single precision are off by themselves.
+            # Rows in single precision have rounding errors themselves.
             self._squares_error[tile] += 2.0 * self._row_eps * np.sqrt(self.size * self._squares[tile])
             self._variance_error[tile] += self._row_eps
 
@@ -344,7 +344,7 @@ class FeatureSums(CovarianceSums):
     def __init__(self, state: WeightState, rows: FeatureRows, dtype: "np.typing.DTypeLike" = np.float64) -> None:
         super().__init__(state, rows, len(rows.points))
         self._weights, self._pool = state, rows
-        # M = T'T; T has fewer digits to lose.
+        # M = T'T; the condition number of T is only the square root of that of M.
         self._root: Floats = np.asarray(np.linalg.qr(rows.points, mode="r"))
         self._scale = self._length = np.sqrt(np.einsum("ij,ij->i", rows.points, rows.points))
         self._eps = _rounding(dtype)
@@ -366,7 +366,7 @@ class FeatureSums(CovarianceSums):
         # P = G M Sigma X'.
         towards = solve_upper(factor, solve_lower(factor, (moved @ self._root).T)).T
         gram = moved @ moved.T
-        # A solution with R loses as many digits as its diagonal spans.
+        # A solution with R loses digits in proportion to the range of its diagonal.
         span = float(np.diag(factor).max() / np.diag(factor).min())
         errors = _MARGIN * self._eps * span**2 * np.linalg.norm(towards, axis=1), np.zeros(len(gain))
         of_rows = _MARGIN * self._eps * span * np.linalg.norm(gain, axis=1)
@@ -396,7 +396,7 @@ class FeatureSums(CovarianceSums):
 
 
 class LargestReduction:
-    """Chooses the point whose label reduces the mean variance of the pool most, again and again.
+    """Chooses the point whose label reduces the mean variance of the pool most, repeatedly.
 
     A score can grow when another point is labelled, so picks are not planned ahead: each reads the pool once.
 
@@ -410,18 +410,18 @@ class LargestReduction:
         self._next: Indices | None = None
 
     def jump(self) -> None:
-        """Be up to date with the posterior, without the labels in between."""
+        """Update to the posterior, without the labels in between."""
         self._sums.jump()
 
     def propose(self, most: int) -> Indices:
-        """The next pick: the one after it depends on it."""
+        """Return the next pick only, because the one after it depends on it."""
         del most
         if self._next is None:
             self._next = self._best()
         return self._next
 
     def batch(self, size: int) -> Indices:
-        """Picks to be labelled together: each is conditioned on those before it, which needs no label."""
+        """Return picks to be labelled together; each is conditioned on those before it, which needs no label."""
         picks = self.propose(1)
         if size == 1 or not len(picks):
             return picks
@@ -437,7 +437,7 @@ class LargestReduction:
         return picks
 
     def block(self, indices: Indices) -> Block | None:
-        """Nothing is planned."""
+        """Return None: picks are not planned."""
         del indices
         return None
 
@@ -451,7 +451,7 @@ class LargestReduction:
         self._next = None
 
     def _best(self) -> Indices:
-        """The point of largest score, ties (up to rounding) to the lowest index; nothing if no point is left."""
+        """Return the point of largest score, ties (up to rounding) to the lowest index; empty if no point is left."""
         self._sums.follow()
         contenders = self._sums.contenders()
         if len(contenders) > 1:

@@ -1,4 +1,4 @@
-"""Rows of a pool on the workers of a Dask cluster: where they come from, and whether they fit."""
+"""Rows of a pool on the workers of a Dask cluster: their sources, and checks of the memory."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,11 +15,11 @@ from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraErro
 from suffice.models.inputs import require_finite
 from suffice.numerics import Floats
 
-#: Seconds until there must be a worker.
+#: Time limit for a worker to be available, in seconds.
 PATIENCE: Final = 120.0
-# Rows that a worker reads from a file at a time.
+# Number of rows that a worker reads from a file at a time.
 _SPAN: Final = 2**18
-# How often Dask computes a part of a collection again whose worker was lost.
+# How often Dask recomputes a part of a collection if its worker was lost.
 _RETRIES: Final = 5
 
 # Setting of Dask: environment variables of new workers.
@@ -31,8 +31,9 @@ RowFunction = Callable[[Floats], Any]
 class WorkerRows(DiskRows):
     """Rows of a pool on the workers of a Dask cluster, in as many parts as there are workers.
 
-    Each part is read, mapped and checked on a worker. A few rows, by index, come to this process. If a worker is lost,
-    its part is made again from the source: from the array in this process, the file, or the tasks of the collection.
+    Each part is read, mapped and checked on a worker. Only a few rows, by index, are sent to this process. If a worker
+    is lost, its part is created again from the source: the array in this process, the file, or the tasks of the
+    collection.
 
     Args:
         client: A ``distributed.Client``.
@@ -52,13 +53,13 @@ class WorkerRows(DiskRows):
             parts = min(len(source), len(_workers(client)))
             self.starts = np.linspace(0, len(source), parts + 1).astype(np.intp)
         self._held: dict[int, tuple[str, Any]] = {}
-        # What rows go through, and the rows before the last function: what the workers have of them is used.
+        # The functions that are applied to rows, and the rows before the last function, whose parts are reused.
         self._functions: tuple[RowFunction, ...] = ()
         self._before: WorkerRows | None = None
 
     @property
     def small(self) -> bool:
-        """Never: the pool stays on the workers."""
+        """False: the pool stays on the workers."""
         return False
 
     @property
@@ -73,13 +74,13 @@ class WorkerRows(DiskRows):
 
     @property
     def plain(self) -> Floats | None:
-        """The rows as an array in this process, if that is where they come from."""
+        """The rows as an array in this process, if that is their source."""
         return None if self._functions or isinstance(self.source, DiskRows) else self.source
 
     def mapped(self, function: RowFunction, *, selects: bool = False) -> "WorkerRows":
         """The rows after a function of rows, which the workers compute."""
         del selects
-        # The parts stay the same, also where a worker was lost meanwhile.
+        # The parts stay the same, also if a worker was lost meanwhile.
         found = copy(self)
         found._before, found._held, found._functions = self, {}, (*self._functions, function)
         found.shape, found.finite = (len(self), found._mapped(self.source[:1]).shape[1]), False
@@ -99,7 +100,7 @@ class WorkerRows(DiskRows):
         return self._mapped(self.source[np.asarray(indices, dtype=np.intp)])
 
     def require_finite(self, name: str) -> None:
-        """Refuse numbers that are not finite; the workers look for them."""
+        """Raise an error for numbers that are not finite; the workers check them."""
         columns = None if self._functions else self.columns
         places = spread(len(self.parts), _workers(self.client))
         checked = [
@@ -110,14 +111,14 @@ class WorkerRows(DiskRows):
         self.finite = True
 
     def require_room(self, per_row: int, what: str) -> None:
-        """Refuse a pool that does not fit into the memory of the workers, before any label.
+        """Raise an error before any label if a pool does not fit into the memory of the workers.
 
         Args:
-            per_row: Bytes for each row, beside the row itself.
-            what: What they are for.
+            per_row: Bytes for each row, in addition to the row itself.
+            what: Purpose of the memory, for the error.
 
         Raises:
-            NotEnoughMemoryError: It does not fit; the message has the figures.
+            NotEnoughMemoryError: It does not fit; the message states the numbers.
         """
         row = per_row + 8 * (self.shape[1] + (self.source.shape[1] if self._functions else 0))
         workers = _workers(self.client)
@@ -271,7 +272,7 @@ def _as_dask_array(collection: Any) -> Any:
 
 
 def _groups(lengths: Sequence[int], most: int) -> list[list[int]]:
-    """Chunks that follow each other, in at most so many groups of about as many rows; none without rows."""
+    """Return consecutive chunks in at most ``most`` groups of about equal numbers of rows; no group is empty."""
     ends, total = np.cumsum(lengths), sum(lengths)
     middles = ends - np.array(lengths) / 2.0
     numbers = np.minimum((middles / max(1, total) * most).astype(int), most - 1)
@@ -291,7 +292,7 @@ def _apply(rows: Floats, functions: Sequence[RowFunction]) -> Floats:
 
 
 def _read_part(source: DiskRows, first: int, last: int) -> Floats:
-    """Some rows of a file, read where this runs."""
+    """Read some rows of a file, on the worker that runs this function."""
     if missing := [path for path in source.files if not path.exists()]:
         raise SufficeError(
             f"a worker cannot read {missing[0]}: the file of a pool must be where all workers can read it, under the "
@@ -316,15 +317,15 @@ def _rows_of(rows: Floats, indices: Indices) -> Floats:
 
 
 def spread(parts: int, workers: Sequence[str]) -> list[str]:
-    """The workers on which parts are made: as many on each, in the order of the workers."""
+    """Return the worker of each part: equal numbers of parts on each, in the order of the workers."""
     return [workers[k % len(workers)] for k in range(parts)]
 
 
 def _workers(client: Any) -> list[str]:
-    """Addresses of the workers; the first ones are waited for.
+    """Return the addresses of the workers, after waiting until there is one.
 
     Raises:
-        SufficeError: There is none.
+        SufficeError: There is no worker within the time limit.
     """
     end = time.monotonic() + PATIENCE
     while not (found := sorted(client.scheduler_info(n_workers=-1)["workers"])):
@@ -340,7 +341,7 @@ def is_collection(X: Any) -> bool:
 
 
 def rows_on_workers(client: Any, X: Any) -> WorkerRows | None:
-    """The pool on the workers of a cluster, where a client or a Dask collection is given; None otherwise.
+    """Return the pool on the workers of a cluster if a client or a Dask collection is given; None otherwise.
 
     Args:
         client: A ``distributed.Client``, or None for the default one if the pool is a Dask collection.
@@ -380,7 +381,7 @@ def rows_on_workers(client: Any, X: Any) -> WorkerRows | None:
     on_disk = rows_on_disk(X)
     if on_disk is not None and on_disk.files:
         return WorkerRows(client, on_disk)
-    # A copy: the caller may change the original, and a part that is lost is made again from it.
+    # A copy, because the caller may change the original, and a lost part is created again from it.
     array = np.array(X, dtype=np.float64) if isinstance(X, np.ndarray | list | tuple) else None
     if array is None and hasattr(X, "to_numpy"):
         try:
@@ -397,10 +398,10 @@ def rows_on_workers(client: Any, X: Any) -> WorkerRows | None:
 
 @contextmanager
 def local_client(workers: int) -> Iterator[Any]:
-    """A client of a cluster of worker processes on this machine, as pools use them; it ends with the context.
+    """Start a cluster of worker processes on this machine, yield its client, and close it at the end of the context.
 
-    Each worker has one thread, ignores Ctrl-C, and keeps memory that was freed for the next block of picks: by default
-    Dask returns it to the system at once, which takes a fifth more time.
+    Each worker has one thread, ignores Ctrl-C, and keeps freed memory for the next block of picks. By default Dask
+    returns it to the system at once, which takes a fifth more time.
 
     Args:
         workers: Number of workers.

@@ -13,19 +13,20 @@ from suffice.models.predictive import left_out_loss
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
 
-#: Components of a text that are computed at most.
+#: Largest number of components of a text that are computed.
 MOST_COMPONENTS: Final = 400
-#: Weights of a classifier at most: with so many, it learns a label in a few tenths of a second.
+#: Largest number of weights of a classifier. With this number it learns a label in a few tenths of a second.
 MOST_WEIGHTS: Final = 1000
-#: Components that a classifier uses at least, where there are so many.
+#: Smallest number of components that a classifier uses, if there are that many.
 FEWEST_COMPONENTS: Final = 25
-# Numbers of a table of components, so that a pool and its copies fit into memory: 200 components of 100,000 texts.
+# Largest number of entries in a table of components (200 components of 100,000 texts), so that a pool and its copies
+# fit into memory.
 _MOST_NUMBERS: Final = 20_000_000
 _FEWEST_FEATURES: Final = 5
 
 
 def most_features(n_classes: int) -> int:
-    """Features for which a classifier has at most 1000 weights, but at least 5.
+    """Return the largest number of features with which a classifier has at most 1000 weights, but at least 5.
 
     Examples:
         >>> most_features(2), most_features(6)
@@ -35,7 +36,7 @@ def most_features(n_classes: int) -> int:
 
 
 def most_components(n_classes: int, n_items: int) -> int:
-    """Components of a text to compute for a classifier: those that it can ever use, fewer for a very large pool.
+    """Return the number of components of a text to compute: all that a classifier can use, fewer for a very large pool.
 
     Examples:
         >>> most_components(2, 5000), most_components(6, 5000), most_components(2, 100_000)
@@ -45,7 +46,7 @@ def most_components(n_classes: int, n_items: int) -> int:
 
 
 class Capacity:
-    """Which features a classifier uses: of each group of ordered components the first ``d``, and all other features.
+    """The features that a classifier uses: the first ``d`` of each group of ordered components, and all others.
 
     Args:
         groups: First column and column after the last of each group, ``0 <= first < after <= n_features``.
@@ -81,16 +82,16 @@ class Capacity:
 
     @property
     def most(self) -> int:
-        """Components of the largest group."""
+        """Number of components of the largest group."""
         return max((after - first for first, after in self._groups), default=0)
 
     def width(self, d: int) -> int:
-        """Features that are used with ``d`` components, the constant among them."""
+        """Number of features that are used with ``d`` components, including the constant."""
         left_out = sum(max(0, after - first - d) for first, after in self._groups)
         return self._intercept + self._n_features - left_out
 
     def columns(self, d: int) -> slice | NDArray[np.intp]:
-        """Columns that are used with ``d`` components, the constant among them; a slice if they are the first ones."""
+        """Columns that are used with ``d`` components, including the constant; a slice if they are the first ones."""
         used = np.ones(self._intercept + self._n_features, dtype=bool)
         for first, after in self._groups:
             used[self._intercept + min(first + d, after) : self._intercept + after] = False
@@ -100,7 +101,7 @@ class Capacity:
     def choices(self, n_labels: int, n_classes: int) -> list[int]:
         """Numbers of components to choose from: 25, 50, 100, ..., all.
 
-        No more than there are labels, and no more than give 1000 weights; the first one in any case.
+        At most the number of labels, and with at most 1000 weights. The first one is always included.
         """
         outputs = n_classes if n_classes > 2 else 1
         fitting = [d for d in range(1, self.most + 1) if outputs * self.width(d) <= MOST_WEIGHTS]
@@ -113,15 +114,15 @@ class Capacity:
 
     @one_thread()
     def choose(self, features: Floats, codes: Any, n_classes: int, alpha: float, *, learn: bool) -> tuple[int, float]:
-        """Return the number of components, and the prior precision, that predict each label best without itself.
+        """Return the number of components, and the prior precision, with the best leave-one-out predictions.
 
-        The measure is :func:`~suffice.models.predictive.left_out_loss`. Of equal ones, the smaller number is chosen.
+        The measure is :func:`~suffice.models.predictive.left_out_loss`. If two are equal, the smaller number is chosen.
 
         Args:
-            features: Of the labelled items, all columns, the constant among them.
+            features: All columns of the labelled items, including the constant.
             codes: Their classes as codes.
             n_classes: ``K``.
-            alpha: The prior precision; where the search starts if it is learned.
+            alpha: The prior precision; the start of the search if it is learned.
             learn: Whether the prior precision is learned for each number of components.
         """
         found = []

@@ -14,9 +14,9 @@ class ModelFamily(NamedTuple):
 
     Attributes:
         task: The task it is for.
-        description: What to call it in a sentence.
-        basis: Default number of radial basis functions per feature; None if the model takes none.
-        interactive: Whether it learns a label fast enough for a person who waits for the next item.
+        description: Its name in a sentence.
+        basis: Default number of radial basis functions per feature; None if the model has none.
+        interactive: Whether it learns a label fast enough for interactive labelling.
     """
 
     task: ModelTask
@@ -51,10 +51,10 @@ def basis_size(name: str, basis: int | None = None, *, argument: str = "basis") 
     Args:
         name: Name of the model.
         basis: The number asked for; the model's default if None.
-        argument: What errors call ``basis``.
+        argument: Name of ``basis`` in error messages.
 
     Raises:
-        InvalidValueError: It is not a whole number of at least 0, or the model takes no basis.
+        InvalidValueError: It is not a whole number of at least 0, or the model has no basis.
     """
     default = MODEL_FAMILIES[name].basis
     if basis is None:
@@ -99,7 +99,7 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
     components: Sequence[tuple[int, int]] = (),
     regularize: bool = True,
 ) -> Any:
-    """A model that has not learned anything yet.
+    """Return a new model without labels.
 
     Args:
         name: One of :data:`MODEL_FAMILIES`.
@@ -114,7 +114,7 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
         A model of :mod:`suffice.models`, or a pipeline that ends in one.
 
     Raises:
-        InvalidValueError: There is no such model, or an argument does not go with it.
+        InvalidValueError: There is no such model, or an argument does not apply to it.
         MissingExtraError: The model needs torch, which is not installed.
 
     Examples:
@@ -137,14 +137,14 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
         from suffice.models.deep.network import require_torch
 
         require_torch()
-        # Trained a little in every round, as in the paper: the rule watches the network converge.
+        # A few epochs in every round, as in the paper, where the rule monitors the convergence of the network.
         return models.DropoutNetwork("mlp", classes=known, samples=10, device="cpu", seed=seed)
     model: Any
     if name == "ridge":
         model = models.BayesianRidge(fit_intercept=not size, regularize=regularize)
     else:
-        # Features are standardised, so weights of order 1 are a fair prior. The evidence would be misled by labels that
-        # were chosen where the model is unsure.
+        # Features are standardised, so a prior with weights of order 1 is adequate. The evidence would be biased by
+        # labels of items that were chosen because the model is uncertain about them.
         groups = [tuple(group) for group in components] or None
         model = models.BayesianLogistic(alpha=1.0, classes=known, components=groups)
     if not size and name != "kernel":

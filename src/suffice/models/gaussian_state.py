@@ -1,4 +1,4 @@
-"""Posteriors under Gaussian noise that are extended label by label."""
+"""Posteriors of models with Gaussian noise, updated label by label."""
 
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
@@ -13,7 +13,7 @@ from suffice.models.kernels import GaussianKernel
 from suffice.numerics import Floats, solve_lower, solve_upper
 from suffice.posteriors import Gaussian, GaussianProcessPosterior
 
-#: The least noise variance of a process whose kernel has variance 1, beyond rounding.
+#: Smallest noise variance of a process whose kernel has variance 1. Smaller values are lost in rounding.
 LEAST_NOISE: Final = 1e-13
 # Rows of a triangular factor that are solved for at a time.
 _BLOCK: Final = 256
@@ -32,13 +32,13 @@ class Scaling(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """New points as seen from the posterior before their labels.
+    """New points under the posterior before their labels.
 
     Attributes:
         features: The points, ``k x D``.
         whitened: ``W``, ``r x k``; their latent covariance is ``k(F, F) - W'W`` for functions, ``W'W`` for weights.
         lower: ``M``, lower factor of latent covariance plus noise, ``k x k``.
-        latent: Latent variance of each point once those before it in the block are known, ``k``.
+        latent: Latent variance of each point given the labels of those before it in the block, ``k``.
     """
 
     features: Floats
@@ -53,7 +53,7 @@ class Extension:
 
     Attributes:
         block: The points.
-        white: ``M^-1 (y - mean)``: the surprises, independent with unit variance under the model; ``k``.
+        white: ``M^-1 (y - mean)``: the whitened residuals, independent with unit variance under the model; ``k``.
         noise: Noise variance.
     """
 
@@ -64,16 +64,16 @@ class Extension:
     def terms(self) -> tuple[Floats, Floats]:
         """Latent variance and squared residual of each label, taken in order, in units of the noise variance."""
         residual = self.white * np.diag(self.block.lower)
-        # What overflows is refused by name where the divergences are made of it.
+        # An overflow here raises an error when the divergences are computed.
         with np.errstate(over="ignore"):
             return self.block.latent / self.noise, residual * residual / self.noise
 
     def one_by_one(self) -> KLPair:
-        """Both divergences of each label, taken in order."""
+        """Return both divergences of each label, in order."""
         return in_units_of_noise(*self.terms())
 
     def together(self) -> KLPair:
-        """Both divergences of all labels as one step."""
+        """Return both divergences of all labels as one step."""
         lower = self.block.lower
         if len(lower) == 1:
             return self.one_by_one()
@@ -84,7 +84,7 @@ class Extension:
 
 
 class GaussianState(Protocol):
-    """Interface of a posterior under Gaussian noise, as loops need it."""
+    """Interface of a posterior with Gaussian noise."""
 
     noise: float
     n: int
@@ -102,7 +102,7 @@ class GaussianState(Protocol):
         """Learn the labels (standardised) of a block of points, in place."""
 
     def learn(self, features: Floats, y: Floats) -> None:
-        """Learn many labels (standardised) at once, in place, with no account of what each did."""
+        """Learn many labels (standardised) at once, in place, without the effect of each one."""
 
     def mark(self) -> Any:
         """Present state, for :meth:`rewind`."""
@@ -112,23 +112,23 @@ class GaussianState(Protocol):
 
 
 def block_of(state: GaussianState, features: Floats) -> Block:
-    """Some points in the order given, as seen from a posterior.
+    """Return some points, in the order given, as a block under a posterior.
 
     Raises:
-        NotPositiveDefiniteError: The noise is so small beside the latent variances that it is lost in their rounding.
+        NotPositiveDefiniteError: The noise is smaller than the rounding errors of the latent variances.
     """
     whitened = state.whiten(features)
     covariance = state.covariance(features, whitened)
     lower = noisy_cholesky(covariance, state.noise)
     prior, pivots = np.diag(covariance), np.diag(lower)
-    # The same number by two roads: less of it cancels on the side of the smaller of latent variance and noise.
+    # Two formulas for the same number. The one for the smaller of latent variance and noise cancels less.
     direct = prior - (np.tril(lower, -1) ** 2).sum(axis=1)
     latent = np.where(prior < state.noise, direct, pivots**2 - state.noise)
     return Block(features, whitened, lower, np.maximum(latent, 0.0))
 
 
 def noisy_cholesky(covariance: Floats, noise: float) -> Floats:
-    """Lower factor of ``covariance + noise I``; rounding below 0 is made up for, a larger lack is refused."""
+    """Return the lower factor of ``covariance + noise I``. Negative eigenvalues are allowed up to rounding only."""
     noisy = covariance + noise * np.eye(len(covariance))
     try:
         return np.asarray(np.linalg.cholesky(noisy))
@@ -144,7 +144,7 @@ def noisy_cholesky(covariance: Floats, noise: float) -> Floats:
 
 
 def trailing_solve(lower: Floats, rows: Floats) -> Floats:
-    """``lower^-1 rows`` in place, for rows of C order: one pass of BLAS over the transposed view."""
+    """Compute ``lower^-1 rows`` in place, for rows in C order, by one BLAS call on the transposed view."""
     if rows.shape[1] == 0:
         return rows
     return np.asarray(dtrsm(1.0, lower, rows.T, side=1, lower=1, trans_a=1, overwrite_b=1).T)
@@ -154,13 +154,13 @@ class KernelState:
     """The posterior over functions of a Gaussian process, by the Cholesky factor of its labelled points.
 
     With ``L L' = k(Z, Z) + noise``: ``W = L^-1 k(Z, F)``, latent mean ``W' L^-1 y``. A new block appends rows to ``L``:
-    ``O(n^2)`` for a point, and nothing that was computed is computed again.
+    ``O(n^2)`` for a point, and existing rows are not computed again.
 
     Args:
         kernel: The prior covariance.
-        noise: Noise variance; below :data:`LEAST_NOISE` it counts as that.
+        noise: Noise variance; at least :data:`LEAST_NOISE` is used.
         n_features: Number of features.
-        capacity: Labels to make room for; it grows when needed.
+        capacity: Number of labels to allocate memory for; it grows when needed.
     """
 
     def __init__(self, kernel: GaussianKernel, noise: float, n_features: int, capacity: int = 64) -> None:
@@ -190,7 +190,7 @@ class KernelState:
         if not self.n:
             return np.zeros((0, len(features)))
         rows = np.array(self.kernel(self.features, features))
-        # LAPACK would copy all of L, which is part of a larger array; so it is given the blocks on its diagonal alone.
+        # LAPACK would copy all of L, which is part of a larger array. So it is called with the diagonal blocks only.
         for start in range(0, self.n, _BLOCK):
             part = slice(start, min(start + _BLOCK, self.n))
             rows[part] -= self._lower[part, :start] @ rows[:start]
@@ -200,7 +200,7 @@ class KernelState:
     def covariance(self, features: Floats, whitened: Floats) -> Floats:
         """``k(F, F) - W'W``, ``k x k``."""
         prior = self.kernel(features, features)
-        # By the product form of a distance a point would be a rounding error away from itself.
+        # With the product form of the distance, the distance of a point from itself would be a rounding error, not 0.
         np.fill_diagonal(prior, self.kernel.diagonal(features))
         return np.asarray(prior - whitened.T @ whitened)
 
@@ -243,7 +243,7 @@ class KernelState:
         return self.n
 
     def rewind(self, mark: int) -> None:
-        """Forget the rows of ``L`` that came after a mark."""
+        """Remove the rows of ``L`` that were added after a mark."""
         self.n = mark
 
     def posterior(self, y: Floats, scaling: Scaling) -> GaussianProcessPosterior:
@@ -264,8 +264,8 @@ class WeightState:
     """The posterior over the weights of a linear model, by the Cholesky factor of its precision.
 
     With ``R R' = alpha I + Phi' Phi / noise``: ``W = R^-1 F'``, and the mean of the weights is
-    ``R'^-1 R^-1 Phi' y / noise``. The precision is a plain sum over the labels, so rounding does not build up however
-    long the history is.
+    ``R'^-1 R^-1 Phi' y / noise``. The precision is a sum over the labels, so rounding errors do not accumulate with the
+    number of updates.
 
     Args:
         alpha: Prior precision of the weights.
@@ -323,20 +323,20 @@ class WeightState:
         self._set(self._precision + features.T @ features / self.noise, self._moment + features.T @ y / self.noise)
 
     def gain(self, n: int, factor: Floats) -> Floats:
-        """``M^-1 W' R^-1`` of the labels after the first ``n``, ``k x J``: times features of points, it is their rows.
+        """Return ``M^-1 W' R^-1`` of the labels after the first ``n``, ``k x J``; times features, it gives rows.
 
         Args:
-            n: Labels that the other points know of.
-            factor: ``R`` at that time.
+            n: Number of labels that the other points are up to date with.
+            factor: ``R`` after ``n`` labels.
         """
         if self._gain is None or self._gain[:2] != (n, self.n):
             whitened, lower = self._seen_from(n, factor)
-            # Pool and test set ask for the same one after the other.
+            # Pool and test set request the same result one after the other.
             self._gain = n, self.n, solve_lower(lower, solve_upper(factor, whitened).T)
         return self._gain[2]
 
     def _seen_from(self, n: int, factor: Floats) -> tuple[Floats, Floats]:
-        """``W`` and ``M`` of the labels after the first ``n``, by the factor at that time."""
+        """Return ``W`` and ``M`` of the labels after the first ``n``, from the factor after ``n`` labels."""
         if self._latest is not None and self._latest[0] == n:
             return self._latest[1].whitened, self._latest[1].lower
         whitened = solve_lower(factor, self._features[n : self.n].T)

@@ -8,28 +8,29 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
-# scikit-learn is imported by the functions that use it: to open a project takes none of them, and it takes seconds.
+# scikit-learn is imported by the functions that use it: the import takes seconds, and opening a project needs none of
+# them.
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
 
-#: Largest size of a feature or of a label that is a number. Projects have the same limit.
+#: Largest absolute value of a feature or of a numerical label. Projects have the same limit.
 LARGEST: Final = 1e100
 Model = TypeVar("Model")
 
 
 def training_inputs(model: Any, X: Any, y: Any, *, reset: bool = True, dtype: Any = np.float64) -> tuple[Floats, Any]:
-    """Return inputs (``n x D``) and labels (as they came, ``n``), checked as scikit-learn would.
+    """Return inputs (``n x D``) and labels (unchanged, ``n``), with the checks of scikit-learn.
 
     Args:
-        model: The estimator, which is told how many features it was fitted with.
+        model: The estimator; its number of features is set or checked.
         X: Inputs.
         y: Labels, numbers or classes.
-        reset: Whether these inputs decide the number of features; else they must agree with it.
-        dtype: Number type of the inputs; in single precision, which networks take, rows may have any shape.
+        reset: Whether these inputs set the number of features; if not, they are checked against it.
+        dtype: Number type of the inputs; in single precision, for networks, rows may have any shape.
 
     Raises:
-        InvalidValueError: A NaN or an infinite entry: the message names its row and column.
-        ValueError: Anything else that scikit-learn refuses.
+        InvalidValueError: An entry is NaN or infinite; the message names its row and column.
+        ValueError: Another check of scikit-learn fails.
     """
     from sklearn.utils.validation import column_or_1d
 
@@ -50,10 +51,10 @@ def prediction_inputs(model: Any, X: Any, *, dtype: Any = np.float64) -> Floats:
 def _checked(model: Any, X: Any, *, reset: bool, dtype: Any) -> Floats:
     from sklearn.utils.validation import validate_data
 
-    if getattr(getattr(X, "dtype", None), "kind", "") != "c":  # scikit-learn has its own words for complex numbers
+    if getattr(getattr(X, "dtype", None), "kind", "") != "c":  # scikit-learn raises its own error for complex numbers
         require_numbers(X)
     names, any_shape = column_names(X), dtype is np.float32
-    # Numbers too large for single precision become infinite, and are refused as such.
+    # Numbers too large for single precision become infinite, which raises an error below.
     with np.errstate(over="ignore"):
         inputs = validate_data(model, X, reset=reset, dtype=dtype, ensure_all_finite=False, allow_nd=any_shape)
     require_finite(inputs.reshape(len(inputs), -1), names)
@@ -61,14 +62,14 @@ def _checked(model: Any, X: Any, *, reset: bool, dtype: Any) -> Floats:
 
 
 def targets(y: Any) -> Floats:
-    """Return regression targets as float64, or say which one is no number.
+    """Return regression targets as float64, or raise an error that names the one that is not a number.
 
     Examples:
         >>> targets([1, 2.5])
         array([1. , 2.5])
     """
     if type(y) is np.ndarray and y.dtype == np.float64 and y.ndim == 1 and np.abs(y).max(initial=0.0) <= LARGEST:
-        # The labels of a loop are of this kind, and are checked at every step.
+        # A fast path for the labels of a loop, which are of this kind and are checked at every step.
         return y
     from sklearn.utils.validation import check_array
 
@@ -92,10 +93,10 @@ def targets(y: Any) -> Floats:
 
 
 def as_labels(y: Any) -> Any:
-    """Labels as an array that does not turn what is missing among words into a word.
+    """Return labels as an array in which missing values among strings do not become strings.
 
     Raises:
-        InvalidValueError: A label is masked, of which numpy would take what is under the mask.
+        InvalidValueError: A label is masked; numpy would use the value under the mask.
 
     Examples:
         >>> as_labels(["ham", float("nan")])
@@ -114,12 +115,12 @@ def as_labels(y: Any) -> Any:
 
 
 def is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN, or what pandas takes for missing."""
+    """Whether a label is None, NaN, or a missing value of pandas."""
     if label is None:
         return True
     try:
-        return bool(label != label)  # noqa: PLR0124 - only NaN is not itself
-    except TypeError:  # pandas.NA does not say whether it is itself
+        return bool(label != label)  # noqa: PLR0124 - only NaN differs from itself
+    except TypeError:  # a comparison with pandas.NA has no truth value
         return True
 
 
@@ -129,32 +130,32 @@ def _parameter_names(kind: type) -> list[str]:
 
 
 def unfitted(model: Model) -> Model:
-    """A model of the same parameters that has learned nothing.
+    """Return an unfitted model with the same parameters.
 
-    The parameters are not copied, which scikit-learn's ``clone`` does: it takes longer than to learn a label.
+    Unlike ``clone`` of scikit-learn, it does not copy the parameters. The copy takes longer than learning a label.
     """
     kind: Any = type(model)
     return cast(Model, kind(**{name: getattr(model, name) for name in _parameter_names(kind)}))
 
 
 def column_names(X: Any) -> list[str] | None:
-    """Names of the columns, where ``X`` is a table that has them."""
+    """Return the names of the columns, if ``X`` is a table with names."""
     names = getattr(X, "columns", None)
     return None if names is None else [str(name) for name in names]
 
 
 def require_numbers(X: Any, what: str = "X") -> None:
-    """Refuse a table that numpy would turn into numbers which it does not hold.
+    """Raise an error for values that numpy would convert to wrong numbers.
 
-    These are masked values, of which numpy takes what is under the mask; dates, of which it takes the days since 1970;
-    texts such as ``"1"``; and complex numbers, of which it takes the real part.
+    These are masked values (numpy uses the value under the mask), dates (it uses the days since 1970), texts such as
+    ``"1"``, and complex numbers (it uses the real part).
 
     Args:
         X: An array, a list of rows, or a table.
-        what: What to call it in an error.
+        what: Name of the table in the error.
 
     Raises:
-        InvalidValueError: There are such values.
+        InvalidValueError: There is such a value.
 
     Examples:
         >>> require_numbers(np.array([["1", "2"]]), "X_pool")
@@ -176,7 +177,7 @@ def require_numbers(X: Any, what: str = "X") -> None:
             str(name): X.iloc[:, k].to_numpy() for k, name in enumerate(X.columns) if X.dtypes.iloc[k].kind in "OMmc"
         }
     else:
-        with suppress(TypeError, ValueError):  # rows of different lengths, which are refused elsewhere
+        with suppress(TypeError, ValueError):  # rows of different lengths raise an error elsewhere
             columns = {None: np.asarray(X)}
     for name, values in columns.items():
         found = _no_numbers(values)
@@ -189,7 +190,7 @@ def require_numbers(X: Any, what: str = "X") -> None:
 
 
 def _no_numbers(values: Any) -> str:
-    """Kind of the first value of an array that is not a number, as a word; empty if all are numbers."""
+    """Return a word for the kind of the first value that is not a number; empty if all are numbers."""
     kind = values.dtype.kind
     if kind == "O":
         kinds = {type(value) for value in values.ravel()}
@@ -202,14 +203,14 @@ def _no_numbers(values: Any) -> str:
 
 
 def require_finite(X: Floats, names: list[str] | None = None, what: str = "X", first: int = 0) -> None:
-    """Refuse a NaN, an infinite entry or one beyond 1e100 by its row and column; ``what`` is what to call the table.
+    """Raise an error for an entry that is NaN, infinite or beyond 1e100; ``what`` is the name of the table.
 
-    ``first`` is the number of the first row, where ``X`` is a part of a table.
+    ``first`` is the number of the first row, if ``X`` is a part of a table.
 
-    Models square their inputs and sum the squares, which a number beyond 1e154 does not survive.
+    Models square their inputs and sum the squares, which overflows for numbers beyond 1e154.
 
     Raises:
-        InvalidValueError: There is one.
+        InvalidValueError: There is such an entry; the message names its row and column.
 
     Examples:
         >>> require_finite(np.array([[0.0, np.nan]]), ["age", "height"])
@@ -217,7 +218,7 @@ def require_finite(X: Floats, names: list[str] | None = None, what: str = "X", f
         ...
         suffice.errors.InvalidValueError: X contains NaN at row 0, column 1 ('height'). Remove the row, or fill in...
     """
-    # NaN is neither above nor below.
+    # Comparisons with NaN are False.
     if not X.size or (float(X.max()) <= LARGEST and float(X.min()) >= -LARGEST):
         return
     row, column = (int(k) for k in np.argwhere(~(np.abs(X.astype(np.float64)) <= LARGEST))[0])

@@ -14,7 +14,7 @@ from suffice.errors import InvalidValueError
 from suffice.models.inputs import column_names, prediction_inputs, require_finite
 from suffice.numerics import Floats
 
-# Beyond this squared distance from the middle, in length scales, |a|^2 + |b|^2 - 2ab would lose more than 11 digits.
+# Beyond this squared distance from the centre, in length scales, |a|^2 + |b|^2 - 2ab would lose more than 11 digits.
 _FAR = 1e4
 
 
@@ -54,7 +54,7 @@ class GaussianKernel:
 
 
 def scaled_kernel(A: Floats, B: Floats) -> Floats:
-    """The Gaussian kernel of length scale 1; near the middle of the data by one matrix product.
+    """Return the Gaussian kernel of length scale 1, by one matrix product for points near the centre of the data.
 
     Examples:
         >>> scaled_kernel(np.array([[1e8]]), np.array([[1e8], [1e8 + 1]])).round(4)
@@ -69,7 +69,7 @@ def scaled_kernel(A: Floats, B: Floats) -> Floats:
 
 
 def centred_kernel(a: Floats, half_a: Floats, b: Floats, half_b: Floats) -> Floats:
-    """The same for points around the origin whose :func:`half_squares` are known."""
+    """Return the same for points around the origin with known :func:`half_squares`."""
     if half_a.max() + half_b.max() > _FAR:
         return np.asarray(np.exp(-0.5 * cdist(a, b, "sqeuclidean")))
     exponent = a @ b.T
@@ -84,7 +84,7 @@ def half_squares(X: Floats) -> Floats:
     return np.asarray(0.5 * np.einsum("ij,ij->i", X, X))
 
 
-# Points from which the typical distance is computed.
+# Number of points from which the typical distance is computed.
 _SAMPLE = 300
 
 

@@ -1,4 +1,4 @@
-"""Laplace posteriors of logistic regression that grow label by label, for two classes or many."""
+"""Laplace posteriors of logistic regression, updated label by label, for two classes or many."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -19,39 +19,39 @@ from suffice.models.threads import one_thread
 from suffice.numerics import Floats
 from suffice.posteriors import Gaussian
 
-#: A pivot that keeps less than this share of its diagonal entry: the sum over labels has rounded the prior away.
+#: If a pivot is below this share of its diagonal entry, the prior is lost in the rounding of the sum over labels.
 LEAST_PIVOT: Final = 1e-7
 _EPS: Final = float(np.finfo(np.float64).eps)
 _TINY: Final = float(np.finfo(np.float64).tiny)
-# Distance to the minimum in posterior standard deviations at which Newton's next step reaches rounding.
+# Distance to the minimum, in posterior standard deviations, from which one Newton step is exact up to rounding.
 _NEAR: Final = 1e-9
-# A step with an old Hessian must leave at most this share of the distance; else a new Hessian is the cheaper way.
+# A step with an old Hessian must leave at most this share of the distance; otherwise a new Hessian is cheaper.
 _CONTRACTION: Final = 0.25
-# Largest change of a logit for which the Hessian is as good as constant.
+# Largest change of a logit for which the Hessian is nearly constant.
 _SLIGHT: Final = 0.01
-# So many Hessians without a lower objective or half the distance: the rest is rounding.
+# After this many Hessians without a lower objective or half the distance, the remaining distance is rounding error.
 _STALLS: Final = 3
 _MOST_HESSIANS: Final = 300
-# From so many classes on, one large product is faster than one for each pair of classes.
+# From this number of classes on, one large product is faster than one for each pair of classes.
 _MANY_CLASSES: Final = 8
-# Bytes of its factor, at most.
+# Largest size of its factor, in bytes.
 _LARGEST_PRODUCT: Final = 1 << 25
-# Norm of the gradient after the last step, tenfold below what is promised.
+# Norm of the gradient after the last step, a tenth of the documented bound.
 _GRADIENT: Final = 1e-9
-# With so many weights, products and factors of P x P matrices are what a label costs. A divergence of traces needs no
-# product, and conjugate gradients need fewer factors.
+# From this number of weights on, products and factors of P x P matrices dominate the cost of a label. A divergence from
+# traces needs no product, and conjugate gradients need fewer factors.
 _MANY_WEIGHTS: Final = 400
-# Largest share of the squared distance that conjugate gradients leave of a step, and most products for one step.
+# Largest share of the squared distance that may remain after conjugate gradients, and most products for one step.
 _INEXACT: Final = 0.01
 _MOST_PRODUCTS: Final = 60
 # Most steps with one factor.
 _MOST_STEPS: Final = 30
-# Rows that variances are computed of at a time, so that what is computed for them stays in the processor's cache.
+# Number of rows for which variances are computed at a time, so that intermediate results fit into the CPU cache.
 _ROWS: Final = 1024
 # The same in bytes, for many classes.
 _LARGEST_TILE: Final = 1 << 20
-# From this pivot on a variance is right to about 1e-11 if it is computed from the covariance, which is faster than from
-# its factor.
+# From this pivot on, a variance computed from the covariance has an error of about 1e-11. Computing it from the factor
+# is slower.
 _SAFE_PIVOT: Final = 1e-4
 
 
@@ -60,7 +60,7 @@ _Solver: TypeAlias = Callable[[Floats], Floats]
 
 
 class Snapshot:
-    """The posterior ``N(weights, information^-1)`` as it stood after some label; nothing is copied.
+    """The posterior ``N(weights, information^-1)`` after some label; nothing is copied.
 
     Attributes:
         weights: ``P`` numbers, the minimum.
@@ -83,18 +83,18 @@ class Snapshot:
         return np.asarray(dpotri(self.factor, lower=1)[0])
 
     def solve(self, vector: Floats) -> Floats:
-        """``H^-1 v`` by the covariance: one pass over half of it."""
+        """Return ``H^-1 v`` from the covariance, of which one triangle is read."""
         return np.asarray(dsymv(1.0, self.covariance, vector, lower=1))
 
     def trace_with(self, change: Floats) -> float:
         """``tr(H^-1 change)`` for a symmetric matrix."""
         diagonal = float(self.covariance.diagonal() @ change.diagonal())
-        # By rows like the other one, so that nothing is copied; a symmetric matrix is its own transpose.
+        # In the same memory order as the other matrix, so that nothing is copied; the matrix is symmetric.
         return 2.0 * float(np.vdot(self.covariance.T, change)) - diagonal
 
     def gaussian(self) -> Gaussian:
-        """The posterior as a value that :func:`suffice.kl` knows."""
-        # The state in which a Gaussian is pickled: its factor is known and need not be computed again.
+        """Return the posterior as a Gaussian, for :func:`suffice.kl`."""
+        # Made from the state in which a Gaussian is pickled, because the factor is already known.
         value = Gaussian.__new__(Gaussian)
         value.__setstate__({"mean": self.weights.copy(), "factor": self.factor.copy(), "of": "precision"})
         return value
@@ -139,7 +139,7 @@ def latent(state: "Snapshot | LaplaceWeights", outputs: int, features: Floats) -
 
 @dataclass(frozen=True, eq=False)
 class LaplaceWeights:
-    """A posterior of the weights as it stood after some label, without the labels: what a pool is scored by.
+    """A posterior of the weights after some label, without the labels. Pools are scored with it.
 
     Attributes:
         weights: Mean, ``J`` numbers, or ``K x J`` for many classes.
@@ -208,8 +208,8 @@ class GrowingPosterior(ABC):
         self.n_features, self.n_classes, self.alpha, self.n = n_features, n_classes, float(alpha), 0
         self._outputs, self._longest = outputs, 0.0
         self._unreached: Floats | None = None
-        # One column a label: a product with the first n columns needs no copy, and long rows are fast to go through.
-        # Zeros, because they are saved with what was learned: a file must not hold what was in the memory before.
+        # One column per label: a product with the first n columns needs no copy, and long rows are fast to read.
+        # Zeros, because the array is saved, and a file must not contain earlier contents of the memory.
         self._columns, self._scratch = np.zeros((2, n_features, 16))
         self._codes = np.zeros(16, dtype=np.intp)
         zero = np.zeros(outputs * n_features)
@@ -233,7 +233,7 @@ class GrowingPosterior(ABC):
         return self._state.factor
 
     def snapshot(self) -> Snapshot:
-        """State that :func:`divergences` compares; it does not change when labels are added."""
+        """Return the state for :func:`divergences`; it does not change when labels are added."""
         return self._state
 
     def latent(self, features: Floats) -> tuple[Floats, Floats]:
@@ -241,11 +241,11 @@ class GrowingPosterior(ABC):
         return latent(self._state, self._outputs, features)
 
     def frozen(self) -> "LaplaceWeights":
-        """The posterior as it stands, without the labels."""
+        """Return the present posterior, without the labels."""
         return LaplaceWeights(self.weights, self.factor, self.alpha, self.n_classes, self._state.pivot)
 
     def posterior(self) -> Gaussian:
-        """The posterior over all ``P`` weights, by its precision."""
+        """Return the posterior over all ``P`` weights, as a Gaussian with its precision."""
         return self._state.gaussian()
 
     def labelled(self) -> tuple[Floats, Any]:
@@ -253,21 +253,22 @@ class GrowingPosterior(ABC):
         return np.ascontiguousarray(self._columns[:, : self.n].T), self._codes[: self.n].copy()
 
     def extend(self, features: Floats, labels: Any) -> Self:
-        """Add labels, move to the new minimum, and return itself.
+        """Add labels, move to the new minimum, and return the object itself.
 
-        Steps with the old Hessian and the new rows are taken while each leaves at most a quarter of the distance (with
-        400 weights or more, Newton's steps by conjugate gradients); then a Hessian is formed where they ended, and a
-        step with it is the last. Where that does not converge, Newton's step is cut to the minimum along it, so that
-        the objective falls with every Hessian, from anywhere. The gradient at the end is at most 1e-8, or else its
-        rounding error: ``eps sum_i |x_ij| q_i (1 + sum_k |x_ik w_k|)`` for feature ``j``, with ``q_i`` the probability
-        of what label ``i`` is not. Features of scale 1e8 come to that.
+        Steps with the old Hessian and the new rows are repeated while each leaves at most a quarter of the distance
+        (with 400 weights or more, Newton steps by conjugate gradients). Then the Hessian at the point reached is
+        formed, and the last step is made with it. If that does not converge, a line search along the Newton step
+        ensures that the objective falls with every Hessian, from any starting point. The gradient at the end is at most
+        1e-8, or its rounding error if that is larger: ``eps sum_i |x_ij| q_i (1 + sum_k |x_ik w_k|)`` for feature
+        ``j``, with ``q_i`` the probability of the classes other than label ``i``. This happens with features of scale
+        1e8.
 
         Args:
             features: ``k x J``.
             labels: ``k`` class codes.
 
         Raises:
-            InvalidValueError: Shapes that do not fit, or a code that is no class.
+            InvalidValueError: Shapes do not match, or a code is not that of a class.
         """
         features, labels = np.asarray(features, dtype=np.float64), np.asarray(labels)
         if features.shape != (len(labels), self.n_features):
@@ -283,7 +284,7 @@ class GrowingPosterior(ABC):
         whole = np.concatenate([here.logits, logits], axis=1)
         there = _Point(here.weights, whole, gradient)
         if len(here.weights) >= _MANY_WEIGHTS:
-            # The new rows change few directions, which conjugate gradients find without a new factor.
+            # The new rows change the Hessian in few directions, so conjugate gradients need no new factor.
             self._settle(there, self._state.solve if start else lambda vector: vector / self.alpha)
         else:
             self._settle(there, _solver(self._state.information + self._curvature(logits, start)))
@@ -299,15 +300,15 @@ class GrowingPosterior(ABC):
         return self
 
     def objective(self, here: _Point | None = None) -> float:
-        """Negative log posterior up to a constant, loss and ``alpha w'w / 2``; at the minimum if no point is given."""
+        """Return the negative log posterior up to a constant, loss plus ``alpha w'w / 2``; default: at the minimum."""
         at = here or self._point
         return self._loss(at.logits) + 0.5 * self.alpha * float(at.weights @ at.weights)
 
     def _append(self, features: Floats, labels: Any) -> int:
-        """Keep the rows; return how many there were before."""
+        """Store the rows, and return the number of rows before."""
         start, end = self.n, self.n + len(labels)
         if end > len(self._codes):
-            # Not a power of 2: columns that far apart would share one place in the cache.
+            # Not a power of 2, because columns at such a distance would map to the same cache lines.
             room = 2 * end + 24
             wider = np.zeros((2, self.n_features, room))
             wider[0, :, :start] = self._columns[:, :start]
@@ -320,14 +321,14 @@ class GrowingPosterior(ABC):
         return start
 
     def _settle(self, here: _Point, solve: _Solver | None) -> None:
-        """Go from ``here`` to the minimum, with the inverse of a Hessian not far off, and take the Hessian there."""
+        """Move from ``here`` to the minimum, with the inverse of a nearby Hessian, and compute the Hessian there."""
         if self._state.pivot >= LEAST_PIVOT and solve is not None:
             here = self._approach(here, solve, _NEAR)
         lowest, nearest, stalled = np.inf, np.inf, 0
         for _ in range(_MOST_HESSIANS):
             state, step, distance = self._newton(here)
             change, size = self._longest * sqrt(step @ step), sqrt(here.gradient @ here.gradient)
-            # Where Newton's step hardly changes a logit, it leaves no more of the gradient than that share.
+            # After a Newton step that changes the logits by a small share, at most that share of the gradient remains.
             last = change <= _SLIGHT
             if distance <= _NEAR and size * (change if last else 1.0) <= _GRADIENT:
                 state.weights = here.weights - step if last else here.weights
@@ -358,11 +359,11 @@ class GrowingPosterior(ABC):
             here = self._at(here.weights - step)
 
     def _descend(self, here: _Point, solve: _Solver) -> _Point:
-        """Newton's steps without new factors, until the distance is tiny or the rest is rounding.
+        """Make Newton steps without new factors, until the distance is very small or only rounding error remains.
 
         Each step solves the equations of the Hessian at its point by conjugate gradients, preconditioned with the
-        inverse of a Hessian not far off: a product with the Hessian takes ``4 n P`` operations and one with the inverse
-        ``2 P^2``, a new factor ``P^3 / 3``. A step that does not halve the distance is cut to the minimum along it.
+        inverse of a nearby Hessian. A product with the Hessian takes ``4 n P`` operations and one with the inverse
+        ``2 P^2``, a new factor ``P^3 / 3``. If a step does not halve the distance, a line search along it is made.
         """
         first = solve(here.gradient)
         left = float(here.gradient @ first)
@@ -382,13 +383,13 @@ class GrowingPosterior(ABC):
         return here
 
     def _conjugate_step(self, here: _Point, solve: _Solver, first: Floats, left: float) -> Floats | None:
-        """Newton's step, as exact as the distance is small; None where that takes too many products.
+        """Return the Newton step, more exact for a smaller distance; None if it takes too many products.
 
         Args:
             here: The point.
             solve: The preconditioner.
-            first: The gradient times it.
-            left: Product of the two, the squared distance.
+            first: The gradient multiplied by the preconditioner.
+            left: Product of gradient and ``first``, the squared distance.
         """
         times = self._hessian_product(here.logits)
         rest, along, size = here.gradient.copy(), first, left
@@ -411,7 +412,7 @@ class GrowingPosterior(ABC):
         return lambda vector: np.asarray(H @ vector + self.alpha * vector)
 
     def _search(self, here: _Point, step: Floats) -> _Point:
-        """The minimum along Newton's step, or its end if the objective still falls there."""
+        """Return the minimum along the Newton step, or its end if the objective still falls there."""
         there, along = self._at(here.weights - step), -self._logits(step, 0)
         if there.gradient @ step >= 0.0 or np.abs(along).max() <= _SLIGHT:
             return there
@@ -422,7 +423,7 @@ class GrowingPosterior(ABC):
             return pull + share * bend < slope
 
         high = 1.0
-        # Where the losses are all but straight lines the step can be too long by many orders of magnitude.
+        # If the losses are nearly linear, the step can be too long by many orders of magnitude.
         while not falls(low := high / 16.0) and high > _TINY:
             high = low
         for _ in range(40):
@@ -443,11 +444,11 @@ class GrowingPosterior(ABC):
         return _Point(weights, logits, self._pull(logits, 0) + self.alpha * weights)
 
     def _newton(self, here: _Point) -> tuple[Snapshot, Floats, float]:
-        """The posterior with the Hessian of a point, Newton's step from there, and the distance it covers."""
+        """Return the posterior with the Hessian at a point, the Newton step from there, and its length."""
         information = self._curvature(here.logits, 0)
         diagonal = information.diagonal() + self.alpha
         np.fill_diagonal(information, diagonal)
-        # LAPACK reads columns, and rows and columns of a symmetric matrix are the same.
+        # LAPACK expects column order; for a symmetric matrix it is the same as row order.
         lower, failed = dpotrf(information.T, lower=1)
         pivot = 0.0 if failed else float((lower.diagonal() ** 2 / diagonal).min())
         if pivot >= LEAST_PIVOT:
@@ -457,16 +458,16 @@ class GrowingPosterior(ABC):
         return Snapshot(here.weights, information, lower, pivot), *self._reached_step(here, lower)
 
     def _reached_step(self, here: _Point, factor: Floats) -> tuple[Floats, float]:
-        """Newton's step and distance, without what rounding put where the rows do not reach."""
+        """Return the Newton step and its length, without rounding errors outside the span of the rows."""
         stray = here.weights - self._reached(here.weights)
         gradient = self._reached(here.gradient)
         step = self._reached(_solve(factor, gradient))
         return step + stray, sqrt(abs(gradient @ step) + self.alpha * (stray @ stray))
 
     def _orthogonalised(self, logits: Floats) -> Floats:
-        """The factor from the rows themselves, never from ``H``: only the root of its condition counts."""
+        """Return the factor from the rows instead of ``H``: the condition number is then only its square root."""
         rows = self._roots(logits)
-        # Large rows come first, for then each row is rounded relative to its own size.
+        # Large rows first, so that each row is rounded relative to its own size.
         rows = rows[np.argsort(-np.abs(rows).max(axis=1), kind="stable")]
         stacked = np.concatenate([rows, np.sqrt(self.alpha) * np.eye(rows.shape[1])])
         triangle = np.asarray(np.linalg.qr(stacked, mode="r"))
@@ -476,10 +477,10 @@ class GrowingPosterior(ABC):
         return np.asfortranarray((triangle * np.sign(triangle.diagonal())[:, None]).T)
 
     def _reached(self, vector: Floats) -> Floats:
-        """Weights, a gradient or a step without what rounding put where a weak prior does not hold against it.
+        """Return weights, a gradient or a step without rounding errors that a weak prior does not suppress.
 
-        That is, directions that no row has a share in, for the minimum is a combination of rows; and what all classes
-        have in common, for the residuals of a row sum to 0.
+        These are in directions orthogonal to all rows, because the minimum is a combination of rows, and in the part
+        that all classes have in common, because the residuals of a row sum to 0.
         """
         if self._unreached is None:
             rows = self._columns[:, : self.n].T
@@ -517,10 +518,10 @@ class SoftmaxLaplace(GrowingPosterior):
 
     .. math:: H_{kl} = -X' \mathrm{diag}(p_k p_l) X \;(k \ne l), \qquad H_{kk} = \alpha I - \sum_{l \ne k} H_{kl},
 
-    because the probabilities sum to 1: ``K(K-1)/2`` products make it, or one of ``K J x n`` matrices.
+    because the probabilities sum to 1. This takes ``K(K-1)/2`` products, or one product of ``K J x n`` matrices.
 
     Args:
-        n_features: ``J``; a constant feature is up to the caller.
+        n_features: ``J``; the caller adds a constant feature if it is wanted.
         n_classes: ``K``, 2 or more (for 2, :class:`~suffice.models.laplace.Laplace` has half the weights).
         alpha: Prior precision.
 
@@ -547,7 +548,7 @@ class SoftmaxLaplace(GrowingPosterior):
         own = self._codes[start : self.n], np.arange(self.n - start)
         odds = np.exp(logits - logits.max(axis=0))
         mine = odds[own]
-        # 1 - p of the label's class is the sum of the others, and no difference of nearly equal numbers.
+        # 1 - p of the label's class is computed as the sum of the others, not as a difference of nearly equal numbers.
         odds[own] = 0.0
         odds[own] = -(others := odds.sum(axis=0))
         return np.asarray(odds / (mine + others))
@@ -578,7 +579,7 @@ class SoftmaxLaplace(GrowingPosterior):
         return times
 
     def _roots(self, logits: Floats) -> Floats:
-        # diag(p) - p p' = B B' with B = diag(u)(I - u u') and u = sqrt(p), for I - u u' is a projection.
+        # diag(p) - p p' = B B' with B = diag(u)(I - u u') and u = sqrt(p), because I - u u' is a projection.
         u = np.sqrt(softmax(logits, axis=0))
         halves = u * (np.eye(self.n_classes)[:, :, None] - u[:, None] * u)
         rows = np.einsum("cki,ji->cikj", halves, self._columns[:, : self.n])
@@ -612,7 +613,7 @@ def _curvature_of_many(p: Floats, rows: Floats) -> Floats:
 
 
 def _squared_norms(lower: Floats, rows: Floats) -> Floats:
-    """``|lower x|^2`` of each row ``x``: a triangular product has half the operations of a general one."""
+    """Return ``|lower x|^2`` of each row ``x``. A triangular product has half the operations of a general one."""
     found = np.empty(len(rows))
     for first in range(0, len(rows), _ROWS):
         part = slice(first, first + _ROWS)
@@ -622,7 +623,7 @@ def _squared_norms(lower: Floats, rows: Floats) -> Floats:
 
 
 def _block_forms(covariance: Floats, rows: Floats) -> Floats:
-    """``x' S_k x`` of each row ``x`` for all blocks ``S_k`` on the diagonal: one product for all of them.
+    """Return ``x' S_k x`` of each row ``x`` for all blocks ``S_k`` on the diagonal, by one product.
 
     Args:
         covariance: Lower triangle of a ``K J x K J`` matrix.
@@ -670,9 +671,9 @@ __all__ = [
     "settle_alpha",
 ]
 
-# Up to this Frobenius norm the series to the 8th power is right to 1e-10; beyond it, subtraction is.
+# Up to this Frobenius norm the series to the 8th power has an error of at most 1e-10; above it, subtraction has.
 _SERIES_NORM: Final = 0.03
-# Subtraction loses digits below this: the traces are right to about 1e-11.
+# Below this, subtraction loses digits, because the traces have an error of about 1e-11.
 _LEAST_GAP: Final = 1e-6
 # A general matrix product is faster than a symmetric one below this number of features.
 _SMALL: Final = 24
@@ -682,11 +683,11 @@ _ALPHA: Final = (1e-4, 1e4)
 class Laplace(GrowingPosterior):
     """Logistic regression for two classes, ``p(y = 1) = sigmoid(w'x)``.
 
-    The gradient is ``X'(p - y) + alpha w`` and the Hessian ``X' diag(p (1 - p)) X + alpha I``. Rows are kept with the
-    sign of their label, so both need the logit ``s`` of the label that came alone: ``p - y`` is ``-sigmoid(-s)``.
+    The gradient is ``X'(p - y) + alpha w`` and the Hessian ``X' diag(p (1 - p)) X + alpha I``. Rows are stored with the
+    sign of their label, so both depend only on the logit ``s`` of the observed label: ``p - y`` is ``-sigmoid(-s)``.
 
     Args:
-        n_features: ``J``; a constant feature is up to the caller.
+        n_features: ``J``; the caller adds a constant feature if it is wanted.
         n_classes: 2.
         alpha: Prior precision.
 
@@ -716,7 +717,7 @@ class Laplace(GrowingPosterior):
         return super()._append(features * (2.0 * labels - 1.0)[:, None], labels)
 
     def _residual(self, logits: Floats, start: int) -> Floats:  # noqa: ARG002
-        # Past 700 the exponential overflows, and the residual is 0 to all purposes.
+        # Above 700 the exponential overflows, and the residual is practically 0.
         residual: Floats = -1.0 / (1.0 + np.exp(np.minimum(logits, 700.0)))
         return residual
 
@@ -737,7 +738,7 @@ class Laplace(GrowingPosterior):
 
 
 def divergences(old: Snapshot, new: Snapshot) -> KLPair:
-    r"""Both KL divergences between two posteriors of one model, without subtracting nearly equal numbers.
+    r"""Return both KL divergences between two posteriors of a model, without subtracting nearly equal numbers.
 
     With :math:`E = L^{-1} (H_{new} - H_{old}) L^{-T}` for :math:`H_{old} = L L'`, its eigenvalues :math:`\lambda_i`,
     and ``d`` the difference of the weights:
@@ -746,11 +747,11 @@ def divergences(old: Snapshot, new: Snapshot) -> KLPair:
         2\,\mathrm{KL}[old\|new] &= \sum_i \{\lambda_i - \log(1 + \lambda_i)\} + d' H_{new} d \\
         2\,\mathrm{KL}[new\|old] &= \sum_i \{\log(1 + \lambda_i) - \lambda_i / (1 + \lambda_i)\} + d' H_{old} d
 
-    For a small ``E`` the sums are series in the traces of its powers, else they come from the Cholesky factor of
-    ``I + E``. Where rounding took the prior out of ``H``, the two factors are compared instead. With 400 weights or
-    more, the sums are :math:`\mathrm{tr}(H_{old}^{-1} \Delta) - g` and :math:`g - \mathrm{tr}(H_{new}^{-1} \Delta)`
-    with :math:`\Delta = H_{new} - H_{old}` and ``g`` the difference of the log determinants, unless they are so small
-    that digits would be lost.
+    For a small ``E`` the sums are series in the traces of its powers, otherwise they are computed from the Cholesky
+    factor of ``I + E``. If the prior is lost in the rounding of ``H``, the two factors are compared instead. With 400
+    weights or more, the sums are :math:`\mathrm{tr}(H_{old}^{-1} \Delta) - g` and
+    :math:`g - \mathrm{tr}(H_{new}^{-1} \Delta)` with :math:`\Delta = H_{new} - H_{old}` and ``g`` the difference of the
+    log determinants, unless they are so small that digits would be lost.
 
     Args:
         old: ``snapshot()`` before the labels.
@@ -774,7 +775,7 @@ def divergences(old: Snapshot, new: Snapshot) -> KLPair:
 
 
 def _trace_gaps(old: Snapshot, new: Snapshot, change: Floats) -> tuple[Any, Any] | None:
-    """The two sums over eigenvalues by traces and log determinants; None where they are too small for that."""
+    """Return the two sums over eigenvalues from traces and log determinants; None if they are too small for that."""
     grown = 2.0 * float(np.log(new.factor.diagonal() / old.factor.diagonal()).sum())
     gaps = grown - new.trace_with(change), old.trace_with(change) - grown
     return gaps if min(gaps) >= _LEAST_GAP else None
@@ -807,7 +808,7 @@ def _series_gaps(E: Floats) -> tuple[Any, Any]:
 
 
 def _cholesky_gaps(E: Floats) -> tuple[Any, Any]:
-    """The same two sums for a matrix so far from 0 that subtraction loses little."""
+    """Return the same two sums for a matrix that is large enough for subtraction without a loss of digits."""
     excess = E.trace()
     np.fill_diagonal(E, E.diagonal() + 1.0)
     factor = dpotrf(E, lower=1)[0]
@@ -844,13 +845,13 @@ def evidence(posterior: GrowingPosterior) -> float:
 
 
 def learn_alpha(features: Floats, labels: Any, n_classes: int, alpha: float = 1.0) -> float:
-    """Return the prior precision in [1e-4, 1e4] that the labels speak for: the maximum of :func:`log_evidence`.
+    """Return the prior precision in [1e-4, 1e4] that maximises :func:`log_evidence`.
 
     Args:
         features: ``n x J``.
         labels: ``n`` class codes.
         n_classes: ``K``.
-        alpha: Where the search starts.
+        alpha: Start of the search.
 
     Examples:
         >>> X = np.random.default_rng(0).normal(size=(200, 5))
@@ -865,9 +866,9 @@ def learn_alpha(features: Floats, labels: Any, n_classes: int, alpha: float = 1.
 def settle_alpha(posterior: GrowingPosterior) -> GrowingPosterior:
     """Move a posterior to the prior precision of the largest evidence, and return it.
 
-    MacKay's fixed point ``alpha = gamma / w'w`` leaves out that ``H`` depends on ``alpha`` through the weights, and
-    converges slowly where they go to 0. So the evidence itself is climbed: by factors of 4 from the present precision
-    until it falls, and by Brent's method between.
+    MacKay's fixed point ``alpha = gamma / w'w`` ignores that ``H`` depends on ``alpha`` through the weights, and
+    converges slowly if they approach 0. So the evidence itself is maximised: by factors of 4 from the present precision
+    until it falls, then by Brent's method.
     """
     low, high = np.log(_ALPHA)
 
@@ -886,6 +887,6 @@ def settle_alpha(posterior: GrowingPosterior) -> GrowingPosterior:
 
 
 def _deviation(logits: Floats) -> Floats:
-    """``sqrt(p (1 - p))``, right however small."""
+    """Return ``sqrt(p (1 - p))``, accurate also for very small values."""
     half = np.exp(-0.5 * np.abs(logits))
     return half / (1.0 + half * half)

@@ -28,16 +28,16 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes, see :func:`~suffice.models.predictive.moderated_logits`).
 
     Args:
-        alpha: Prior precision of the weights. Left out, it is learned from the labels by Laplace's evidence: when
-            fitted, and again whenever the labels have doubled.
+        alpha: Prior precision of the weights. By default it is learned from the labels by Laplace's evidence, in
+            ``fit`` and again whenever the number of labels has doubled.
         fit_intercept: Whether a constant feature is added, in front. Its weight has the same prior and is part of the
             posterior, as the guarantee of the stopping rule needs.
-        classes: All classes there are, if known beforehand; else those seen so far count.
+        classes: All classes, if known beforehand; by default, those among the labels so far.
         components: Groups of columns that are components in the order of their importance, each as a pair: the first
-            column and the one after the last. Of each group, the first ``d`` are used. ``d`` is the number, out of 25,
-            50, 100 and so on, with which the labels at hand are predicted best, each without itself: when fitted, and
-            again whenever the labels have doubled. It is at most the number of labels (or 25), and so that there are at
-            most 1000 weights. Left out, all columns are used.
+            column and the one after the last. The first ``d`` of each group are used. ``d`` is the number, out of 25,
+            50, 100 and so on, with the best leave-one-out predictions of the labels. It is chosen in ``fit``, and
+            again whenever the number of labels has doubled. It is at most the number of labels (or 25), and limited to
+            1000 weights. By default all columns are used.
 
     Attributes:
         classes_: The classes, sorted.
@@ -82,23 +82,23 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def learns(self) -> bool:
-        """Whether the prior precision or the number of components is left to be learned."""
+        """Whether the prior precision or the number of components is learned."""
         return self.alpha is None or self.components is not None
 
     def check(self, n_features: int) -> None:
-        """Refuse an alpha or components that cannot be used; ``n_features`` are those of the inputs."""
+        """Raise an error for an invalid ``alpha`` or ``components``; ``n_features`` is the number of input features."""
         if self.alpha is not None:
             real(self.alpha, "alpha", "above 0, or None", lambda x: x > 0.0)
         self.capacity(n_features)
 
     def capacity(self, n_features: int) -> Capacity | None:
-        """The choice of components for inputs of so many features; None if all of them are used."""
+        """Return the choice of components for inputs with ``n_features`` features; None if all of them are used."""
         if self.components is None:
             return None
         return Capacity(self.components, n_features, intercept=self.fit_intercept)
 
     def features(self, X: Floats) -> Floats:
-        """The inputs, with a column of ones in front if there is an intercept; if fitted, those that are used."""
+        """Return the inputs, after a column of ones if there is an intercept; of a fitted model, the columns in use."""
         everything = np.column_stack([np.ones(len(X)), X]) if self.fit_intercept else X
         d = getattr(self, "n_components_", None)
         capacity = None if d is None else self.capacity(X.shape[1])
@@ -116,15 +116,15 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         inputs, given = training_inputs(self, X, as_labels(y))
         labels = class_labels(given, self.classes)
-        # The search for a prior precision starts anew, so that a model fitted twice is as one fitted once.
+        # The search for a prior precision starts again, so that a second fit gives the same result as the first.
         self.__dict__.pop("alpha_", None)
         return self._set(inputs, labels, self.known_classes(labels), None, len(labels), None)
 
     def observe(self, X: Any, y: Any) -> Self:
-        """Learn from more labels: the same posterior as :meth:`fit` on all of them, without starting over.
+        """Learn from more labels. The posterior is that of :meth:`fit` on all labels, and is computed by an update.
 
-        A class that is new starts over with the larger set of classes; a prior precision that is learned is learned
-        again when the labels have doubled since the last time, and the number of components is chosen again.
+        A new class causes a new fit with the larger set of classes. If the prior precision or the number of components
+        is learned, it is learned again when the number of labels has doubled since the last time.
 
         Args:
             X: Inputs of the new labels, ``k x D``.
@@ -149,10 +149,10 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.X_, self.y_ = np.vstack([self.X_, inputs]), everything
         return self
 
-    def at(  # noqa: PLR0913, PLR0917 - what a model has learned
+    def at(  # noqa: PLR0913, PLR0917 - the fitted attributes of a model
         self, X: Floats, y: Any, alpha: float, learned_at: int, state: Any = None, n_components: int | None = None
     ) -> Self:
-        """A model of the same parameters that has learned these labels under a prior that is known already.
+        """Return a model with the same parameters, fitted to these labels with a given prior.
 
         With ``state``, the posterior after these labels, nothing is computed: the model refers to that object.
         ``n_components`` is required if the model has ``components``.
@@ -167,7 +167,7 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return model
 
     def known_classes(self, y: Any) -> Any:
-        """The classes, sorted: those given, or else those among the labels."""
+        """Return the classes, sorted: those given, or by default those among the labels."""
         return np.unique(np.asarray(y) if self.classes is None else np.asarray(self.classes))
 
     @property
@@ -176,7 +176,7 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.alpha_, self.n_components_, tuple(self.classes_.tolist())
 
     def posterior_after(self, X: Any, y: Any) -> Gaussian:
-        """The posterior after other labels under the hyper-parameters in use, of the classes known now."""
+        """Return the posterior after other labels, with the present hyper-parameters and classes."""
         model = unfitted(self).set_params(classes=self.classes_)
         inputs, labels = np.asarray(X, dtype=np.float64), class_labels(y, self.classes_)
         found: Self = model.at(inputs, labels, self.alpha_, self.learned_at_, n_components=self.n_components_)
@@ -189,7 +189,7 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def posterior(self) -> Gaussian:
-        """The posterior over the weights; for many classes those of the first class come first."""
+        """The posterior over the weights; for many classes, in the order of the classes."""
         check_is_fitted(self, "state_")
         posterior: Gaussian = self.state_.posterior()
         return posterior
@@ -216,7 +216,8 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Floats:
         """Logits of :meth:`predict_proba`: ``m``, or ``m x K`` for many classes.
 
-        Those at the most probable weights are ``X @ coef_.T + intercept_``; here, uncertain rows come closer to even.
+        The logits at the most probable weights are ``X @ coef_.T + intercept_``. Those here are closer to 0 for
+        uncertain rows.
         """
         check_is_fitted(self, "state_")
         return moderated_logits(self.state_, self.features(prediction_inputs(self, X)))
@@ -246,7 +247,7 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         predicted = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
         return (predicted, np.sqrt(self.latent(X)[1])) if return_std else predicted
 
-    def _set(  # noqa: PLR0913, PLR0917 - what a model learns from, and what it has learned
+    def _set(  # noqa: PLR0913, PLR0917 - the data and the fitted attributes of a model
         self, X: Floats, y: Any, classes: Any, alpha: float | None, learned_at: int, n_components: int | None
     ) -> Self:
         self.check(X.shape[1])
@@ -270,14 +271,14 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def class_labels(y: Any, classes: Any = None) -> Any:
-    """Return labels as an array of classes, or say which cannot be one.
+    """Return labels as an array of classes, or raise an error that names an invalid one.
 
     Args:
         y: Labels.
-        classes: All classes there are, if known.
+        classes: All classes, if known.
 
     Raises:
-        InvalidValueError: A missing label, or one that is none of the classes.
+        InvalidValueError: A label is missing, or is not one of the classes.
 
     Examples:
         >>> class_labels(["ham", "spam"]).tolist()
@@ -302,7 +303,7 @@ def class_labels(y: Any, classes: Any = None) -> Any:
         )
     if labels.ndim != 1 or labels.dtype.kind not in "biuU":
         with catch_warnings():
-            # Many classes among few labels are nothing to warn of here.
+            # Many classes among few labels need no warning here.
             filterwarnings("ignore", "The number of unique classes", UserWarning)
             check_classification_targets(labels)
     if classes is not None and not np.isin(labels, np.asarray(classes)).all():

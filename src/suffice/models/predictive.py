@@ -1,6 +1,6 @@
 """Predictions of classifiers: averages over a Laplace posterior, draws, leave-one-out predictions, and their quality.
 
-Leave-one-out predictions need no other fit. Losses, accuracy and calibration are those of a test set.
+Leave-one-out predictions need no new fit. Losses, accuracy and calibration are computed on a test set.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ from suffice.numerics import Floats, solve_upper
 def moderated_logits(posterior: Any, features: Floats) -> Floats:
     r"""Logits of the averaged probabilities by MacKay's formula: :math:`\mu / \sqrt{1 + \pi s / 8}`.
 
-    For many classes ``s`` is the variance of a logit less what all classes share, for that cancels in the
-    probabilities: the mean of the weights over the classes is :math:`N(0, I / K\alpha)` whatever the labels, and
-    independent of the rest.
+    For many classes, ``s`` is the variance of a logit without the part that all classes share, which cancels in the
+    probabilities. The mean of the weights over the classes is :math:`N(0, I / K\alpha)` for any labels, and independent
+    of the rest.
 
     Args:
         posterior: :class:`~suffice.models.laplace.Laplace` or :class:`~suffice.models.laplace.SoftmaxLaplace`.
@@ -66,13 +66,13 @@ def hermite(n: int) -> tuple[Floats, Floats]:
 
 
 def weight_draws(posterior: Any, n: int, seed: int = 0) -> Floats:
-    """Draws of the weights in pairs mirrored at the mean; with one seed always from the same random numbers.
+    """Return draws of the weights, in pairs that are symmetric about the mean.
 
-    So their noise does not jump from step to step.
+    The same seed gives the same random numbers at every step, so that the noise of the draws changes little.
 
     Args:
         posterior: With ``weights`` (``J``, or ``K x J``) and ``factor``, the lower factor of their precision.
-        n: How many.
+        n: Number of draws.
         seed: Seed of the random numbers.
 
     Returns:
@@ -93,17 +93,17 @@ def as_numbers(values: Any) -> Floats:
     return np.asarray(values if isinstance(values, np.ndarray) else values.double().cpu().numpy(), dtype=np.float64)
 
 
-# Labels that are guessed, at least and at most, and what they may cost together: numbers of a triangle gone through.
+# Least and largest number of leave-one-out predictions, and their total cost: numbers of a triangle that are read.
 _FEWEST_GUESSES, _MOST, _COST = 100, 500, 5 * 10**8
-# Numbers held at a time.
+# Largest number of values in memory at a time.
 _MOST_HELD: Final = 2_000_000
-# A label cannot explain more of its own logit than this; beyond is rounding.
+# Largest leverage of a label on its own logit; larger values are rounding errors.
 _MOST_OWN: Final = 1.0 - 1e-9
 _FACTORS: Final[Floats] = np.geomspace(0.1, 10.0, 21)
 
 
 class Guesses(NamedTuple):
-    """Labels, and what a model says of them that does not know the one in question.
+    """Labels and their leave-one-out predictions.
 
     Attributes:
         logits: Logits of the averaged probabilities, ``m``, or ``m x K`` for many classes.
@@ -115,7 +115,7 @@ class Guesses(NamedTuple):
 
 
 class _Without(NamedTuple):
-    """A posterior, as :func:`moderated_logits` asks for it, that is another one for each row."""
+    """A posterior for :func:`moderated_logits` that is different for each row."""
 
     mean: Floats
     variance: Floats
@@ -123,7 +123,7 @@ class _Without(NamedTuple):
     alpha: float
 
     def latent(self, features: Floats) -> tuple[Floats, Floats]:
-        """Mean and variance of the logits of the rows that it was made for."""
+        """Return the mean and variance of the logits of its rows."""
         del features
         return self.mean, self.variance
 
@@ -131,17 +131,17 @@ class _Without(NamedTuple):
 def guesses(posterior: Any, places: Any = None) -> Guesses:
     r"""Leave-one-out predictions of a posterior for its labels.
 
-    No model is fitted anew. With :math:`S` the covariance of the logits ``f`` of an item (``K x K``), ``p`` its
-    probabilities, and :math:`R = \mathrm{diag}(p) - p p'` what its label adds to the precision, they are without it, up
-    to a step of Newton's,
+    No model is fitted again. Let :math:`S` be the covariance of the logits ``f`` of an item (``K x K``), ``p`` its
+    probabilities, and :math:`R = \mathrm{diag}(p) - p p'` the contribution of its label to the precision. Without the
+    label, covariance and logits are, to the order of one Newton step,
 
     .. math:: S_{-} = (S^{-1} - R)^{-1}, \qquad f_{-} = f - S_{-} (e_y - p).
 
-    Of many labels some are taken, evenly spaced: 500 at most, fewer (to 100) where there are many weights.
+    If there are many labels, an evenly spaced part is used: at most 500, and fewer (down to 100) for many weights.
 
     Args:
         posterior: :class:`~suffice.models.laplace.Laplace` or :class:`~suffice.models.laplace.SoftmaxLaplace`.
-        places: Which labels, by their places in the order learned; as above if left out.
+        places: Positions of the labels to predict, in the order in which they were learned; by default as above.
     """
     rows, codes = posterior.labelled()
     chosen = guessed_places(posterior) if places is None else places
@@ -154,7 +154,7 @@ def guesses(posterior: Any, places: Any = None) -> Guesses:
 
 
 def guessed_places(posterior: Any) -> NDArray[np.intp]:
-    """Places of the labels that :func:`guesses` takes: all, or some that are evenly spaced."""
+    """Return the positions of the labels that :func:`guesses` uses: all, or an evenly spaced part."""
     n = len(posterior.labelled()[1])
     most = int(np.clip(_COST // posterior.weights.size**2, _FEWEST_GUESSES, _MOST))
     return np.unique(np.linspace(0, n - 1, most).astype(np.intp)) if n > most else np.arange(n)
@@ -196,9 +196,9 @@ def _covariances(posterior: Any, rows: Floats) -> Floats:
     return np.asarray(spread.transpose(0, 2, 1) @ spread)
 
 
-#: The factors of the logits that are looked at, evenly spaced by their logs.
+#: The factors of the logits that are tried, evenly spaced on a log scale.
 FACTORS: Final[Floats] = np.geomspace(0.1, 10.0, 81)
-# Standard deviation of the log of the factor before any label: from 0.5 to 2 in two of three cases.
+# Prior standard deviation of the log of the factor: with a probability of about 2/3 the factor is from 0.5 to 2.
 _SPREAD: Final = 0.7
 
 
@@ -208,10 +208,10 @@ def sharpness(guessed: Guesses, weights: Any = 1.0) -> Floats:
     .. math:: \log p(t) = \sum_i w_i \log \mathrm{softmax}(t z_i)_{y_i} - \frac{(\log t)^2}{2 \cdot 0.7^2}
               + \text{const}.
 
-    The second term holds the factor near 1 while labels are few.
+    The second term keeps the factor near 1 while there are few labels.
 
     Args:
-        guessed: What :func:`guesses` returns.
+        guessed: The result of :func:`guesses`.
         weights: ``w``, one number for all labels, or one for each.
 
     Examples:
@@ -226,13 +226,13 @@ def sharpness(guessed: Guesses, weights: Any = 1.0) -> Floats:
 
 
 def left_out_loss(posterior: Any) -> float:
-    """Mean log loss of the labels, each predicted without itself; of many labels, of some of them.
+    """Return the mean leave-one-out log loss of the labels, or of a part of them if there are many.
 
-    All logits are multiplied by one factor, the best of some from 0.1 to 10: this measures how well classes are told
-    apart, however sure the model is of it. A posterior of many weights is less sure than it could be.
+    All logits are multiplied by the best one of several factors from 0.1 to 10. The result thus measures how well
+    classes are separated, not how confident the model is. A posterior with many weights is underconfident.
 
     Args:
-        posterior: As :func:`guesses` takes it, with at least one label.
+        posterior: A posterior for :func:`guesses`, with at least one label.
 
     Examples:
         >>> from suffice.models.laplace import laplace
@@ -243,7 +243,7 @@ def left_out_loss(posterior: Any) -> float:
 
 
 def scaled_logits(logits: Floats, factors: Floats) -> Iterator[Floats]:
-    """Logits times each of some factors, ``F x m`` or ``F x m x K``: a few factors at a time where items are many.
+    """Yield logits times each factor, ``F x m`` or ``F x m x K``, a few factors at a time if there are many items.
 
     Examples:
         >>> [part.tolist() for part in scaled_logits(np.array([1.0, -2.0]), np.array([1.0, 3.0]))]
@@ -270,13 +270,13 @@ def log_probabilities(logits: Floats) -> Floats:
     return np.asarray(log_softmax(logits, axis=1))
 
 
-# Up to the first variance the series is right to 5e-8, up to each of the others so many nodes of Gauss-Hermite are;
-# above, Gauss-Laguerre is.
+# Up to the first variance the series has an error of at most 5e-8. Up to each of the others, Gauss-Hermite with the
+# given number of nodes has; above them, Gauss-Laguerre has.
 _SERIES: Final = 0.15
 _HERMITE: Final = ((0.5, 8), (1.0, 12), (2.0, 24))
 _LAGUERRE: Final = 40
 _DRAWS: Final = 32
-# Bytes of the logits of all draws that are held at a time.
+# Largest size in bytes of the logits of all draws at a time.
 _HELD: Final = 1 << 20
 
 
@@ -285,7 +285,7 @@ def expected_softplus(mean: Floats, variance: Floats) -> Floats:
 
     Small variances: :math:`\sum_k \frac{s^k}{2^k k!} g^{(2k)}(\mu)`, whose derivatives are polynomials in
     :math:`v = p(1 - p)`. Middle ones: Gauss-Hermite. Large ones: :math:`E[\max(f, 0)]` is known in closed form, and
-    what is missing, :math:`E[\log(1 + e^{-|f|})]`, is an integral of a wide density against an exponential
+    the difference, :math:`E[\log(1 + e^{-|f|})]`, is an integral of a wide density against an exponential
     (Gauss-Laguerre).
 
     Args:
@@ -299,8 +299,8 @@ def expected_softplus(mean: Floats, variance: Floats) -> Floats:
         >>> expected_softplus(np.zeros(2), np.array([0.0, 1.0])).round(5)
         array([0.69315, 0.80606])
     """
-    # Most points of a test set have small variances, so all are computed by the series, and those for which it does not
-    # hold are computed again.
+    # Most points of a test set have small variances. So all are computed by the series, and those with a larger
+    # variance are computed again.
     result = _by_series(mean, variance)
     left = np.flatnonzero(variance > _SERIES)
     for limit, nodes in _HERMITE:
@@ -318,7 +318,7 @@ def _by_series(mean: Floats, variance: Floats) -> Floats:
     tail = np.exp(-np.abs(mean))
     v = tail / (1.0 + tail) ** 2
     total = np.zeros_like(mean)
-    # Larger variances are none of its business, and must not overflow.
+    # Larger variances are computed elsewhere, and must not overflow here.
     half = 0.5 * np.minimum(variance, variance.dtype.type(_SERIES))
     for k, coefficients in reversed(list(enumerate(_derivatives(), start=1))):
         inner = v * coefficients[-1]
@@ -327,7 +327,7 @@ def _by_series(mean: Floats, variance: Floats) -> Floats:
             inner *= v
         total += inner
         total *= half if k == 1 else half / k
-    # The logarithm itself is several times faster than log1p, and off by a rounding of 1.
+    # log is several times faster than log1p, with an error of one rounding of 1.
     return np.maximum(mean, 0.0) + np.log(1.0 + tail) + total
 
 
@@ -356,7 +356,7 @@ def _by_hermite(mean: Floats, variance: Floats, n: int) -> Floats:
         \log(1 + e^{\mu + \sigma z}) + \log(1 + e^{\mu - \sigma z})
         = 2 \max(\mu, 0) + \log\{1 + t^2 + t (g + 1/g)\}, \quad g = e^{\sigma z},
 
-    which is one exponential and one logarithm for both.
+    so that both need one exponential and one logarithm.
     """
     nodes, weights = (part[n // 2 :].astype(mean.dtype) for part in hermite(n))
     tail = np.exp(-np.abs(mean))
@@ -404,14 +404,14 @@ class BinaryCrossEntropy:
 
     def error_of(self, mean: Floats, variance: Floats) -> float:
         """The expected error, from mean and variance of each logit, ``m`` numbers each."""
-        # Single precision leaves a mean over the test set right to 1e-6, and takes half the time.
+        # In single precision a mean over the test set has an error of at most 1e-6, and takes half the time.
         mean, variance = mean.astype(np.float32), variance.astype(np.float32)
         total = expected_softplus(mean, variance).sum(dtype=np.float64) - mean[self._ones].sum(dtype=np.float64)
         return float(total / len(mean))
 
 
 class SoftmaxCrossEntropy:
-    """Expected cross entropy of many classes, by the same few draws of the weights at every step.
+    """Expected cross entropy of many classes, estimated by a few draws of the weights, the same at every step.
 
     Args:
         features: Test features, ``m x J``.
@@ -419,7 +419,7 @@ class SoftmaxCrossEntropy:
     """
 
     def __init__(self, features: Floats, codes: Any) -> None:
-        # Single precision leaves a mean over the test set right to 1e-6, far below the noise of the draws.
+        # In single precision a mean over the test set has an error of at most 1e-6, far below the noise of the draws.
         self._columns, self._codes = np.ascontiguousarray(features.T, dtype=np.float32), np.asarray(codes)
 
     def error(self, posterior: Any) -> float:
@@ -455,7 +455,7 @@ class AveragedPredictions:
 
     The log loss is :math:`-\frac1m \sum_j \log \bar p_{y_j}(x_j)`, in double precision: it is that of
     ``predict_proba``. While one class is known, ``predict_proba`` gives it the probability 1; the log loss is then
-    that of the two-class posterior, in which a second class stands for all others.
+    that of the two-class posterior, in which the second class represents all others.
 
     Args:
         features: Rows of known classes, ``m x J``.
@@ -497,7 +497,7 @@ class Quality(NamedTuple):
         error: Posterior mean of the cross entropy, in nats.
         log_loss: Cross entropy of the averaged prediction, in nats; at most ``error``.
         accuracy: Share of rows whose likeliest class, on average over the draws, is right.
-        calibration_error: Expected calibration error: how far the confidence is from the share that is right.
+        calibration_error: Expected calibration error: mean difference between confidence and accuracy.
     """
 
     error: float
@@ -507,10 +507,10 @@ class Quality(NamedTuple):
 
 
 def quality(log_draws: Any, codes: Any) -> Quality:
-    r"""Judge predictions by their draws.
+    r"""Return the quality of predictions that are given as posterior draws.
 
     The error is :math:`-\frac{1}{Nk} \sum_{i,j} \log p_j(y_i | x_i)`: the expectation of the loss over the posterior,
-    which the stopping rule bounds the change of. The log loss is that of the averaged prediction,
+    whose change the stopping rule bounds. The log loss is that of the averaged prediction,
     :math:`-\frac1N \sum_i \log \frac1k \sum_j p_j(y_i | x_i)`.
 
     Args:
@@ -525,7 +525,7 @@ def quality(log_draws: Any, codes: Any) -> Quality:
     rows = np.arange(len(codes))
     chosen, averaged = as_numbers(log_draws[rows, :, np.asarray(codes)]), as_numbers(exponentials(log_draws).mean(1))
     right = averaged.argmax(axis=1) == np.asarray(codes)
-    # From the logarithms: a small probability does not become 0.
+    # From the logarithms, so that a small probability does not become 0.
     log_loss = float(np.log(chosen.shape[1]) - logsumexp(chosen, axis=1).mean())
     sure = calibration_error(averaged.max(axis=1), right)
     return Quality(-float(chosen.mean()), log_loss, float(right.mean()), sure)

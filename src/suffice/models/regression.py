@@ -1,7 +1,7 @@
 """Regression with Gaussian noise, exact, one label at a time: Gaussian processes and Bayesian ridge regression.
 
-Hyper-parameters are learned from the labels, by the marginal likelihood or the evidence. The paper's radial basis
-features are here too.
+Hyper-parameters are learned from the labels, by the marginal likelihood or the evidence. The module also has the
+radial basis features of the paper.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,8 @@ from suffice.models.threads import one_thread
 from suffice.numerics import Floats, solve_lower
 from suffice.posteriors import Gaussian, GaussianProcessPosterior
 
-#: More labels than this make the search for a length scale slow and hardly better: so many are taken, evenly spread.
+#: Largest number of labels in the search for a length scale; of more labels, an evenly spaced part is used. More labels
+#: would make it slow and improve it very little.
 MOST_LABELS: Final = 1000
 _COARSE_LABELS: Final = 200
 _LENGTH: Final = (1e-6, 1e12)
@@ -31,7 +32,7 @@ _NOISE: Final = (1e-4, 1e1)
 _PRECISION: Final = (1e-6, 1e9)
 _LENGTH_VARIANCE: Final = 3.0
 _NOISE_VARIANCE: Final = 1.5**2
-# Degrees of freedom that the noise of ridge regression has at least.
+# Least number of degrees of freedom of the noise of ridge regression.
 _LEAST_FREEDOM: Final = 3.0
 
 
@@ -50,7 +51,7 @@ def log_marginal(X: Floats, y: Floats, length_scale: Floats, noise: float) -> Lo
     .. math:: \partial_\theta \log p(y) = \frac12 \mathrm{tr}\{(a a' - C^{-1})\, \partial_\theta C\}, \; a = C^{-1} y.
 
     For a length scale :math:`\partial C_{ij} / \partial \log l_d = K_{ij} (x_{id} - x_{jd})^2 / l_d^2`; the sum over
-    pairs is two matrix products, whatever the number of features.
+    pairs is two matrix products for any number of features.
 
     Args:
         X: Inputs, ``n x D``.
@@ -132,20 +133,20 @@ class ScalesPrior(NamedTuple):
 def learn_process(
     X: Floats, y: Floats, start: ProcessScales, *, fixed: tuple[bool, bool], prior: ScalesPrior | None = None
 ) -> ProcessScales:
-    """Maximise the marginal likelihood, times a prior if there is one, over what is not fixed.
+    """Maximise the marginal likelihood, times a prior if there is one, over the parameters that are not fixed.
 
-    The likelihood has several peaks and, where nothing correlates, a plain from which no gradient leads back. So the
-    search climbs from two places: from ``start``, and from the best of a coarse grid.
+    The likelihood has several local maxima, and is flat for very short length scales. So there are two searches: one
+    from ``start``, and one from the best point of a coarse grid.
 
     Args:
-        X: Inputs, ``n x D``; evenly spread rows of them if there are more than :data:`MOST_LABELS`.
+        X: Inputs, ``n x D``; an evenly spaced part is used if there are more than :data:`MOST_LABELS` rows.
         y: Targets, standardised, ``n``.
-        start: Where to start; its length scale has the shape that is wanted.
-        fixed: Whether the length scale, and whether the noise, stays as it is.
+        start: Start of the search. The length scale that is returned has the shape of this one.
+        fixed: Whether the length scale, and whether the noise, is fixed.
         prior: Prior of both.
 
     Returns:
-        The best that was found.
+        The best parameters found.
     """
     X, y = _evenly(X, y, MOST_LABELS)
     free = np.array([not fixed[0]] * len(start.length_scale) + [not fixed[1]])
@@ -161,9 +162,9 @@ def learn_process(
 def _climb(
     X: Floats, y: Floats, begin: Floats, free: "np.typing.NDArray[np.bool_]", prior: ScalesPrior | None = None
 ) -> tuple[float, Floats]:
-    """Log marginal likelihood, with the prior, at the top of the peak that ``begin`` lies on, and where that is."""
+    """Return the local maximum of the log marginal likelihood, with the prior, near ``begin``, and its position."""
     theta = begin.copy()
-    # The kernel has variance 1; a target that is not standardised may have more noise than that.
+    # The kernel has variance 1; a target that is not standardised may have a larger noise variance.
     noises = _NOISE[0], _NOISE[1] * max(1.0, float(y @ y) / len(y))
     limits = np.log([*[_LENGTH] * (len(theta) - 1), noises])[free]
 
@@ -181,7 +182,7 @@ def _climb(
 
 
 def _coarse(X: Floats, y: Floats, first: Floats, free: "np.typing.NDArray[np.bool_]") -> Floats:
-    """The best of a few common length scales and noises, by some of the labels."""
+    """Return the best of a few pairs of a common length scale and a noise, for a part of the labels."""
     X, y = _evenly(X, y, _COARSE_LABELS)
     typical = float(np.sqrt(2.0 * X.var(axis=0).sum())) or 1.0
     lengths = np.geomspace(0.03, 30.0, 13) * typical if free[0] else [None]
@@ -225,11 +226,11 @@ def process_left_out(X: Floats, y: Floats, scales: ProcessScales) -> tuple[Float
     """Mean and variance, noise included, of each label of a Gaussian process given all others, ``n`` each."""
     scaled = (X - X.mean(axis=0)) / scales.length_scale
     covariance = GaussianKernel((1.0,))(scaled, scaled) + scales.noise * np.eye(len(y))
-    # numpy lets other threads go on meanwhile; SciPy's inverse of a factor does not.
+    # numpy releases the GIL here; SciPy's inverse of a factor does not.
     try:
         lower = np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
-        # Items that are the same, with hardly any noise: rounding is made up for, as in the posterior itself.
+        # Equal items with very little noise: rounding errors are corrected as in the posterior itself.
         lower = np.linalg.cholesky(covariance + 1e-13 * np.trace(covariance) * np.eye(len(y)))
     inverse = np.linalg.inv(lower)
     return left_out(np.einsum("ij,ij->j", inverse, inverse), inverse.T @ (inverse @ y), y)
@@ -239,8 +240,8 @@ def process_left_out(X: Floats, y: Floats, scales: ProcessScales) -> tuple[Float
 def ridge_left_out(features: Floats, y: Floats, scales: "RidgeScales") -> tuple[Floats, Floats]:
     r"""Mean and variance, noise included, of each label of ridge regression given all others, ``n`` each.
 
-    With :math:`C = \Phi\Phi'/\alpha + I/\beta`, :math:`C^{-1} = \beta (I - \Phi H^{-1} \Phi' \beta)`: the residuals and
-    leverages of the fit are all that is needed.
+    With :math:`C = \Phi\Phi'/\alpha + I/\beta`, :math:`C^{-1} = \beta (I - \Phi H^{-1} \Phi' \beta)`: only the
+    residuals and leverages of the fit are needed.
     """
     alpha, beta = scales
     eigenvalues, vectors = np.linalg.eigh(features.T @ features)
@@ -290,13 +291,13 @@ def with_freedom(features: Floats, scales: RidgeScales, *, fixed: tuple[bool, bo
 
     The residuals of ``n`` labels have :math:`\nu = n - \tau` degrees of freedom, where :math:`\tau` is the number of
     weights that the labels determine, see :func:`learn_ridge`. The mean of an inverse chi-squared variance is
-    :math:`\nu / (\nu - 2)` times its mode. Both learned variances, of noise and of weights, are multiplied by it, so
-    predictions stay as they are and only their variances grow. :math:`\nu` counts as 3 at least.
+    :math:`\nu / (\nu - 2)` times its mode. Both learned variances, of noise and of weights, are multiplied by this
+    factor, so predictions do not change and only their variances grow. :math:`\nu` is taken to be at least 3.
 
     Args:
         features: ``n x J``.
-        scales: What :func:`learn_ridge` returns.
-        fixed: Whether alpha, and whether beta, was given: such a one stays.
+        scales: The result of :func:`learn_ridge`.
+        fixed: Whether alpha, and whether beta, was given. Given values are not changed.
 
     Examples:
         >>> with_freedom(np.eye(8), RidgeScales(1.0, 1.0), fixed=(False, False))  # tau is 4, so the factor is 4 / 2
@@ -320,14 +321,14 @@ def learn_ridge(
     .. math:: \tau = \sum_i \frac{\tau_i}{\tau_i + \alpha}, \qquad \alpha = \frac{\tau}{\mu'\mu}, \qquad
               \frac1\beta = \frac{|y - \Phi\mu|^2}{n - \tau}.
 
-    One eigendecomposition serves all iterations; each is ``O(J)``.
+    One eigendecomposition is used for all iterations; each is ``O(J)``.
 
     Args:
         features: ``n x J``.
         y: Targets, ``n``.
-        start: Where to start.
-        fixed: Whether alpha, and whether beta, stays as it is.
-        iterations: How many at most.
+        start: Start of the iteration.
+        fixed: Whether alpha, and whether beta, is fixed.
+        iterations: Largest number of iterations.
 
     Returns:
         Both precisions.
@@ -360,12 +361,12 @@ def learn_ridge(
     return RidgeScales(alpha, beta)
 
 
-# Rows predicted for at a time: what is held for them stays within a few tens of megabytes.
+# Number of rows that are predicted at a time, so that intermediate results take a few tens of megabytes at most.
 _ROWS = 4096
 
 
 class RegressionPrior(Protocol):
-    """Hyper-parameters, and the posterior that starts from them. A frozen value: equal means the same prior."""
+    """Hyper-parameters, and the posterior before any label. Priors are immutable and compare by value."""
 
     @property
     def scaling(self) -> Scaling:
@@ -375,14 +376,14 @@ class RegressionPrior(Protocol):
         """Mean and variance of each label given all others, in the units of ``y``, ``n`` each."""
 
     def log_density(self, features: Floats, y: Floats) -> float:
-        """Log density of the hyper-parameters under their own prior, up to a constant; 0 where there is none."""
+        """Log density of the hyper-parameters under their own prior, up to a constant; 0 if there is none."""
 
     def start(self, n_features: int, capacity: int) -> KernelState | WeightState:
         """The posterior before any label."""
 
 
 class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of regressors with Gaussian noise. A model says its :meth:`features` and how it learns its :meth:`prior`."""
+    """Base of regressors with Gaussian noise. A model defines its :meth:`features` and how it learns :meth:`prior`."""
 
     X_: Floats
     y_: Floats
@@ -392,11 +393,11 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def learns(self) -> bool:
-        """Whether a hyper-parameter is left to be learned from the labels."""
+        """Whether a hyper-parameter is learned from the labels."""
         raise NotImplementedError
 
     def check(self, n_features: int) -> None:
-        """Refuse parameters of the constructor that cannot be used, by name."""
+        """Raise an error that names the parameter, if a parameter of the constructor is invalid."""
         raise NotImplementedError
 
     def features(self, X: Floats) -> Floats:
@@ -404,7 +405,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return X
 
     def prior(self, features: Floats, y: Floats, previous: Any = None, random: Any = None) -> Any:
-        """Hyper-parameters from these labels and no others.
+        """Return the hyper-parameters, learned from these labels only.
 
         Args:
             features: ``n x D``.
@@ -430,9 +431,9 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def observe(self, X: Any, y: Any) -> Self:
-        """Learn from more labels: the same posterior as :meth:`fit` on all of them, without starting over.
+        """Learn from more labels. The posterior is that of :meth:`fit` on all labels, and is computed by an update.
 
-        Hyper-parameters that are learned are learned again when the labels have doubled since the last time.
+        Learned hyper-parameters are learned again when the number of labels has doubled since the last time.
 
         Args:
             X: Inputs of the new labels, ``k x D``.
@@ -453,7 +454,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def at(self, X: Floats, y: Floats, prior: RegressionPrior, learned_at: int, state: Any = None) -> Self:
-        """A model of the same parameters that has learned these labels under a prior that is known already.
+        """Return a model with the same parameters, fitted to these labels with a given prior.
 
         With ``state``, the posterior after these labels, nothing is computed: the model refers to that object.
         """
@@ -468,7 +469,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self.prior_
 
     def posterior_after(self, X: Any, y: Any) -> Any:
-        """The posterior after other labels under the hyper-parameters in use, ``n x D`` inputs and ``n`` numbers."""
+        """Return the posterior after other labels, ``n x D`` and ``n`` numbers, with the present hyper-parameters."""
         inputs, numbers = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
         return self.at(inputs, numbers, self.prior_, self.learned_at_).posterior
 
@@ -522,19 +523,19 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.state_.learn(features, prior.scaling.apply(y))
 
 
-# Fewer random labels than this do not decide between hyper-parameters.
+# With fewer random labels than this, hyper-parameters are not compared.
 _FEWEST_RANDOM: Final = 5
-# Of more labels than this some are looked at, evenly spread.
+# Largest number of labels in this comparison; of more labels, an evenly spaced part is used.
 _MOST_COMPARED: Final = 1000
 
 
 def preferred(previous: Any, new: Any, features: Floats, y: Floats, random: Any) -> Any:
-    r"""Return those of two sets of hyper-parameters that predict the random labels better, each without itself.
+    r"""Return the set of hyper-parameters, of two, with the better leave-one-out predictions of the random labels.
 
     .. math:: \sum_{i\ \mathrm{random}} \log N(y_i; \mu_{-i}, v_{-i}) + \log p(\theta)
 
-    Labels that the model chose are not typical of the pool. So the marginal likelihood of all labels can prefer
-    hyper-parameters that are worse there; labels drawn at random cannot be misled in this way.
+    Labels that the model chose are not representative of the pool. So the marginal likelihood of all labels can prefer
+    hyper-parameters that are worse on the pool. Labels drawn at random do not have this bias.
 
     Args:
         previous: The hyper-parameters in use, or None.
@@ -558,7 +559,7 @@ def preferred(previous: Any, new: Any, features: Floats, y: Floats, random: Any)
 
 
 def scaling_of(y: Floats, wanted: bool) -> Scaling:
-    """Mean and deviation of the labels at hand; or nothing, where it is not wanted.
+    """Return the mean and deviation of the labels, or 0 and 1 if no standardisation is wanted.
 
     Examples:
         >>> scaling_of(np.array([1.0, 3.0]), True)
@@ -567,13 +568,13 @@ def scaling_of(y: Floats, wanted: bool) -> Scaling:
     if not wanted:
         return Scaling()
     scale = float(y.std())
-    # Equal labels have no deviation but rounding.
+    # The deviation of equal labels is a rounding error.
     return Scaling(float(y.mean()), scale if scale > 1e-12 * float(np.abs(y).max(initial=0.0)) else 1.0)
 
 
 @dataclass(frozen=True)
 class ProcessPrior:
-    """Kernel, noise variance, and what targets are standardised by."""
+    """Kernel, noise variance, and standardisation of the targets."""
 
     kernel: GaussianKernel
     noise: float
@@ -609,15 +610,15 @@ class GaussianProcess(GaussianRegressor):
               \mu(x) = k(x)' (K + \sigma^2 I)^{-1} y, \qquad s(x) = 1 - k(x)' (K + \sigma^2 I)^{-1} k(x).
 
     Args:
-        length_scale: ``l``: one number, or one per feature. Left out, it is learned from the labels by marginal
-            likelihood: when fitted, and again whenever the labels have doubled.
-        noise: Variance of the noise; left out, learned likewise.
-        per_feature: Whether a length scale that is learned is one per feature.
-        normalize_y: Whether targets are standardised by the labels at hand when hyper-parameters are learned; the prior
-            has mean 0 and variance 1. Left out: yes if a hyper-parameter is learned, no if all are given (then
+        length_scale: ``l``: one number, or one per feature. By default it is learned from the labels by marginal
+            likelihood, in ``fit`` and again whenever the number of labels has doubled.
+        noise: Variance of the noise; by default learned in the same way.
+        per_feature: Whether there is one learned length scale per feature.
+        normalize_y: Whether targets are standardised with the present labels when hyper-parameters are learned; the
+            prior has mean 0 and variance 1. Default: yes if a hyper-parameter is learned, no if all are given (then
             ``noise`` is in the squared units of ``y``).
-        regularize: Whether hyper-parameters are learned with a weak prior, which keeps few labels from suggesting
-            extreme ones; see :class:`~suffice.models.regression.ScalesPrior`. The paper has none.
+        regularize: Whether hyper-parameters are learned with a weak prior, which prevents extreme values when there
+            are few labels; see :class:`~suffice.models.regression.ScalesPrior`. The paper has none.
 
     Attributes:
         prior_: Hyper-parameters in use.
@@ -652,15 +653,15 @@ class GaussianProcess(GaussianRegressor):
 
     @property
     def learns(self) -> bool:
-        """Whether length scale or noise is left to be learned."""
+        """Whether length scale or noise is learned."""
         return self.length_scale is None or self.noise is None
 
     def check(self, n_features: int) -> None:
-        """Refuse a length scale or a noise that cannot be used."""
+        """Raise an error for an invalid length scale or noise."""
         self._start(np.zeros((1, n_features)), None)
 
     def prior(self, features: Floats, y: Floats, previous: Any = None, random: Any = None) -> ProcessPrior:
-        """Kernel and noise: as given, the rest by the marginal likelihood of these labels."""
+        """Return kernel and noise: the given ones, and the others by the marginal likelihood of these labels."""
         scaling = scaling_of(y, self.learns if self.normalize_y is None else self.normalize_y)
         start = self._start(features, previous)
         if self.learns:
@@ -697,7 +698,7 @@ class GaussianProcess(GaussianRegressor):
         elif previous is not None:
             length = np.array(previous.kernel.length_scale)
         else:
-            # Typical distance of two standardised points; where features are not standardised, of these.
+            # Typical distance of two standardised points; if features are not standardised, of these points.
             typical = float(np.sqrt(2.0 * features.var(axis=0).sum())) or 1.0
             length = np.full(n_features if self.per_feature else 1, typical)
         noise = 0.1 if previous is None else previous.noise
@@ -707,10 +708,10 @@ class GaussianProcess(GaussianRegressor):
 
 
 class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Each input as ``M`` bumps: :math:`\psi_{dm}(x) = \exp\{-(x_d - c_m)^2 / 2h^2\}`, ``D M`` features in all.
+    r"""Radial basis functions of each input, :math:`\psi_{dm}(x) = \exp\{-(x_d - c_m)^2 / 2h^2\}`: ``D M`` features.
 
-    The centres lie at equal steps over the range of all inputs that it is fitted to, and are shared by the ``D``
-    dimensions: standardise the inputs first. Inputs need no labels, so fit it on the whole pool.
+    The ``M`` centres are equally spaced over the range of all inputs given to ``fit``, and are the same for all
+    ``D`` dimensions: standardise the inputs first. Inputs need no labels, so fit it on the whole pool.
 
     Args:
         n_centres: ``M``.
@@ -746,14 +747,14 @@ class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Floats:
-        """The bumps at each row, ``n x D M``: those of the first input first."""
+        """Return the basis functions at each row, ``n x D M``, those of the first input first."""
         check_is_fitted(self, "centres_")
         inputs = prediction_inputs(self, X)
         distance = (inputs[:, :, None] - self.centres_) / self.width_
         return np.asarray(np.exp(-0.5 * distance**2).reshape(len(inputs), -1))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Name of each feature: that of the input, and the number of the bump."""
+        """Return the name of each feature: the name of the input and the number of the basis function."""
         check_is_fitted(self, "centres_")
         given = getattr(self, "feature_names_in_", None) if input_features is None else input_features
         names = [f"x{d}" for d in range(self.n_features_in_)] if given is None else given
@@ -762,7 +763,7 @@ class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class RidgePrior:
-    """Prior precision of the weights, precision of the noise, and what targets are standardised by."""
+    """Prior precision of the weights, precision of the noise, and standardisation of the targets."""
 
     alpha: float
     beta: float
@@ -791,14 +792,14 @@ class BayesianRidge(GaussianRegressor):
     Put :class:`RadialBasis` before it, in a pipeline, for the paper's model.
 
     Args:
-        alpha: Prior precision of the weights. Left out, it is learned from the labels by the evidence: when fitted, and
-            again whenever the labels have doubled.
-        beta: Precision of the noise (one over its variance); left out, learned likewise.
+        alpha: Prior precision of the weights. By default it is learned from the labels by the evidence, in ``fit``
+            and again whenever the number of labels has doubled.
+        beta: Precision of the noise (one over its variance); by default learned in the same way.
         fit_intercept: Whether a constant feature is added, in front. Its weight has the same prior and is part of the
-            posterior, as the guarantee of the stopping rule needs. Without it, the mean of the labels at hand is the
-            constant, and labels that were chosen have another mean than the pool. The paper has none.
-        normalize_y: Whether targets are standardised by the labels at hand when hyper-parameters are learned. Left out:
-            yes if a hyper-parameter is learned, no if all are given.
+            posterior, as the guarantee of the stopping rule needs. Without it, the constant is the mean of the present
+            labels, and the mean of labels that were chosen differs from that of the pool. The paper has none.
+        normalize_y: Whether targets are standardised with the present labels when hyper-parameters are learned.
+            Default: yes if a hyper-parameter is learned, no if all are given.
         regularize: Whether a learned noise variance accounts for the degrees of freedom of its labels, see
             :func:`~suffice.models.regression.with_freedom`. In the paper it does not.
 
@@ -834,11 +835,11 @@ class BayesianRidge(GaussianRegressor):
 
     @property
     def learns(self) -> bool:
-        """Whether alpha or beta is left to be learned."""
+        """Whether alpha or beta is learned."""
         return self.alpha is None or self.beta is None
 
     def check(self, n_features: int) -> None:
-        """Refuse an alpha or a beta that cannot be used."""
+        """Raise an error for an invalid alpha or beta."""
         del n_features
         self._start(None)
 
@@ -847,13 +848,13 @@ class BayesianRidge(GaussianRegressor):
         return np.column_stack([np.ones(len(X)), X]) if self.fit_intercept else X
 
     def prior(self, features: Floats, y: Floats, previous: Any = None, random: Any = None) -> RidgePrior:
-        """Both precisions: as given, the rest by the evidence of these labels."""
+        """Return both precisions: the given ones, and the others by the evidence of these labels."""
         scaling = scaling_of(y, self.learns if self.normalize_y is None else self.normalize_y)
         if not self.learns:
             return RidgePrior(*self._start(None), scaling)
         target, fixed = scaling.apply(y), (self.alpha is not None, self.beta is not None)
-        # Where few labels spoke for no weights at all, the fixed point stays there whatever comes: so it is also
-        # looked for from the beginning, and the evidence decides.
+        # If few labels led to weights of 0, the iteration stays at this fixed point with any further labels. So it is
+        # also started from the initial values, and the result with the larger evidence is used.
         starts = dict.fromkeys((self._start(previous), self._start(None)))
         ends = [learn_ridge(features, target, start, fixed=fixed) for start in starts]
         best = max(ends, key=lambda scales: ridge_evidence(features, target, scales)) if len(ends) > 1 else ends[0]

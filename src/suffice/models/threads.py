@@ -23,9 +23,9 @@ def _blas() -> ThreadpoolController:
 def one_thread() -> Iterator[None]:
     """Run with one BLAS thread; also as a decorator.
 
-    For small work a second thread costs more than it brings, and very much more on a busy machine.
+    A second thread makes small computations slower, and much slower on a busy machine.
     """
-    # To look takes far less time than to set, and there is often nothing to set.
+    # Reading the setting is much faster than changing it, and often no change is needed.
     if all(library.num_threads == 1 for library in _blas().lib_controllers):
         yield
     else:
@@ -34,7 +34,7 @@ def one_thread() -> Iterator[None]:
 
 
 class SingleUse:
-    """Says whether another thread is using an object. A copy belongs to the copied object."""
+    """Detects that another thread is using an object. A copy belongs to the copied object."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -60,7 +60,7 @@ _S = TypeVar("_S", bound=_UsedByOne)
 
 
 def one_at_a_time(method: Callable[Concatenate[_S, _P], _R]) -> Callable[Concatenate[_S, _P], _R]:
-    """Have a method refuse a call while another thread is in a method of the same object.
+    """Make a method raise an error while another thread is in a method of the same object.
 
     The object has the attribute ``_single_use``. A method may call others.
 

@@ -1,6 +1,6 @@
-"""Posteriors as values: distributions of a model's parameters at one moment of labelling.
+"""Posteriors as values: distributions of a model's parameters at one step of labelling.
 
-Old and new posterior are two objects that never change; :func:`suffice.kl` compares them.
+Old and new posterior are two immutable objects; :func:`suffice.kl` compares them.
 """
 
 from suffice.posteriors.distributions import (

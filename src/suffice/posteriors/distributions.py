@@ -23,17 +23,17 @@ class Value:
 
 
 def frozen(value: ArrayLike, name: str, *, ndim: int | None = None, promote: bool = False) -> Floats:
-    """Return a read-only float64 copy of ``value``, or say what is wrong with it.
+    """Return a read-only float64 copy of ``value``, or raise an error that describes the problem.
 
     Args:
-        value: Anything that can be turned into numbers.
-        name: What to call it in an error.
-        ndim: Number of dimensions it must have; any number if left out.
-        promote: Whether fewer dimensions than ``ndim`` are filled up with axes of length 1.
+        value: Anything that can be converted to numbers.
+        name: Name of the argument in an error.
+        ndim: Required number of dimensions; any number by default.
+        promote: Whether axes of length 1 are added if there are fewer dimensions than ``ndim``.
 
     Raises:
         InvalidTypeError: ``value`` is not numeric.
-        InvalidValueError: A wrong number of dimensions, or a NaN or infinite entry.
+        InvalidValueError: The number of dimensions is wrong, or an entry is NaN or infinite.
 
     Examples:
         >>> frozen([1, 2], "mean", ndim=1)
@@ -56,8 +56,8 @@ def frozen(value: ArrayLike, name: str, *, ndim: int | None = None, promote: boo
 class Gaussian(Value):
     """The distribution ``N(mean, S)`` over ``J`` parameters, given by exactly one description of ``S``.
 
-    The lower factor of the covariance (``S = L L'``) or of the precision (``S^-1 = R R'``) is kept, whichever was
-    given; neither an inverse nor a determinant is ever formed.
+    The lower factor of the given matrix is kept: of the covariance (``S = L L'``) or of the precision
+    (``S^-1 = R R'``). Inverses and determinants are not computed.
 
     Args:
         mean: ``J`` numbers.
@@ -69,10 +69,10 @@ class Gaussian(Value):
     Attributes:
         mean: ``J`` numbers, read-only.
         factor: Lower factor, ``J x J``; or the ``J`` standard deviations of independent parameters. Read-only.
-        of: Which matrix ``factor`` is the factor of.
+        of: The matrix of which ``factor`` is the factor.
 
     Raises:
-        InvalidValueError: Shapes that do not fit, a NaN, or none or several descriptions of ``S``.
+        InvalidValueError: Shapes do not match, an entry is NaN, or there are none or several descriptions of ``S``.
         NotPositiveDefiniteError: The matrix is not positive definite.
 
     Reference: [IshibashiHino2021] section 5.2, models 1 and 2.
@@ -178,19 +178,19 @@ Kernel = Callable[[Floats, Floats], Any]
 class GaussianProcessPosterior(Value):
     """The posterior of ``f ~ GP(0, kernel)`` after observing ``y = f(X) + noise``.
 
-    Two such posteriors can be compared when they share the prior: kernel, and the constants ``y`` was scaled by. Else
-    their KL divergence is infinite.
+    Two such posteriors can be compared if they have the same prior: the kernel, and the constants by which ``y`` was
+    scaled. Otherwise their KL divergence is infinite.
 
     Args:
         X: Inputs, ``n x D``.
         y: Targets, ``n``.
         noise: Variance of the observation noise: one number, or one per observation.
         kernel: ``kernel(A, B)`` is the latent covariance of rows of ``A`` and ``B``, without noise. Two posteriors
-            share a prior when their kernels compare equal.
-        scaling: Whatever constants ``y`` was standardised with before it came here; part of the prior.
+            have the same prior if their kernels compare equal.
+        scaling: The constants by which ``y`` was standardised; part of the prior.
 
     Raises:
-        InvalidValueError: Shapes that do not fit, a NaN, or a noise that is not above 0.
+        InvalidValueError: Shapes do not match, an entry is NaN, or the noise is not above 0.
 
     Reference: [IshibashiHino2021] section 5.2, model 3, and appendix B.
 
@@ -235,11 +235,11 @@ class GaussianProcessPosterior(Value):
         return white.T @ solve_lower(lower, self.y), prior - white.T @ white
 
     def shares_prior(self, other: "GaussianProcessPosterior") -> bool:
-        """Whether both started from the same prior, so that their KL divergence is finite."""
+        """Whether both have the same prior, so that their KL divergence is finite."""
         return bool(self.kernel == other.kernel) and self.scaling == other.scaling
 
     def keep(self, rows: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> "GaussianProcessPosterior":
-        """The posterior that the observations marked in ``rows`` alone would give."""
+        """Return the posterior after only the observations that are marked in ``rows``."""
         return GaussianProcessPosterior(
             self.X[rows], self.y[rows], noise=self.noise[rows], kernel=self.kernel, scaling=self.scaling
         )
@@ -255,7 +255,7 @@ class IndependentPosteriors:
     The divergence of two is the sum of the divergences of their parts.
 
     Args:
-        parts: One or more posteriors that :func:`suffice.kl` knows.
+        parts: One or more posteriors of types that :func:`suffice.kl` supports.
 
     Raises:
         InvalidValueError: There is no part.
@@ -278,19 +278,19 @@ class IndependentPosteriors:
 
 @dataclass(frozen=True, init=False, eq=False)
 class Draws(Value):
-    """Draws from a posterior (MCMC, an ensemble), and how the KL divergence between two such sets is estimated.
+    """Draws from a posterior (MCMC, an ensemble), with the method to estimate the KL divergence of two such sets.
 
-    The estimate is not a bound: a rule that is fed with it guarantees nothing, and its certificate says so.
+    The estimate is not a bound: a rule that uses it guarantees nothing, and its certificate says so.
 
     Args:
-        samples: ``n x J``, one parameter vector a row.
-        method: ``"gaussian"`` fits a Gaussian to each set (right when the posterior is nearly one; needs clearly more
-            draws than parameters); ``"knn"`` compares distances to the ``k``-th neighbour within and across the sets
-            (no shape assumed; for few parameters and distinct draws).
-        k: Which neighbour, for ``"knn"``.
+        samples: ``n x J``, one parameter vector per row.
+        method: ``"gaussian"`` fits a Gaussian to each set (for nearly Gaussian posteriors; needs clearly more draws
+            than parameters); ``"knn"`` compares distances to the ``k``-th neighbour within and across the sets (without
+            an assumption on the distribution; for few parameters and distinct draws).
+        k: Number of the neighbour, for ``"knn"``.
 
     Raises:
-        InvalidValueError: Too few draws, a NaN, an unknown method.
+        InvalidValueError: There are too few draws, an entry is NaN, or the method is unknown.
 
     Reference: [WangKulkarniVerdu2009] for ``"knn"``.
 
@@ -444,9 +444,9 @@ def _log_normal(deviation: Floats, sigma: float) -> Floats:
 
 
 def as_posterior(thing: object) -> object:
-    """Return ``thing`` as a posterior that :func:`suffice.kl` knows, or ``thing`` itself if it is not a known class.
+    """Return ``thing`` as a posterior for :func:`suffice.kl`, or ``thing`` itself if it is not a known class.
 
-    Known are scikit-learn's fitted ``BayesianRidge`` (the coefficients alone: see :func:`caveat`) and
+    Known classes are scikit-learn's fitted ``BayesianRidge`` (the coefficients alone: see :func:`caveat`) and
     ``GaussianProcessRegressor`` (the function; white noise in the kernel counts as noise), from ``torch.distributions``
     ``Normal``, ``MultivariateNormal``, ``LowRankMultivariateNormal`` and ``Independent`` ones, and an ``ExactGP`` of
     GPyTorch with a constant mean and Gaussian noise, among them BoTorch's ``SingleTaskGP`` with one output (see
@@ -471,11 +471,11 @@ def as_posterior(thing: object) -> object:
 
 
 def caveat(thing: object) -> str:
-    """What the posterior of a converted model omits, so that its divergence guarantees nothing; may be empty.
+    """Return what the posterior of a converted model omits, so that its divergence guarantees nothing; may be empty.
 
-    scikit-learn's ``BayesianRidge`` fits an intercept outside its posterior. It moves with every label and no
-    divergence of the coefficients sees it. :func:`~suffice.posteriors.fitted_posterior`, which is given the labels,
-    includes it.
+    scikit-learn's ``BayesianRidge`` fits an intercept that is not part of its posterior. It changes with every label,
+    and a divergence of the coefficients does not include this change. The result of
+    :func:`~suffice.posteriors.fitted_posterior`, which also needs the labels, includes the intercept.
 
     Examples:
         >>> from sklearn.linear_model import BayesianRidge
@@ -508,10 +508,10 @@ def _gaussian_process(model: Any) -> GaussianProcessPosterior:
             f"this GaussianProcessRegressor has {y.shape[1]} outputs; fit one per output, and give the sum of their KLs"
         )
     kernel = model.kernel_
-    # Called with two arguments a kernel leaves white noise out; called with one it puts it in.
+    # With two arguments a kernel excludes white noise; with one argument it includes it.
     white = kernel.diag(X) - np.diag(kernel(X, X))
     scaling: tuple[float, ...] = (float(np.squeeze(model._y_train_mean)), float(np.squeeze(model._y_train_std)))
-    # A model that does not rescale y is a plain process.
+    # A model that does not rescale y has no scaling.
     scaling = () if scaling == (0.0, 1.0) else scaling
     return GaussianProcessPosterior(X, y.reshape(len(X)), noise=white + model.alpha, kernel=kernel, scaling=scaling)
 
@@ -647,7 +647,7 @@ def _constant_mean(model: Any) -> float:
 
 
 def _affine(model: Any) -> tuple[float, float]:
-    """Shift and factor that turn the labels of a BoTorch model into those that were given."""
+    """Return the shift and factor that convert the labels of a BoTorch model to the given ones."""
     transform = getattr(model, "outcome_transform", None)
     if transform is None:
         return 0.0, 1.0

@@ -13,9 +13,9 @@ from suffice.posteriors.distributions import Gaussian, GaussianProcessPosterior,
 
 #: Largest number of weights of a posterior with a dense precision.
 MOST_WEIGHTS: Final = 2000
-# Weights of a model may be off the minimum of its loss by so many posterior standard deviations, root mean square.
+# Largest distance of a model's weights from the minimum of its loss, in posterior deviations (root mean square).
 _MOST_OFF: Final = 0.5
-# Distance to the mode in posterior standard deviations at which Newton's next step is the last.
+# Distance to the mode, in posterior standard deviations, at which the next Newton step is the last.
 _NEAR: Final = 1e-10
 _ROUNDED: Final = 1e-6
 # Largest change of a logit by the last step.
@@ -98,14 +98,14 @@ def fitted_posterior(model: Any, X: Any, y: Any, *, refit: bool = False) -> Any:
 
 
 def posterior_pair(model: Any, old: tuple[Any, Any], new: tuple[Any, Any]) -> PosteriorPair:
-    """Return the posteriors before and after some labels under the prior of one model.
+    """Return the posteriors before and after some labels, under the prior of one model.
 
-    Both have the hyper-parameters and transformers of ``model``, so that they differ in labels only. Otherwise a kernel
-    that was learned anew, for instance, makes their divergence infinite.
+    Both have the hyper-parameters and transformers of ``model``, so that they differ only in labels. Otherwise their
+    divergence would be infinite, for example after a kernel was learned again.
 
-    A linear model with more than 2,000 weights is possible if its prior is not flat and the labels are few: no label
-    tells anything about a weight vector at right angles to all labelled inputs, so that both posteriors are the prior
-    there. The posteriors are then those of the coordinates of the weights in the span of the labelled inputs.
+    A linear model may have more than 2,000 weights if its prior is not flat and there are few labels. Labels contain no
+    information about weights orthogonal to all labelled inputs, so there both posteriors are equal to the prior. The
+    posteriors are then those of the coordinates of the weights in the span of the labelled inputs.
 
     Args:
         model: The model that was fitted on the new labels.
@@ -143,10 +143,10 @@ def posterior_pair(model: Any, old: tuple[Any, Any], new: tuple[Any, Any]) -> Po
 class ModelPrior(ABC):
     """Prior of a fitted model: hyper-parameters and transformers.
 
-    Two priors are equal if the hyper-parameters are; transformers are compared by what they return.
+    Two priors are equal if the hyper-parameters are; transformers are compared by their results.
 
     Attributes:
-        name: What to call the model.
+        name: Name of the model, for messages.
         transform: The fitted transformers before the model, as one function.
     """
 
@@ -185,7 +185,7 @@ class ModelPrior(ABC):
         Args:
             features: ``n x D``.
             sets: Rows and labels of each set.
-            own: The set that the model was fitted on, which it must agree with; None if that is not known.
+            own: The set that the model was fitted on, which is checked; None if it is not known.
         """
 
 
@@ -332,10 +332,10 @@ def _design(name: str, features: Rows, precisions: Floats, intercept: float | No
     """Features of a linear model as a dense array: all of them, or their coordinates in the span of the rows.
 
     Args:
-        name: What to call the model.
+        name: Name of the model, for messages.
         features: ``n x D``.
         precisions: Prior precisions of the weights, ``D``.
-        intercept: That of the intercept, None if there is none.
+        intercept: Prior precision of the intercept, None if there is none.
         outputs: Number of weights for each feature.
     """
     width = features.shape[1] + (intercept is not None)
@@ -392,10 +392,10 @@ def _too_many(name: str, weights: int, why: str) -> InvalidValueError:
 
 
 def _require_agreement(name: str, weights: Floats, posterior: Gaussian) -> None:
-    """Refuse labels that a model was not fitted on.
+    """Raise an error if a model was not fitted on the labels.
 
     Raises:
-        InvalidValueError: The weights are far from those that the labels give.
+        InvalidValueError: The weights differ too much from those for the labels.
     """
     shift = (weights.ravel() - posterior.mean) @ posterior.factor
     off = float(np.sqrt(shift @ shift / len(shift)))
@@ -512,7 +512,7 @@ class _LogisticPrior(ModelPrior):
         basis, place = self.basis, {name: code for code, name in enumerate(self.classes)}
         precisions = np.full(features.shape[1], self.precision)
         design = _design(self.name, features, precisions, self.intercept, basis.shape[1])
-        # The weights of the model as outputs; those of contrasts are inner products, for the basis is orthonormal.
+        # The weights of the model as outputs; those of contrasts are inner products, because the basis is orthonormal.
         outputs = self.weights if len(self.classes) == 2 else basis.T @ self.weights
         width = features.shape[1]
         start = np.column_stack([design.coordinates(outputs[:, :width]), outputs[:, width:]])
@@ -650,8 +650,8 @@ def _logistic_mode(  # noqa: PLR0913, PLR0917 - the data of one problem
         step, distance = newton(factor, gradient)
         if not np.isfinite(distance):
             break
-        # Where half of a small distance is not reached with another Hessian, the rest is rounding. If there is no
-        # minimum, because the classes are separate and the prior is flat, each step still changes logits by about 1.
+        # If a new Hessian does not halve a small distance, the rest is rounding. If there is no minimum, because the
+        # classes are separable and the prior is flat, each step still changes logits by about 1.
         near = distance <= _NEAR or 0.5 * nearest < distance < _ROUNDED
         if near and np.abs(rows @ step.T).max() <= _SLIGHT:
             return beta - step, information
@@ -664,7 +664,7 @@ def _logistic_mode(  # noqa: PLR0913, PLR0917 - the data of one problem
                     raise np.linalg.LinAlgError("no step lowers the objective")
             beta = beta - share * step
             continue
-        # Close to the minimum, steps with one Hessian converge fast, and cost little.
+        # Close to the minimum, steps with one Hessian converge fast and are cheap.
         last = np.inf
         while distance > _NEAR and distance <= 0.1 * last:
             beta, last = beta - step, distance
@@ -695,7 +695,7 @@ def _curvature(rows: Floats, p: Floats, weights: Floats, basis: Floats) -> Float
 
 @dataclass(frozen=True)
 class _FunctionPrior(ModelPrior):
-    """The prior of ``GaussianProcessRegressor``: its kernel, and what labels are standardised by."""
+    """The prior of ``GaussianProcessRegressor``: its kernel, and the standardisation of labels."""
 
     name: str
     transform: Callable[[Any], Any] = field(compare=False)
@@ -722,7 +722,7 @@ class _FunctionPrior(ModelPrior):
 
 
 def _white(kernel: Any, inputs: Floats) -> Floats:
-    """White noise of a kernel: called with two arguments it leaves it out, called with one it puts it in."""
+    """Return the white noise of a kernel, which is excluded with two arguments and included with one."""
     parts = [inputs[k : k + 512] for k in range(0, len(inputs), 512)]
     return np.concatenate([kernel.diag(part) - np.diag(kernel(part, part)) for part in parts])
 
@@ -769,7 +769,7 @@ class _ClassProcessPrior(ModelPrior):
 
     Attributes:
         kernels: The kernel of each binary problem.
-        problems: Which codes are its first class and which its second.
+        problems: The codes of its first class and of its second class.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""Texts, numbers and charts for people, from plain values: this package knows no other class of suffice."""
+"""Texts, numbers and charts for users, from plain values: this package does not import other classes of suffice."""

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-#: Numbers that steps between ticks are made of.
+#: Possible first digits of the distance between ticks.
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
-#: Below this there are no powers of ten left to step by.
+#: Below this, powers of ten for the ticks would underflow.
 _TINY: Final = 1e-300
 _LEAST: Final = 1e-305
-#: Width of a letter, of the height of the writing: enough for digits and small letters.
+#: Width of a character as a share of the font size: enough for digits and lower-case letters.
 _LETTER: Final = 0.56
 _WRITING: Final = 13.0
 _TOP, _BOTTOM, _RIGHT = 46.0, 46.0, 16.0
-#: A value of 0 has no place on a log scale: it is drawn so far below the least of the others.
+#: A value of 0 cannot be shown on a log scale: it is drawn below the least of the others by this factor.
 _BELOW: Final = 0.5
-#: Labels are on a log scale where the chart goes on for so many times those that there are.
+#: Labels are on a log scale if the chart extends to more than this multiple of the labels so far.
 _FAR: Final = 3.0
 
 
@@ -26,18 +26,18 @@ class Chart:
     """The data to draw.
 
     Attributes:
-        title: What it shows, for those who cannot see it too.
-        name: What the height is.
-        line: Labels and values, one pair a point, by labels.
-        rough: Labels and values of a line that jumps, drawn thin behind the other.
+        title: Description of the chart, also for screen readers.
+        name: Name of the vertical axis.
+        line: Labels and values, one pair per point, in the order of the labels.
+        rough: Labels and values of a noisy line, drawn thin behind the other.
         band: Labels, and the lower and upper end of an interval there.
-        limit: Labels, and what the value is compared with there.
-        limit_name: What that is called.
+        limit: Labels, and the limit that the value is compared with there.
+        limit_name: Name of the limit.
         stop: Labels at which the rule first said stop, or None.
-        ahead: Where it is expected to be enough: least, middle and most labels, or None.
-        log: Whether the height is on a log scale; all values that are not above 0 are drawn at the bottom.
+        ahead: Forecast of the labels that are enough: lower end, middle and upper end, or None.
+        log: Whether the vertical axis is on a log scale; all values that are not above 0 are drawn at the bottom.
         percent: Whether values are shares, to be written in percent.
-        zero: Whether the height begins at 0, or at less.
+        zero: Whether the vertical axis begins at 0, or below it.
     """
 
     title: str
@@ -58,13 +58,13 @@ def svg(chart: Chart, width: int, height: int, *, shown: str = "") -> str:
     """Draw a chart.
 
     Args:
-        chart: What to draw; its line has at least one point.
-        width: Of the picture, in pixels.
-        height: Of the picture, in pixels.
-        shown: A class of the picture, for the style sheet.
+        chart: The data; its line has at least one point.
+        width: Width in pixels.
+        height: Height in pixels.
+        shown: A CSS class of the element.
 
     Returns:
-        An ``svg`` element, with nothing from elsewhere.
+        An ``svg`` element without external resources.
 
     Examples:
         >>> drawn = svg(Chart("Error <1>", "error", [(10, 0.5), (20, 0.25)]), 400, 200)
@@ -112,7 +112,7 @@ class _Frame:
 
 @dataclass(frozen=True)
 class _Scale:
-    """From numbers to a place."""
+    """A linear or logarithmic scale."""
 
     low: float
     high: float
@@ -120,7 +120,7 @@ class _Scale:
     log: bool = False
 
     def placed(self, start: float, end: float) -> Callable[[float], float]:
-        """The place of a number between two ends; beyond them it is at the end."""
+        """Return a function from numbers to positions between two ends; numbers beyond the scale are at an end."""
         change: Callable[[float], float] = math.log if self.log else float
         low, high = change(self.low), change(self.high)
 
@@ -136,7 +136,7 @@ def _across(chart: Chart) -> _Scale:
     low, high = min(ends), max(ends)
     if high == low:
         low, high = low - 1.0, high + 1.0
-    # What lies far ahead would leave no room for what was.
+    # A distant forecast would leave no space for the labels so far.
     if low >= 1.0 and high > _FAR * chart.line[-1][0]:
         return _Scale(
             low, high, tuple(tick for tick in _log_ticks(low, high, (1, 2, 5)) if tick == round(tick)), log=True
@@ -147,7 +147,7 @@ def _across(chart: Chart) -> _Scale:
 def _up(chart: Chart) -> _Scale:
     values = [value for _, value in (*chart.line, *chart.rough, *chart.limit)]
     values += [end for _, low, high in chart.band for end in (low, high)]
-    # Smaller ones have no logarithm any more once room is left below them.
+    # Smaller values would underflow when the lower margin is added.
     above = [value for value in values if value > _LEAST]
     if chart.log and above:
         low, high = min(above) * (_BELOW if len(above) < len(values) else 0.85), max(above) * 1.1
@@ -160,12 +160,12 @@ def _up(chart: Chart) -> _Scale:
 
 
 def ticks(low: float, high: float, most: int) -> tuple[float, ...]:
-    """Round numbers that reach from ``low`` to ``high``, which is more, or a little beyond.
+    """Return round numbers that cover the range from ``low`` to ``high``.
 
     Args:
         low: The least number.
-        high: The largest.
-        most: How many to give, or one more.
+        high: The largest, above ``low``.
+        most: Approximate number of ticks; there may be one more.
 
     Examples:
         >>> ticks(0.0, 0.33, 5)
@@ -185,7 +185,7 @@ def _whole_ticks(low: float, high: float) -> tuple[float, ...]:
 
 
 def _log_ticks(low: float, high: float, *wanted: tuple[int, ...]) -> tuple[float, ...]:
-    """Powers of ten, with 2 and 5 times these where there are few of them.
+    """Return powers of ten, with 2 and 5 times these if there are few of them.
 
     Examples:
         >>> _log_ticks(0.04, 1.1)
@@ -216,7 +216,7 @@ def _grid(frame: _Frame, y: float, mark: str) -> str:
 def _foot(frame: _Frame, x: float, mark: str) -> str:
     where = "middle" if x - frame.left > 12.0 else "start"
     line = f'<path class="axis" d="M{x:.1f} {frame.bottom:.1f}v5"/>'
-    # The last one gives way to what stands in the corner only below it, never beside it.
+    # The last mark is aligned at its end, so that it does not extend beyond the right edge.
     return line + _text(min(x, frame.right), frame.bottom + 19.0, mark, "end" if frame.right - x < 12.0 else where)
 
 
@@ -239,7 +239,7 @@ def _polygon(chart: Chart, x: Callable[[float], float], y: Callable[[float], flo
 
 
 def _points(chart: Chart, x: Callable[[float], float], y: Callable[[float], float]) -> list[str]:
-    """A dot at the end of the line, and an interval that is a band only where there are two."""
+    """Draw a dot at the end of the line, and a single interval, which cannot be drawn as a band."""
     n, value = chart.line[-1]
     alone = chart.band if len(chart.band) == 1 else ()
     bars = [f'<path class="whisker" d="M{x(at):.1f} {y(low):.1f}V{y(high):.1f}"/>' for at, low, high in alone]
@@ -247,7 +247,7 @@ def _points(chart: Chart, x: Callable[[float], float], y: Callable[[float], floa
 
 
 def _named_limit(chart: Chart, frame: _Frame) -> list[str]:
-    """Name of the dashed line, in the upper right corner, where nothing else is drawn."""
+    """Draw the name of the dashed line, in the upper right corner, which is empty."""
     if not chart.limit:
         return []
     value = chart.limit[-1][1]
@@ -284,7 +284,7 @@ def _drawn_ahead(chart: Chart, frame: _Frame, x: Callable[[float], float]) -> li
 
 
 def both_widths(chart: Chart) -> str:
-    """A chart for a wide page and one for a narrow one, of which the style sheet shows the one that fits."""
+    """Return a chart for a wide page and one for a narrow page; the style sheet shows one of them."""
     return svg(chart, 920, 300, shown="wide") + "\n" + svg(chart, 340, 260, shown="narrow")
 
 
@@ -294,11 +294,11 @@ def chart(values: Sequence[float], threshold: float, *, width: int, height: int,
     Each column shows the smallest and the largest value of its share of the steps as a bar of dots.
 
     Args:
-        values: The curve, one entry a step; values of 0 are drawn at the bottom.
-        threshold: Where to draw the line.
-        width: Columns to use, besides 7 for the axis.
-        height: Rows to use.
-        plain: Whether to draw with the characters that every terminal has.
+        values: The curve, one entry per step; values of 0 are drawn at the bottom.
+        threshold: Value at which the line is drawn.
+        width: Number of columns, in addition to 7 for the axis.
+        height: Number of rows.
+        plain: Whether to use only ASCII characters.
 
     Returns:
         ``height`` lines.
@@ -319,7 +319,7 @@ def chart(values: Sequence[float], threshold: float, *, width: int, height: int,
     def row(value: float) -> int:
         level = (math.log(max(value, math.exp(bottom))) - bottom) / span
         line = min(height - 1, max(0, round((1.0 - level) * (height - 1))))
-        # However close to the threshold, a value above it is drawn above its line.
+        # A value above the threshold is always drawn above its line.
         return line - 1 if value > floor and line == at and line > 0 else line
 
     labels = [f"{math.exp(top - span * line / max(1, height - 1)):.2g}" for line in range(height)]
@@ -330,15 +330,15 @@ def chart(values: Sequence[float], threshold: float, *, width: int, height: int,
 def number_chart(  # noqa: PLR0913 - options of a drawing, by keyword
     values: Sequence[float], thresholds: Sequence[float], *, log: bool, width: int, height: int, plain: bool = False
 ) -> list[str]:
-    r"""Draw any number that a rule compares, and what it is compared with, as rows of text.
+    r"""Draw the numbers that a rule compares, and their thresholds, as rows of text.
 
     Args:
-        values: The curve, one entry a step; NaN where there is nothing to draw. At least one is a number.
-        thresholds: What each is compared with; one line where it is always the same.
+        values: The curve, one entry per step; NaN for steps without a value. At least one is a number.
+        thresholds: The threshold of each value; if all are equal, one line is drawn.
         log: Whether the scale is logarithmic; all numbers are above 0 then.
-        width: Columns to use, besides 7 for the axis.
-        height: Rows to use.
-        plain: Whether to draw with the characters that every terminal has.
+        width: Number of columns, in addition to 7 for the axis.
+        height: Number of rows.
+        plain: Whether to use only ASCII characters.
 
     Returns:
         ``height`` lines.
@@ -360,7 +360,7 @@ def number_chart(  # noqa: PLR0913 - options of a drawing, by keyword
 
     at = 0
     if level is not None:
-        # Room for a line of values on either side, however close they are to the threshold.
+        # Space for values above and below the threshold, even if they are very close to it.
         most, least = height - 1 - (change(level) > min(numbers)), int(change(level) < top)
         at = max(least, min(most, line_of(level)))
 
@@ -386,7 +386,7 @@ def _drawn(
     *,
     plain: bool,
 ) -> list[str]:
-    """The curve over its threshold, whose row is given for each column, and the labels of the axis."""
+    """Return the lines of the curve, its threshold, whose row is given for each column, and the labels of the axis."""
     grid = [[" "] * len(threshold) for _ in labels]
     dot, dash, axis = "*-|" if plain else "•╌┤"
     for column, at in enumerate(threshold):
@@ -400,6 +400,6 @@ def _drawn(
 
 
 def _share(values: Sequence[float], column: int, width: int) -> list[float]:
-    """The numbers that belong to one of so many columns."""
+    """Return the numbers that belong to one of ``width`` columns."""
     start, stop = (k * len(values) // width for k in (column, column + 1))
     return [value for value in values[start : max(stop, start + 1)] if not math.isnan(value)]

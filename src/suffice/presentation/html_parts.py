@@ -75,9 +75,9 @@ def curve(
     """A chart of values against the number of labels; empty if there are fewer than two values.
 
     Args:
-        name: What the values are.
+        name: Name of the values.
         line: Labels and values.
-        limit: Labels, and what the value is compared with there.
+        limit: Labels, and the limit that the value is compared with there.
         stop: Labels at the first stop, or None.
 
     Examples:

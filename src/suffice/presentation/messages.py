@@ -23,11 +23,11 @@ from suffice.presentation.text_format import (
 
 #: The rule that compares an error ratio.
 RATIO_RULE: Final = "ErrorStability"
-#: The rules that compare what a label is worth with what it costs.
+#: The rules that compare the worth of a label with its cost.
 _WORTH_RULES: Final = frozenset({"LabelWorth", "ExpectedCost"})
 #: The name under which a learner gives a verdict in place of its rule: before the model starts, and at the pool's end.
 _LEARNER: Final = "ActiveLearner"
-#: Stands for the rule while a model learns the labels of a project again.
+#: Used in place of the name of the rule while a model learns the labels of a project again.
 CATCHING_UP: Final = "BackgroundLearner"
 #: Classes and people that are named.
 _MOST_NAMES: Final = 20
@@ -79,7 +79,7 @@ def more_labels(labels: int, low: int, high: int, *, coverage: float | None = No
         labels: The middle of the forecast.
         low: Lower end of its interval.
         high: Upper end of its interval.
-        coverage: How often the interval holds the truth, to be said too.
+        coverage: Probability that the interval contains the true number, if it is to be stated.
 
     Examples:
         >>> more_labels(401, 73, 1177), more_labels(1, 1, 1)
@@ -97,20 +97,20 @@ def more_labels(labels: int, low: int, high: int, *, coverage: float | None = No
 
 
 class DecisionWords(NamedTuple):
-    """A decision in words, the same wherever it is shown.
+    """A decision in words, the same in all places that show it.
 
     Attributes:
         headline: The answer in a few words.
         tone: Name of its colour: ``quiet``, ``on``, ``good`` or ``limit``. It is never ``good`` without an error.
         sentences: The answer with its numbers, the most important first; the first one begins with the headline,
             unless a guarantee precedes it.
-        error_figure: The error as a large figure; empty where there is none.
-        error_note: What the figure is, and what it rests on.
-        outlook: What more labels bring, as figures with their notes: now and after these labels. Empty where that is
-            not predictable, or more labels are not worth their cost.
-        outlook_note: What more labels bring, in words.
-        summary: The first sentence without the headline, to stand below it.
-        remedy: Why the error is too large and what to try, where the answer is that the model has reached its limit.
+        error_figure: The error as a large figure; empty if there is none.
+        error_note: Explanation of the figure, and its basis.
+        outlook: Effect of more labels, as figures with their notes: now and after these labels. Empty if it is not
+            predictable, or if more labels are not worth their cost.
+        outlook_note: Effect of more labels, in words.
+        summary: The first sentence without the headline, to be shown below it.
+        remedy: Why the error is too large and what to try, if the answer is that the model has reached its limit.
     """
 
     headline: str
@@ -136,7 +136,7 @@ _HEADLINES: Final = {
 }
 
 
-# A large error is no reason for green.
+# With a large error the colour is not green.
 _NOT_WORTH: Final = "More labels are not worth their cost"
 # The error may be below the target, but too close to it for a check.
 _OUT_OF_REACH: Final = "Your target seems out of reach"
@@ -150,7 +150,7 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     r"""A decision in words.
 
     Args:
-        decision: What :meth:`suffice.decision.Decision.as_dict` returns.
+        decision: The result of :meth:`suffice.decision.Decision.as_dict`.
         initial: Number of labels with which the model starts.
 
     Examples:
@@ -250,7 +250,7 @@ def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
     """Guarantee of a check, and the model that it is about.
 
     Args:
-        guarantee: What :meth:`suffice.checks.Guarantee.to_dict` returns. If the guarantee is not about the present
+        guarantee: The result of :meth:`suffice.checks.Guarantee.to_dict`. If the guarantee is not about the present
             model, also ``about_present_model``, which is False, and ``n_labelled``, the labels of the checked model.
             If it is about other classes, also ``classes_since``: ``"merged"`` or ``"changed"``.
             If items were added since the check was drawn, also ``added``, their number.
@@ -295,7 +295,7 @@ def setting_change_sentence(kind: str, data: Mapping[str, Any]) -> str:
 
     Args:
         kind: The kind of the event: ``"classes changed"``, ``"settings changed"`` or ``"model changed"``.
-        data: What the event says.
+        data: The data of the event.
 
     Examples:
         >>> change = {"before": ["a", "b"], "classes": ["a", "c"], "moved": {"b": "c"}}
@@ -346,7 +346,7 @@ def guarantee_figure(guarantee: Mapping[str, Any]) -> tuple[str, str]:
     r"""Guarantee of a check as a figure and a note; rounded so that it stays true.
 
     Args:
-        guarantee: What :meth:`suffice.checks.Guarantee.to_dict` returns.
+        guarantee: The result of :meth:`suffice.checks.Guarantee.to_dict`.
 
     Examples:
         >>> guarantee_figure({"quantity": "error", "value": 0.104})
@@ -468,7 +468,7 @@ def class_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
 
 
 def class_offer_rows(offers: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Each check of a class that is possible: its ``size``, ``cost`` and what it is likely to guarantee, ``words``.
+    """Return each possible check of a class: its ``size``, its ``cost``, and its likely guarantee, ``words``.
 
     The argument is that of :func:`class_offer_sentences`.
     """
@@ -488,7 +488,7 @@ def class_offer_rows(offers: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def check_offer_rows(offers: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Each check that is offered: its ``size``, ``cost`` and what it is likely to guarantee, ``words``, smallest first.
+    """Return each check that is offered: its ``size``, ``cost`` and likely guarantee, ``words``, smallest first.
 
     The size that is planned for the target is among them. The argument is that of :func:`check_offer_sentences`.
     """
@@ -518,7 +518,7 @@ def _label_time(labels: int, seconds: float | None) -> str:
 
 
 def _error_figure(decision: Mapping[str, Any]) -> tuple[str, str]:
-    """The error as a figure, and what it is; empty where there is none."""
+    """Return the error as a figure, and its explanation; empty if there is none."""
     error = decision.get("error")
     if error is None:
         return "", ""
@@ -572,7 +572,7 @@ def _error_then(decision: Mapping[str, Any]) -> str:
 
 
 def error_words(decision: Mapping[str, Any]) -> str:
-    """The estimated error of the unlabelled items, as a part of a sentence; empty where there is none."""
+    """The estimated error of the unlabelled items, as a part of a sentence; empty if there is none."""
     error = decision.get("error")
     if error is None:
         return ""
@@ -807,12 +807,12 @@ def status_sentences(
     behind: int,
     checked: tuple[Sequence[str], Sequence[str]] = ((), ()),
 ) -> list[str]:
-    """The decision, a warning, that labels are still being learned, and a problem, as far as there are any.
+    """Return the sentences of the decision, and of a warning, of labels not learned yet and of a problem, if any.
 
     Args:
         words: The decision in words.
-        warning: That the model may be getting worse; empty where it is not known to.
-        problem: Why the model cannot learn; empty where it can.
+        warning: A warning that the model may be getting worse; empty if there is none.
+        problem: Why the model cannot learn; empty if it can.
         behind: Number of labels that the model has not learned yet.
         checked: Sentences about checks that come before the decision, and after it; see :func:`checks_sentences`.
     """
@@ -829,9 +829,9 @@ def status_sentences(
 def checks_sentences(
     guarantee: Mapping[str, Any] | None, check: Mapping[str, Any] | None, *, open_told: bool = False
 ) -> tuple[list[str], list[str]]:
-    """What checks say: what comes before the decision, and what comes after it.
+    """Return the sentences about checks before the decision, and those after it.
 
-    A guarantee of the present model comes first, and one of an earlier model last.
+    A guarantee of the present model is first, and one of an earlier model last.
 
     Args:
         guarantee: As for :func:`guarantee_sentences`, or None.
@@ -850,7 +850,7 @@ def checks_sentences(
 
 
 def worsening_sentence(random_labels: int) -> str:
-    """That the newest labels have made a model worse.
+    """Warning that the newest labels have made a model worse.
 
     Examples:
         >>> worsening_sentence(12)
@@ -863,7 +863,7 @@ def worsening_sentence(random_labels: int) -> str:
 
 
 def estimated_with(random_labels: int) -> str:
-    """What an estimate of the error rests on, as a part of a sentence.
+    """Basis of an estimate of the error, as a part of a sentence.
 
     Examples:
         >>> estimated_with(24)
@@ -898,7 +898,7 @@ def held_back_sentence(status: Mapping[str, Any]) -> str:
 
 
 def given_sentence(given: int, n_labelled: int, size: int, skipped: int) -> str:
-    """What a person did at the terminal, and how much of the project is labelled now.
+    """Number of labels given at the terminal, and progress of the project.
 
     Examples:
         >>> given_sentence(1, 40, 1200, 0)
@@ -918,7 +918,7 @@ def count_lines(status: Mapping[str, Any], source: str) -> list[str]:
 
     Args:
         status: The status of the project.
-        source: Name of the file or folder that the data came from, which is the person of labels that came with it.
+        source: Name of the file or folder of the data, which is used as the person of the labels in it.
     """
     lines = []
     if status["classes"]:
@@ -931,7 +931,7 @@ def count_lines(status: Mapping[str, Any], source: str) -> list[str]:
 
 
 def _some_counts(counts: Sequence[tuple[str, int]]) -> str:
-    """Names with their counts, as many as can be read."""
+    """Names with their counts; only the first ones if there are many."""
     names = [f"{name} {each:,}" for name, each in counts[:_MOST_NAMES]]
     more = len(counts) - len(names)
     return ", ".join(names) + (f" and {more:,} more" if more else "")
@@ -959,11 +959,11 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
 
 
 def summary_tiles(status: Mapping[str, Any], *, seconds: float | None) -> list[tuple[str, str]]:
-    """The main numbers of a project, each with what it is; the error first.
+    """The main numbers of a project, each with its name; the error first.
 
     Args:
         status: The status of the project.
-        seconds: What a label took, typically, or None.
+        seconds: Typical time for a label, or None.
     """
     done, size, left, decision = (status[name] for name in ("n_labelled", "size", "left", "decision"))
     skipped = f", {status['n_skipped']:,} skipped" if status["n_skipped"] else ""
@@ -1004,7 +1004,7 @@ def target_words(at_most: float, task: str) -> str:
 
 
 def compared_sentence(rule: str, n_labelled: int, value: float, threshold: float | None) -> str:
-    """What a rule compared last.
+    """The last comparison of a rule.
 
     Examples:
         >>> compared_sentence("LabelWorth", 300, 0.21, 1.0)
@@ -1022,9 +1022,9 @@ def given_and_imported(given: int, first: str, last: str, *, imported: int, sour
 
     Args:
         given: Labels that people gave.
-        first: When the first was given, in ISO format; anything where there is none.
-        last: When the last was given.
-        imported: Labels that came with the data.
+        first: Time of the first, in ISO format; not used if there is none.
+        last: Time of the last.
+        imported: Labels in the data.
         source: Name of the data.
     """
     said = []
@@ -1055,14 +1055,14 @@ def not_started_sentence(initial: int, size: int) -> str:
 
 
 def quantity_name(rule: str) -> str:
-    """What the number that a rule compares is called."""
+    """Name of the number that a rule compares."""
     if rule == RATIO_RULE:
         return "error ratio"
     return "worth of a label" if rule in _WORTH_RULES else f"value of {rule}"
 
 
 def threshold_name(rule: str) -> str:
-    """What the number that a rule compares is compared with."""
+    """Name of the limit that a rule compares its number with."""
     return "cost" if rule in _WORTH_RULES else "threshold"
 
 
@@ -1075,10 +1075,10 @@ def curve_caption(rule: str, *, forecast: bool) -> str:
 
 
 def expected_error_basis(items: int, random_labels: int = 0) -> str:
-    """What the estimate of the error rests on.
+    """Basis of the estimate of the error.
 
     Args:
-        items: Items that were looked at.
+        items: Number of items for which it was computed.
         random_labels: Number of random labels that calibrate the estimate.
     """
     if random_labels:
@@ -1122,9 +1122,9 @@ def run_headline(answer: str, labels: int, pool: int, reason: str, *, by_cost: b
 
     Args:
         answer: The answer of the decision at the stop, or at the end.
-        labels: Labels there.
-        pool: Rows to label.
-        reason: What the rule said at the end, for a run without a stop.
+        labels: Number of labels there.
+        pool: Number of rows to label.
+        reason: Reason of the last verdict, for a run without a stop.
         by_cost: Whether the error is still large or above the target, and only the cost of a label is the reason to
             stop.
 
@@ -1153,7 +1153,7 @@ def screening_headline(screened: int, size: int, found: int, *, stopped: bool, r
         size: All rows.
         found: Relevant rows among those screened.
         stopped: Whether the rule said stop.
-        reason: What the rule said last, for a screening without a stop.
+        reason: Reason of the last verdict, for a screening without a stop.
 
     Examples:
         >>> screening_headline(812, 3000, 88, stopped=True, reason="")
@@ -1229,13 +1229,13 @@ def labels_saved_sentence(labels: int, pool: int) -> str:
 
 
 def run_error_sentence(name: str, at_stop: float | None, at_end: float, end: str) -> str:
-    """The error on the test set at the stop, where there is one, and at the end.
+    """The error on the test set at the stop, if there is one, and at the end.
 
     Args:
-        name: What the error is.
+        name: Name of the error.
         at_stop: The error at the stop, or None.
         at_end: The error at the end.
-        end: With how many labels that is.
+        end: Number of labels at the end, in words.
     """
     if at_stop is None:
         return f"{name.capitalize()}: {at_end:.4g} {end}."
@@ -1244,12 +1244,12 @@ def run_error_sentence(name: str, at_stop: float | None, at_end: float, end: str
 
 
 def run_wrong_share_sentence(at_stop: float | None, at_end: float, end: str) -> str:
-    r"""The share of wrong predictions on the test set at the stop, where there is one, and at the end.
+    r"""The share of wrong predictions on the test set at the stop, if there is one, and at the end.
 
     Args:
         at_stop: The share at the stop, or None.
         at_end: The share at the end.
-        end: With how many labels that is.
+        end: Number of labels at the end, in words.
 
     Examples:
         >>> run_wrong_share_sentence(0.0833, 0.079, "with all 300 labels").replace("\xa0", " ")
@@ -1263,7 +1263,7 @@ def run_wrong_share_sentence(at_stop: float | None, at_end: float, end: str) -> 
 
 
 def demo_saved_sentence(pool: int, labelled: int, checked: int) -> str:
-    r"""How many items of a pool nobody had to label.
+    r"""Number of items of a pool that were not labelled.
 
     Args:
         pool: Number of items.
@@ -1311,7 +1311,7 @@ def demo_page_sentence(error: str) -> str:
 
 
 def demo_next_sentences() -> list[str]:
-    """The commands for data of one's own, after the demonstration."""
+    """The commands for the user's own data, after the demonstration."""
     return [
         "Next, with data of your own:",
         "  suffice serve data.csv --classes yes,no    # label rows, texts or images on a page",
@@ -1325,7 +1325,7 @@ def true_error_sentence(errors: tuple[float | None, float], end: str, rows: int,
     Args:
         errors: The error at the stop, or None, and at the end: a share of wrong predictions, or the root of the mean
             squared error.
-        end: With how many labels the end is.
+        end: Number of labels at the end, in words.
         rows: Number of test rows.
         share: Whether the error is a share.
         baseline: The error of the trivial prediction, in words; may be empty.
@@ -1413,7 +1413,7 @@ def classes_without_labels_sentence(unmet: int, classes: int) -> str:
 
 
 def unseen_classes_sentence(unmet: int, classes: int, *, stopped: bool) -> str:
-    """Warning of an audit that some classes came later than the labels that it is about.
+    """Warning of an audit that some classes have no label among those that the statement is about.
 
     Args:
         unmet: Number of these classes.
@@ -1440,7 +1440,7 @@ def counted_costs(label: float, mistake: float | None, error: float | None, *, w
         label: Cost of a label.
         mistake: Cost of one wrong prediction; None if an error is counted as a whole.
         error: Cost of an error that is larger by 1; None if wrong predictions are counted.
-        what: What a wrong prediction is, or what the error is.
+        what: Description of a wrong prediction, or of the error.
 
     Examples:
         >>> counted_costs(1.0, 1.0, None, what="wrong prediction among the other rows")
@@ -1454,7 +1454,7 @@ def best_stop_sentence(counted: str, here: tuple[int, float], best: tuple[int, f
     """Cost of a stop, and the best stop in hindsight.
 
     Args:
-        counted: What is counted, see :func:`counted_costs`.
+        counted: The costs, see :func:`counted_costs`.
         here: Labels at the stop, or at the end, and the total cost there.
         best: Labels of the best stop, and the total cost there.
         stopped: Whether the rule stopped.
@@ -1480,7 +1480,7 @@ def audit_headline(labels: int | None, rows: int, reason: str) -> str:
     Args:
         labels: Labels at the stop; None if there was none.
         rows: Labels in all.
-        reason: What the rule said there, or at the end.
+        reason: Reason of the verdict there, or at the end.
 
     Examples:
         >>> audit_headline(143, 500, "1 more label was worth less than it costs")
@@ -1518,8 +1518,8 @@ def audit_orders_sentences(stops: Sequence[int | None], errors: Sequence[float],
     r"""Dependence of the stop on the order of the rows.
 
     Args:
-        stops: Labels at the stop in each order; None where there was none.
-        errors: The error of the rows after it, of the orders with a stop and such rows.
+        stops: Labels at the stop in each order; None if there was none.
+        errors: The error on the rows after the stop, for the orders with a stop and such rows.
         share: Whether errors are shares of wrong predictions.
 
     Examples:
@@ -1590,7 +1590,7 @@ def suspicious_label_sentence(label: Any, prediction: Any, probability: float, d
 
     Args:
         label: The label.
-        prediction: What is predicted without it.
+        prediction: The prediction without it.
         probability: Probability of the label; for numbers, of one at least as far from the prediction.
         deviation: For numbers the standard deviation; None for classes.
 
@@ -1678,7 +1678,7 @@ def import_sentences(report: Mapping[str, Any], *, trial: bool = False) -> list[
 
 
 _MATCHED: Final = {"id": "id", "row": "their order", "text": "their text"}
-# Counts of an imported file, and what so many items are.
+# Counts of an imported file, and their descriptions.
 _IMPORTED: Final = (
     ("labelled", "newly labelled"),
     ("opinions", "with a further opinion"),
@@ -1720,8 +1720,8 @@ def items_added_sentences(added: int, size: int, *, trial: bool = False, guarant
     """Note that items were added to a project, and the consequences.
 
     Args:
-        added: How many.
-        size: Items of the project now.
+        added: Number of items that were added.
+        size: Number of items of the project now.
         trial: Whether nothing was changed.
         guaranteed: Whether the project has a guarantee.
 
@@ -1743,7 +1743,7 @@ def damage_sentences(report: Mapping[str, Any], place: str) -> list[str]:
 
     Args:
         report: The result of :meth:`suffice.project.repair.DamageReport.as_dict`.
-        place: The project, as it can be typed again.
+        place: The project, as it can be typed in a command.
     """
     events, items = f"{report['events']:,} events", f"{report['items']:,} items"
     if report["intact"]:
@@ -1784,7 +1784,7 @@ def _some_numbers(numbers: Sequence[int]) -> str:
 
 
 def interrupted_sentence(checkpoint: str) -> str:
-    """What an interrupted run says that has a checkpoint.
+    """Message of an interrupted run with a checkpoint.
 
     Examples:
         >>> print(interrupted_sentence("run.json"))
@@ -1798,7 +1798,7 @@ def interrupted_sentence(checkpoint: str) -> str:
 
 
 def memory_sentence(name: str, shape: tuple[int, int], needed: str, free: str) -> str:
-    """What is said of a table that does not fit into memory.
+    """Message for a table that does not fit into memory.
 
     Args:
         name: Name of the file.

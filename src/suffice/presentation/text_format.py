@@ -1,4 +1,4 @@
-"""Numbers, shares, times and durations as people read them; long texts, items and curves made short."""
+"""Numbers, shares, times and durations as text for users; shortened texts, items and curves."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 
 def count(number: int, noun: str) -> str:
-    """A number of things.
+    """A number with a noun.
 
     Examples:
         >>> count(1, "label"), count(12345, "label")
@@ -54,7 +54,7 @@ def percent_at_most(share: float) -> str:
 
 
 def percent_at_least(share: float) -> str:
-    r"""A share in percent, rounded down so that what is missing to 100 % has two digits, for "at least".
+    r"""A share in percent, rounded down so that its difference from 100 % has two digits, for "at least".
 
     Examples:
         >>> [percent_at_least(share).replace("\xa0", "") for share in (0.95, 0.975, 0.9512, 0.99666, 0.5, 0.0, 1.0)]
@@ -84,7 +84,7 @@ def number_at_most(value: float) -> str:
 
 
 def two_digits(number: int) -> int:
-    """A number rounded to two digits: a forecast with more digits would claim too much.
+    """A number rounded to two digits, for forecasts, which are not more precise.
 
     Examples:
         >>> two_digits(1177), two_digits(73)
@@ -171,7 +171,7 @@ def _rounded(value: float, digits: int) -> str:
 
 
 def _rounded_up(value: Decimal, digits: int) -> Decimal:
-    """The least decimal with so many digits that is not below a value of at least 0."""
+    """Return the least decimal with ``digits`` digits that is not below a value of at least 0."""
     if not value:
         return Decimal(0)
     rounded = value.quantize(Decimal(1).scaleb(value.adjusted() + 1 - digits), rounding=ROUND_CEILING)
@@ -179,9 +179,9 @@ def _rounded_up(value: Decimal, digits: int) -> Decimal:
     return whole if rounded == whole else rounded.normalize()
 
 
-#: Characters of a text or of an item in a table.
+#: Largest number of characters of a text or of an item in a table.
 LONGEST_SUMMARY: Final = 200
-#: Cells of an item that a summary looks at.
+#: Number of cells of an item that a summary uses.
 _MOST_CELLS: Final = 40
 
 
@@ -190,13 +190,13 @@ def shortened(text: str, most: int = LONGEST_SUMMARY) -> str:
 
     Args:
         text: Any text.
-        most: Characters to keep at most, the ellipsis included.
+        most: Largest number of characters, including the ellipsis.
 
     Examples:
         >>> shortened("a  b", 10), shortened("a long text", 7)
         ('a b', 'a long…')
     """
-    # A cell may hold millions of characters: only the beginning is split into words.
+    # A cell may contain millions of characters, so only the beginning is split into words.
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most and len(text) <= 4 * most else f"{line[: most - 1].rstrip()}…"
 
@@ -223,14 +223,14 @@ def item_summary(cells: Sequence[tuple[str, str]], main: str | None) -> str:
 
 
 def thinned_positions(values: ArrayLike, most: int) -> list[int]:
-    """Positions of the points that a curve needs to look the same: the extremes of each short stretch, and both ends.
+    """Return the positions of points with which a curve looks the same: the extremes of short sections, and both ends.
 
     Args:
-        values: Heights of the curve, all finite.
-        most: How many points to keep at most, 4 or more.
+        values: Values of the curve, all finite.
+        most: Largest number of points, 4 or more.
 
     Returns:
-        Positions, rising; all of them where the curve is short enough.
+        Positions, rising; all of them if the curve is short enough.
 
     Examples:
         >>> kept = thinned_positions(np.arange(8000) % 7, 400)

@@ -1,4 +1,4 @@
-"""The stopping rule that fits a task and its costs: compared rules, costs of stopping, and the recorded evidence."""
+"""Recommendation of a stopping rule for a task and its costs: compared rules, costs of stopping, and the evidence."""
 
 from suffice.recommendation.compared_rules import Expectation, Recommendation, recommend
 

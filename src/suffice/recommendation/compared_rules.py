@@ -37,7 +37,7 @@ class Entry(ComparedRule):
 
     Attributes:
         name: Name in tables; required, like ``kind`` and ``make``.
-        tasks: Where the rule can be used.
+        tasks: The tasks for which the rule can be used.
 
     Raises:
         InvalidValueError: The settings are not different, or the default is none of them.
@@ -84,11 +84,11 @@ class Entry(ComparedRule):
         return self.make(setting)
 
     def replayed_once(self) -> Criterion:
-        """The rule whose one replay tells the stops of all settings; see ``sense``."""
+        """Return the rule whose replay gives the stops of all settings; see ``sense``."""
         return self.rule(self.settings[0]) if self.once is None else self.once()
 
     def holds(self, values: Floats) -> NDArray[np.bool_]:
-        """Whether values stand to the limits in the entry's sense, ``values x settings``."""
+        """Whether the relation ``sense`` holds between values and limits, ``values x settings``."""
         found, limits = values[:, None], self.limits
         if self.sense == "at least":
             return np.asarray((found >= limits) | (np.abs(found - limits) <= self.slack))
@@ -99,18 +99,18 @@ class Entry(ComparedRule):
         return frozenset() if self.make is None else self.rule(self.settings[0]).needs()
 
     def extra_labels(self, trace: Trace) -> int:
-        """Labels that the rule needs beside those of a run: they were paid for too."""
+        """Return the number of labels that the rule needs in addition to those of a run; they have a cost too."""
         return int(np.max(trace.measures[self.charged], initial=0)) if self.charged else 0
 
 
-#: References that are no rules: the board works them out from the errors of a run.
+#: References that are not rules: they are computed from the errors of a run.
 RANDOM_STOP: Final = "RandomStop"
 ORACLE: Final = "Oracle"
-#: The two ends that every rule may be set to: a person who knows that labels or errors are expensive needs no rule.
+#: The two extremes to which every rule can be set. If labels or errors are very expensive, no rule is needed.
 AT_ONCE: Final = "AtOnce"
 NEVER: Final = "Never"
 
-#: Data sets that the constants of LabelWorth were fixed on: how it does there is no test of it.
+#: Data sets on which the constants of LabelWorth were chosen; its results there are not used to evaluate it.
 MADE_ON: Final = frozenset(
     {
         *("power_plant", "protein", "gas_emission", "grid_stability", "diabetes"),
@@ -120,10 +120,10 @@ MADE_ON: Final = frozenset(
 
 
 def catalogue(ratios: Sequence[float] = RATIOS) -> tuple[Entry, ...]:
-    """Return everything that is compared: the rules, as they declare it themselves, then references.
+    """Return everything that is compared: the rules, in the forms that they declare, then references.
 
     Args:
-        ratios: Costs of an error of 1, in labels: the settings of rules that take costs.
+        ratios: Costs of an error of 1, in labels: the settings of rules with costs as parameters.
 
     Examples:
         >>> names = [entry.name for entry in catalogue()]
@@ -135,7 +135,7 @@ def catalogue(ratios: Sequence[float] = RATIOS) -> tuple[Entry, ...]:
 
 
 def for_trace(trace: Trace, ratios: Sequence[float] = RATIOS) -> list[Entry]:
-    """The entries that can be replayed on a run: those that need nothing but what it recorded.
+    """Return the entries that can be replayed on a run: those that require only recorded fields.
 
     Args:
         trace: The run.
@@ -154,12 +154,12 @@ def for_trace(trace: Trace, ratios: Sequence[float] = RATIOS) -> list[Entry]:
 def cost_entry(
     name: str, make: Callable[[float, float], Criterion], ratios: Sequence[float] = RATIOS, **options: Any
 ) -> Entry:
-    """An entry for a rule that is told what errors and labels cost.
+    """Return an entry for a rule with the costs of errors and labels as parameters.
 
     Args:
-        name: What it is called.
-        make: Makes the rule of ``(error_cost, label_cost)``.
-        ratios: What an error of 1 costs in labels.
+        name: Its name.
+        make: Returns the rule for ``(error_cost, label_cost)``.
+        ratios: Costs of an error of 1, in labels.
         options: Other attributes of the :class:`Entry`.
 
     Examples:
@@ -233,13 +233,13 @@ class Expectation:
     """Expected regret of a rule: its cost above that of the best stop, as a share of the latter.
 
     Attributes:
-        name: The rule, as the comparison calls it.
-        setting: Its setting; None where there is nothing to choose.
-        typical: Geometric mean: of the cost, divided by that of the best stop, less 1. Rules are ranked by it, over
-            all prices of an error.
-        mean: Mean relative regret; ruled by the few runs in which more labels make a model worse.
-        median: Half of the runs were at most so far off.
-        p90: Nine in ten were.
+        name: Name of the rule in the comparison.
+        setting: Its setting; None if there is nothing to choose.
+        typical: Geometric mean of the cost divided by that of the best stop, minus 1. Rules are ranked by it, over all
+            prices of an error.
+        mean: Mean relative regret; dominated by the few runs in which more labels make a model worse.
+        median: Median relative regret.
+        p90: Relative regret that nine in ten runs did not exceed.
     """
 
     name: str
@@ -252,13 +252,13 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A configured rule, and on what evidence.
+    """A configured rule, and the evidence for it.
 
     Attributes:
         rule: The rule, ready to use.
-        expected: What it cost in the comparison.
-        others: The next best over all prices of an error, best first.
-        evidence: What this rests on, in a sentence or two.
+        expected: Its regret in the comparison.
+        others: The next best rules over all prices of an error, best first.
+        evidence: The evidence, in a sentence or two.
     """
 
     rule: Criterion
@@ -292,28 +292,28 @@ def recommend(  # noqa: PLR0913 - four things are needed, the rest by keyword
     batch: int = 1,
     given: Iterable[str] | None = None,
 ) -> Recommendation:
-    """Recommend a stopping rule for a task and its two costs, by what the comparison of all rules has shown.
+    """Recommend a stopping rule for a task and its two costs, from the results of the comparison of all rules.
 
     Args:
         task: ``regression`` or ``classification``.
-        model: ``gp``, ``ridge`` or ``logistic``; for any other, what holds on average over the models of the task.
-        error_cost: What it costs when the error is larger by 1: the share of wrong predictions for classification, the
-            mean squared error for regression; 1000 if neither this nor ``mistake_cost`` is given.
-        label_cost: What a label costs, in the same unit.
-        mistake_cost: In place of ``error_cost``: what one wrong prediction among the unlabelled items costs, see
-            :class:`suffice.LabelWorth`; with ``unlabelled``.
+        model: ``gp``, ``ridge`` or ``logistic``; for any other model, the average over the models of the task is used.
+        error_cost: Cost of an error that is larger by 1: the share of wrong predictions for classification, the mean
+            squared error for regression; 1000 if neither this nor ``mistake_cost`` is given.
+        label_cost: Cost of a label, in the same unit.
+        mistake_cost: In place of ``error_cost``: cost of one wrong prediction among the unlabelled items, see
+            :class:`suffice.LabelWorth`; requires ``unlabelled``.
         unlabelled: Number of items that will be predicted.
-        target_variance: Variance of the target, for regression, so that the cost of an error can be compared with
-            that of the data sets of the comparison, whose targets are standardised; 1 if left out.
-        batch: Labels that are bought at a time.
-        given: Fields of a :class:`suffice.Step` that your loop can tell, if it is not one of suffice's; rules that
-            need others are left out.
+        target_variance: Variance of the target, for regression. The targets in the comparison are standardised, and
+            the cost of an error is converted with it; 1 by default.
+        batch: Number of labels that are bought at a time.
+        given: Fields of a :class:`suffice.Step` that your own loop provides; rules that need others are left out. None
+            for a loop of suffice.
 
     Returns:
-        The rule, what to expect of it, and on what evidence.
+        The rule, its expected regret, and the evidence.
 
     Raises:
-        InvalidValueError: An argument that cannot be used.
+        InvalidValueError: An argument is invalid.
 
     Examples:
         >>> advice = recommend("classification", "logistic", error_cost=2000.0, label_cost=0.5)
@@ -370,11 +370,11 @@ def _nearest(ratios: list[float], ratio: float) -> int:
 
 
 def _ranked(table: Mapping[str, Any], at: int, available: frozenset[str] | None) -> list[Expectation]:
-    """Expected regret of each usable rule, the best over all prices first: few sets say little about one price."""
+    """Return the expected regret of each usable rule, ranked over all prices: there are few data sets for one price."""
     ranked = []
     for entry in catalogue():
-        # What is only counted is no rule to recommend; and a cost over the whole range of the loss is not the cost that
-        # is asked for here.
+        # References are not recommended, nor are rules whose cost is over the whole range of the loss, which is another
+        # cost than the one given here.
         counted = bool(entry.needs()) and entry.needs() <= COUNTED_FIELDS
         if entry.name not in table or counted or entry.name == _OTHER_COSTS:
             continue

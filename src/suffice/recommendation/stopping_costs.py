@@ -12,9 +12,9 @@ from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
 from suffice.trace import Trace
 
-#: What an error of 1 costs, a label costing 1: from 10 to 100 000 by thirds of a decade, with three digits.
+#: Costs of an error of 1 if a label costs 1: from 10 to 100 000 by thirds of a decade, with three digits.
 RATIOS: Final = tuple(float(f"{10.0 ** (1.0 + third / 3.0):.3g}") for third in range(13))
-# The error is smoothed over this share of a run's steps, and is good within this share of the best.
+# Share of a run's steps over which the error is smoothed, and relative distance from the best error that is still good.
 _SMOOTHED: Final = 0.05
 _GOOD: Final = 0.05
 
@@ -24,12 +24,12 @@ class CostedRun:
     """The labels and the error of a run after each step.
 
     Attributes:
-        n_labelled: Labels bought, the initial ones included; at least 1. Kept as an array of floats.
-        error: Error on the test set, likewise.
-        whole: Whether the whole error costs something, or only what is above the least error of the run.
+        n_labelled: Labels bought, including the initial ones; at least 1. Stored as an array of floats.
+        error: Error on the test set, stored in the same way.
+        whole: Whether the whole error has a cost, or only the part above the least error of the run.
 
     Raises:
-        InvalidValueError: They are not of one length, there is none, or a number is not as it should be.
+        InvalidValueError: They have different lengths or are empty, or a number is invalid.
 
     Examples:
         >>> run = CostedRun([10, 11, 12, 13], [0.5, 0.3, 0.2, 0.2])
@@ -55,9 +55,10 @@ class CostedRun:
 
     @classmethod
     def of(cls, trace: Trace, error: Any = None) -> "CostedRun":
-        """The run that a trace recorded, judged by the error that its user has, or by another number after each step.
+        """Return the run of a trace with its predictive error, or with another number after each step.
 
-        That is the share of wrong predictions for classes, and the mean squared error for numbers. All of it counts.
+        The predictive error is the share of wrong predictions for classes, and the mean squared error for numbers. The
+        whole error has a cost.
 
         Raises:
             InvalidValueError: The trace has no predictive error: it has no test set, or an earlier version recorded it.
@@ -84,12 +85,12 @@ def cost_curve(run: CostedRun, ratio: Any) -> Floats:
 
     .. math:: C(t) = A \, (e_t - \min_s e_s) + n_t \quad\text{or}\quad C(t) = A \, e_t + n_t,
 
-    the second if the whole error costs something, with ``e`` the error and ``n`` the labels bought, the initial ones
-    too: the least cost is never 0.
+    the second if the whole error has a cost, with ``e`` the error and ``n`` the labels bought. These include the
+    initial ones, so the least cost is never 0.
 
     Args:
         run: The run, of ``T`` steps.
-        ratio: ``A``, what an error of 1 costs where a label costs 1; or several.
+        ratio: ``A``, the cost of an error of 1 if a label costs 1; or several.
 
     Returns:
         ``T`` costs; ``R x T`` for ``R`` ratios.
@@ -134,9 +135,9 @@ def regret(run: CostedRun, stop: int | None, ratio: float, *, extra: float = 0) 
 
     Args:
         run: The run.
-        stop: The step ``t``, from 0; None where a rule never stopped: it pays for the whole run.
+        stop: The step ``t``, from 0; None if a rule never stopped: all labels of the run are then paid for.
         ratio: ``A`` of :func:`cost_curve`.
-        extra: ``x``, labels that were needed beside those of the run.
+        extra: ``x``, labels that were needed in addition to those of the run.
 
     Examples:
         >>> regret(CostedRun([10, 11, 12], [0.5, 0.3, 0.25]), 1, 100.0)
@@ -171,7 +172,7 @@ def random_regrets(run: CostedRun, ratios: Sequence[float]) -> Floats:
 
 
 def paid_steps(run: CostedRun, stops: Sequence[int | None]) -> NDArray[np.intp]:
-    """The steps up to which labels are paid for: a rule that never stops pays for all.
+    """Return the steps up to which labels are paid for: the last step for a rule that never stops.
 
     Raises:
         InvalidValueError: A stop is not a step of the run.
@@ -201,11 +202,11 @@ class CostRange:
     """Range of costs in a comparison, with the best stops.
 
     Attributes:
-        ratios: What an error of 1 costs.
+        ratios: Costs of an error of 1.
         best_at: Median over the runs of the best step at each ratio, as a share of the run: 0 the first, 1 the last.
-        first: Share of the runs in which the least ratio makes the first tenth of the steps the best place to stop.
-        settled: Share of the runs in which the largest ratio makes the step of least error the best one, so that still
-            dearer errors would change nothing.
+        first: Share of the runs in which the best step at the least ratio is in the first tenth of the steps.
+        settled: Share of the runs in which the best step at the largest ratio is the step of least error, so that
+            larger ratios would change nothing.
     """
 
     ratios: tuple[float, ...]
@@ -220,11 +221,11 @@ class CostRange:
 
 
 def width(runs: Sequence[CostedRun], ratios: Sequence[float] = RATIOS) -> CostRange:
-    """Whether ratios are wide enough for runs: the best step should go from the first to that of least error.
+    """Return the range of ratios for runs. It is wide if the best step ranges from the first to that of least error.
 
     Args:
         runs: The runs, at least one.
-        ratios: What an error of 1 costs, ascending.
+        ratios: Costs of an error of 1, ascending.
 
     Examples:
         >>> found = width([CostedRun([10, 11, 12], [0.5, 0.3, 0.25])], [1.0, 10.0, 100.0])
@@ -245,8 +246,8 @@ def width(runs: Sequence[CostedRun], ratios: Sequence[float] = RATIOS) -> CostRa
 def smoothed(error: Any) -> Floats:
     """The error as a moving mean over 5 % of the steps, and at least one.
 
-    The window has its step in the middle: it is one step longer where 5 % is an even number, and it shrinks on both
-    sides alike near either end, so that a steep start is not flattened.
+    The window is centred at its step. It is one step longer if 5 % is an even number, and it becomes shorter on both
+    sides near either end, so that a steep start is not flattened.
 
     Examples:
         >>> smoothed(np.arange(60.0) % 3)[:4]
@@ -255,13 +256,13 @@ def smoothed(error: Any) -> Floats:
     values = np.asarray(error, dtype=np.float64)
     at = np.arange(len(values))
     half = np.minimum(max(1, int(_SMOOTHED * len(values))) // 2, np.minimum(at, len(values) - 1 - at))
-    # Differences from the first, so that adding a constant changes nothing but the constant.
+    # Differences from the first value, so that adding a constant to the error only adds it to the result.
     sums = np.concatenate([[0.0], np.cumsum(values - values[0])])
     return np.asarray((sums[at + half + 1] - sums[at - half]) / (2 * half + 1) + values[0])
 
 
 def first_good(run: CostedRun) -> int:
-    """The first step whose smoothed error is within 5 % of the best smoothed error: when stopping begins to be right.
+    """Return the first step whose smoothed error is within 5 % of the best smoothed error.
 
     Examples:
         >>> first_good(CostedRun([10, 11, 12, 13], [0.5, 0.3, 0.208, 0.2]))

@@ -30,8 +30,8 @@ class Features(NamedTuple):
     Attributes:
         X: Features, ``n x d``.
         names: Names of the ``d`` features; empty if nothing could be used.
-        notes: What was done, in sentences for the user.
-        transformer: Fitted; makes the same features of new rows. None if the features were given.
+        notes: Descriptions of the conversions, in sentences for the user.
+        transformer: Fitted transformer, which returns the same features for new rows. None if the features were given.
         components: First column and column after the last of each group of components that a classifier chooses from.
     """
 
@@ -48,7 +48,7 @@ class ColumnType(NamedTuple):
     Attributes:
         kind: None if the column is left out.
         notes: Sentences about the decision, for the user.
-        categories: Of a column of categories: the values with a feature of their own, in the order of the features.
+        categories: For a column of categories: the values that have their own features, in the order of the features.
     """
 
     kind: ColumnKind | None
@@ -57,7 +57,7 @@ class ColumnType(NamedTuple):
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number and a noun, in the plural where needed.
+    """Return a number and a noun, in the plural if needed.
 
     Examples:
         >>> counted(1, "row"), counted(2, "category")
@@ -82,7 +82,7 @@ def _first_at(texts: Texts, code: int, place: Callable[[int], str]) -> str:
 
 
 def column_type(name: str, column: Column, place: Callable[[int], str]) -> ColumnType:
-    """Return what a column holds; :func:`suffice.tables.table.read_table` lists the rules.
+    """Return the type of a column; :func:`suffice.tables.table.read_table` lists the rules.
 
     Args:
         name: Name of the column.
@@ -171,7 +171,7 @@ def _truth(text: str) -> float | None:
     return _BOOLEAN.get(text.lower())
 
 
-# What a column must hold, and the function that reads it.
+# Required content of a column, and the function that reads it.
 _READERS: Final[dict[str, tuple[str, Callable[[str], float | None]]]] = {
     "number": ("numbers", as_number),
     "date": ("ISO dates such as 2024-02-29", _day),

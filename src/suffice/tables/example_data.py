@@ -13,13 +13,13 @@ from suffice.numerics import Floats
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A labelling job whose answers are known, so that a person can be simulated.
+    """A labelling task with known labels, so that an annotator can be simulated.
 
     Attributes:
-        name: What it is, for a person.
+        name: Description for users.
         kind: Regression or classification.
         X_pool: Inputs that may be labelled, standardised, ``n x D``.
-        y_pool: Their labels, handed out one at a time.
+        y_pool: Their labels, which are given one at a time.
         X_test: Inputs of the test set, in the same scale.
         y_test: Their labels.
     """
@@ -35,7 +35,7 @@ class Task:
 def demo_task(kind: ModelTask, rng: np.random.Generator) -> Task:
     """Return the demonstration task of a kind: scikit-learn's diabetes or breast-cancer data, 30 % kept for testing.
 
-    Features are standardised by the pool alone, which needs no label.
+    Features are standardised with the pool only, without its labels.
 
     Raises:
         InvalidValueError: ``kind`` is neither regression nor classification.
@@ -71,7 +71,7 @@ def digits_task(rng: np.random.Generator) -> Task:
 
 
 def split(name: str, kind: ModelTask, X: Floats, y: Floats, *, rng: np.random.Generator) -> Task:
-    """Cut a labelled data set into a pool (70 %) and a test set at random, standardised by the pool."""
+    """Split a labelled data set at random into a pool (70 %) and a test set, standardised with the pool."""
     order: NDArray[np.intp] = rng.permutation(len(X))
     cut = int(0.7 * len(X))
     pool, test = order[:cut], order[cut:]
@@ -80,20 +80,20 @@ def split(name: str, kind: ModelTask, X: Floats, y: Floats, *, rng: np.random.Ge
     return Task(name, kind, X[pool], y[pool], X[test], y[test])
 
 
-#: The classes that they have.
+#: The classes of the digits.
 DIGITS = tuple("0123456789")
 _SIDE = 160
 
 
 def write_digits(folder: Path, n: int = 500) -> int:
-    """Write scikit-learn's handwritten digits as PNG files, without their labels; those that are there are kept.
+    """Write scikit-learn's handwritten digits as PNG files, without their labels; existing files are kept.
 
     Args:
-        folder: Where to; made if it is not there.
-        n: How many, at most 1797.
+        folder: The folder; it is created if it does not exist.
+        n: Number of digits, at most 1797.
 
     Returns:
-        How many were written.
+        The number of files that were written.
 
     Raises:
         MissingExtraError: Pillow is not installed.
@@ -105,7 +105,7 @@ def write_digits(folder: Path, n: int = 500) -> int:
         raise MissingExtraError("Pillow", "label", "Writing images") from None
     from sklearn.datasets import load_digits
 
-    # Their ink is 0 to 16; on a page it is dark on white.
+    # Pixel values are 0 to 16, with ink at 16; the images are dark on white.
     pictures = (255.0 - load_digits().images[:n] * (255.0 / 16.0)).astype(np.uint8)
     written = 0
     try:

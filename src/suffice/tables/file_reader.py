@@ -1,8 +1,8 @@
 """Files to columns: CSV with Python's reader, Parquet with pyarrow."""
 
-# Why not a CSV reader of a library: none of the dependencies has one that does the job. numpy.genfromtxt and loadtxt do
-# not read quoted cells that span lines; pyarrow is an extra, and its CSV reader does not detect the separator, stray
-# quotes or decimal commas. Python's csv module does the parsing; the rest is what it leaves open: separator, encoding,
+# Why not a CSV reader of a library: none of the dependencies has a suitable one. numpy.genfromtxt and loadtxt do not
+# read quoted cells that span lines; pyarrow is an extra, and its CSV reader does not detect the separator, stray quotes
+# or decimal commas. Python's csv module does the parsing. The code here adds what it does not do: separator, encoding,
 # quotes that never close, cells over its length limit, and errors with line numbers.
 
 import csv
@@ -48,11 +48,11 @@ class Texts:
 
     @property
     def counts(self) -> NDArray[np.intp]:
-        """Number of rows that hold each level."""
+        """Return the number of rows with each level."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.levels)).astype(np.intp)
 
     def numbers(self, *, decimal: str = ".") -> Floats | None:
-        """Return the column as numbers, NaN where missing; or None where some value is not a number."""
+        """Return the column as numbers, NaN where missing; or None if some value is not a number."""
         numbers = [as_number(level.replace(decimal, ".")) for level in self.levels]
         return None if None in numbers else np.array([*numbers, math.nan], dtype=np.float64)[self.codes]
 
@@ -252,7 +252,7 @@ def _cell_texts(values: Any) -> list[str]:
 
 
 def _cell_text(value: Any) -> str:
-    """Return a value as a CSV file would have it."""
+    """Return a value as the text of a cell in a CSV file."""
     if isinstance(value, str):
         return value
     if isinstance(value, float):
@@ -263,11 +263,11 @@ def _cell_text(value: Any) -> str:
 
 
 def read_columns(path: Path, progress: Callable[[int, int], None] | None = None) -> TableColumns:
-    """Read a table: Parquet where the name ends in .parquet or .pq, CSV (also gzipped) otherwise.
+    """Read a table: Parquet if the name ends in .parquet or .pq, CSV (also gzipped) otherwise.
 
     Args:
         path: The file.
-        progress: Receives how many rows of how many are read, of a large Parquet file.
+        progress: Called with the number of rows read and the number of all rows, for a large Parquet file.
 
     Raises:
         InvalidValueError: There is no such file, it cannot be read, or it is not a table.
@@ -473,7 +473,7 @@ def _long_cells(text: str) -> Iterator[None]:
 
 @contextmanager
 def _field_limit(length: int) -> Iterator[None]:
-    """Allow cells of so many characters. The limit is global in Python, so it is restored afterwards."""
+    """Allow cells of ``length`` characters. The limit is global in Python, so it is restored afterwards."""
     with _FIELD_SIZE_LOCK:
         before = csv.field_size_limit()
         csv.field_size_limit(max(before, length))
@@ -520,7 +520,7 @@ def _line(reader: Any, row: int) -> str:
 def _rows(text: str, delimiter: str, path: Path) -> tuple[list[list[str]], int]:
     """Return the rows that are not blank, and the csv module's quoting mode.
 
-    A text such as an SMS may contain a quote that never closes; read as CSV, the cell would swallow the next lines.
+    A text such as an SMS may contain a quote that never closes; read as CSV, the cell would include the next lines.
     Quotes are therefore read as plain characters if (1) some row spans several lines with quoting, (2) without quoting
     every line has the same number of cells, more than one, and (3) the quotes break the rules of CSV or the separator
     is a tab, which is rare inside a cell.
@@ -609,10 +609,10 @@ _BATCH: Final = 50_000
 
 
 class ParquetCells(Sequence[Sequence[str]]):
-    """The cells of a Parquet file as texts, read from it whenever they are gone through, a batch at a time.
+    """The cells of a Parquet file as texts. Every iteration reads the file, a batch at a time.
 
     Args:
-        path: The file. It must stay as it is.
+        path: The file. It must not change.
         columns: Numbers of the columns.
         size: Number of rows.
     """
@@ -646,7 +646,7 @@ class ParquetCells(Sequence[Sequence[str]]):
             yield [_arrow_texts(arrow, batch.column(k)) for k in range(batch.num_columns)]
 
     def _read(self) -> Iterator[Any]:
-        """Batches of Arrow, with the columns in the order of these."""
+        """Yield batches of Arrow, with the columns in the order of ``columns``."""
         file = _opened_parquet(self._path)
         names = [file.schema_arrow.names[k] for k in self._columns]
         for batch in file.iter_batches(batch_size=_BATCH, columns=names):
@@ -662,7 +662,7 @@ class ParquetCells(Sequence[Sequence[str]]):
             yield from map(as_json, self)
             return
         compute = import_module("pyarrow.compute")
-        # Numbers need no escapes. All rows of a batch are put together at once.
+        # Numbers need no escapes. All rows of a batch are joined at once.
         for batch in self._read():
             texts = [_number_texts(compute, batch.column(k)) for k in range(batch.num_columns)]
             between = [part for text in texts for part in ('", "', text)][1:]
@@ -714,7 +714,7 @@ def _read_large_parquet(path: Path, progress: Callable[[int, int], None] | None)
                 raise InvalidValueError(f"{path} is not a Parquet file that can be read: {error}") from None
             notes.append(f"column {name!r} left out: {kind} is neither numbers nor text")
         if progress is not None:
-            # Columns are read one after the other; so many rows would be through if they were read row by row.
+            # Columns are read one after the other; the progress is converted to a number of rows.
             progress(size * (k + 1) // len(names), size)
     cells = ParquetCells(path, kept, size)
     return TableColumns(

@@ -1,4 +1,4 @@
-"""Rows to files that other programs read: CSV that is safe in spreadsheets, JSON lines, Parquet."""
+"""Writing of rows to files for other programs: CSV that is safe in spreadsheets, JSON lines, Parquet."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from suffice.errors import InvalidValueError, MissingExtraError
 
 Format = Literal["csv", "jsonl", "parquet"]
-#: A cell: a text, a number, a flag, or nothing.
+#: A cell: a text, a number, a flag, or None.
 Cell = str | float | bool | None
 Rows = Sequence[Sequence[Cell]]
 
@@ -29,7 +29,7 @@ MEDIA_TYPES: Final = {
 _NUMBER: Final = re.compile(r" *[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)? *", re.ASCII)
 # Characters that require quotes in a CSV file.
 _SPECIAL: Final = re.compile('[",\r\n]')
-#: A text that begins so needs no closer look: most do.
+#: A text with such a beginning needs no further check; most texts have one.
 _PLAIN: Final = frozenset(["", *ascii_letters, *digits, *'<>()[]{}"!?#$%&*/.,:;'])
 
 
@@ -38,7 +38,7 @@ class Column(NamedTuple):
 
     Attributes:
         name: Its name; no two columns share one.
-        kind: What its cells are.
+        kind: Type of its cells.
     """
 
     name: str
@@ -46,10 +46,10 @@ class Column(NamedTuple):
 
 
 def checked_format(value: str) -> Format:
-    """The format of this name.
+    """Return the format with this name.
 
     Raises:
-        InvalidValueError: There is none.
+        InvalidValueError: There is no such format.
 
     Examples:
         >>> checked_format("csv")
@@ -67,7 +67,7 @@ def encoded(columns: Sequence[Column], chunks: Iterable[Rows], format: Format) -
     Args:
         columns: The columns.
         chunks: The rows, some at a time: each with a cell for every column. Numbers must be finite.
-        format: How to write them.
+        format: The format of the file.
 
     Raises:
         MissingExtraError: It is Parquet, and pyarrow is not installed.
@@ -84,13 +84,13 @@ def encoded(columns: Sequence[Column], chunks: Iterable[Rows], format: Format) -
 
 
 def write_rows(path: Path, columns: Sequence[Column], chunks: Iterable[Rows], format: Format) -> int:
-    """Write rows to a file, some at a time, and return how many; what is written is that of :func:`encoded`.
+    """Write rows to a file, some at a time, and return their number; the content is that of :func:`encoded`.
 
     Args:
         path: The file.
         columns: The columns.
         chunks: The rows, some at a time.
-        format: How to write them.
+        format: The format of the file.
 
     Raises:
         MissingExtraError: It is Parquet, and pyarrow is not installed.
@@ -116,11 +116,11 @@ def write_rows(path: Path, columns: Sequence[Column], chunks: Iterable[Rows], fo
 
 
 def harmless(text: str) -> str:
-    """The text as a spreadsheet may see it: with an apostrophe in front where it could be taken for a formula.
+    """Return the text in a form that is safe in a spreadsheet: after an apostrophe if it could be read as a formula.
 
     This is the case if, after spaces and invisible characters, it begins with ``= + - @``, with a full-width or small
     form of these, or with a tab, a line break or another control character; unless it is a plain number. Apostrophes
-    that such a text begins with already do not count, so that :func:`exact` finds every text again.
+    at the beginning of such a text are ignored in this check, so that :func:`exact` restores every text.
 
     Examples:
         >>> harmless("=1+1"), harmless("-1.5"), harmless("'=1+1"), harmless("'tis"), harmless("a = b")
@@ -130,7 +130,7 @@ def harmless(text: str) -> str:
 
 
 def exact(cell: str) -> str:
-    """The text that :func:`harmless` made a cell of.
+    """Return the text of a cell that :func:`harmless` returned.
 
     Examples:
         >>> exact("'=1+1"), exact("'tis"), exact("''=1+1")
@@ -146,7 +146,7 @@ def _is_risky(text: str) -> bool:
     for letter in bare:
         kind = category(letter)
         if kind[0] != "Z" and kind != "Cf":
-            # Compatible forms of a sign become that sign here: full-width, small, raised.
+            # Compatibility forms of a sign (full-width, small, superscript) are normalised to that sign.
             risky = kind == "Cc" or normalize("NFKC", letter)[0] in "=+-@"
             return risky and _NUMBER.fullmatch(bare) is None
     return False
@@ -155,18 +155,18 @@ def _is_risky(text: str) -> bool:
 def _csv(columns: Sequence[Column], chunks: Iterable[Rows]) -> bytes:
     parts = [_line([_quoted(harmless(column.name)) for column in columns])]
     for rows in chunks:
-        # Cells of one column are alike, and much faster to go through than those of a row.
+        # Cells of one column have the same type and are processed much faster than those of a row.
         parts += map(_line, zip(*map(_shown_column, zip(*rows, strict=True)), strict=True))
     return "".join(parts).encode("utf-8", "backslashreplace")
 
 
 def _line(cells: Sequence[str]) -> str:
-    # A line with nothing on it would be no row.
+    # An empty line would not be read as a row.
     return f"{','.join(cells)}\n" if len(cells) > 1 or cells[0] else '""\n'
 
 
 def _quoted(text: str) -> str:
-    """A text as a cell, in quotes where it holds what ends a cell or a line."""
+    """Return a text as a cell, in quotes if it contains a separator, a quote or a line break."""
     return '"' + text.replace('"', '""') + '"' if _SPECIAL.search(text) else text
 
 
@@ -176,7 +176,7 @@ def _shown_column(cells: Sequence[Any]) -> list[str]:
         shown = [cell if cell[:1] in _PLAIN else harmless(cell) for cell in cells]
         return list(map(_quoted, shown)) if _SPECIAL.search("".join(shown)) else shown
     if kinds == {float}:
-        # The encoder of JSON writes numbers as Python does, many at a time.
+        # The JSON encoder formats numbers like Python, many at a time.
         return f"{json.dumps(cells)[1:-1]}, ".replace(".0, ", ", ").split(", ")[:-1]
     if kinds == {bool}:
         return ["true" if cell else "false" for cell in cells]
@@ -195,7 +195,7 @@ def _jsonl(columns: Sequence[Column], chunks: Iterable[Rows]) -> bytes:
     names = [column.name for column in columns]
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     lines = (encode(dict(zip(names, row, strict=True))) + "\n" for rows in chunks for row in rows)
-    # Half a letter, out of the name of a file, is written as JSON writes it.
+    # A lone surrogate, from the name of a file, is written as a JSON escape.
     return b"".join(line.encode("utf-8", "backslashreplace") for line in lines)
 
 
@@ -210,7 +210,7 @@ def _write_parquet(columns: Sequence[Column], chunks: Iterable[Rows], to: BytesI
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
         raise MissingExtraError("pyarrow", "parquet", "Writing Parquet") from None
-    # An array of many long texts outgrows the plain type.
+    # An array of many long texts can exceed the size limit of the plain string type.
     types = {"text": arrow.large_string(), "number": arrow.float64(), "count": arrow.int64(), "flag": arrow.bool_()}
     schema = arrow.schema([(_whole_letters(column.name), types[column.kind]) for column in columns])
     with parquet.ParquetWriter(to, schema) as writer:
@@ -223,14 +223,14 @@ def _write_parquet(columns: Sequence[Column], chunks: Iterable[Rows], to: BytesI
 
 
 def _whole_letters(cell: Any) -> Any:
-    """A text without half letters, that no UTF-8 can hold; anything else as it is."""
+    """Return a text without lone surrogates, which UTF-8 cannot encode; other values are returned unchanged."""
     if isinstance(cell, str) and not cell.isascii():
         return cell.encode("utf-8", "backslashreplace").decode()
     return cell
 
 
 def finite_cells(values: "NDArray[Any]") -> list[Any]:
-    """Cells that every format can hold: None in place of NaN and infinity."""
+    """Return cells that every format supports: None in place of NaN and infinity."""
     listed: list[Any] = values.tolist()
     if values.dtype.kind == "f" and np.isfinite(values).all():
         return listed
@@ -238,7 +238,7 @@ def finite_cells(values: "NDArray[Any]") -> list[Any]:
 
 
 def distinct(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
-    """Names that differ from each other and from those that are taken: by a number behind them where they have to.
+    """Return names that differ from each other and from those that are taken, with a number appended if necessary.
 
     Examples:
         >>> distinct(["id", "label", "id"], taken=["label"])

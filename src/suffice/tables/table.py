@@ -28,7 +28,7 @@ class Table:
         y: The target: numbers for regression, names of classes (str) for classification; whole numbers as "7".
         kind: Regression or classification.
         columns: Names of the ``D`` features: "age", "workclass=Private", "review[0]".
-        notes: What was done to the columns and why, in sentences for the user.
+        notes: Descriptions of the conversions of the columns, in sentences for the user.
         rows: The data row of the file (from 0, without blank lines) of each row of ``X``.
         transformer: Fitted :class:`~suffice.tables.transformers.TableTransformer`; ``transform`` of new rows with the
             same columns returns their features.
@@ -48,7 +48,7 @@ class Table:
 def read_table(
     path: Path, target: str, *, task: Kind | None = None, ignore: Sequence[str] = (), ordered: bool = False
 ) -> Table:
-    r"""Read a CSV or Parquet file, and make every column except the target into features, by its type.
+    r"""Read a CSV or Parquet file, and convert every column except the target to features, by its type.
 
     - Numbers, and ISO dates as days: missing and infinite values become the median, then ``(x - mean) / deviation``.
     - ``true``/``false`` and ``yes``/``no`` without missing values: 1 and 0.
@@ -72,7 +72,7 @@ def read_table(
             regression of :func:`suffice.models.factory.make_model` with ``components``.
 
     Raises:
-        InvalidValueError: The file is not such a table; the message says what to do about it.
+        InvalidValueError: The file is not such a table; the message says what to do.
         MissingExtraError: It is Parquet, and pyarrow is not installed.
 
     Examples:

@@ -24,13 +24,13 @@ from suffice.numerics import Floats
 from suffice.tables.column_features import ColumnType, Features, column_type, column_values, counted, short, shortened
 from suffice.tables.file_reader import TableColumns, table_columns
 
-#: Rows of numbers whose features are made at a time, where there are more.
+#: Number of rows of numbers whose features are computed at a time.
 MANY_ROWS: Final = 2**18
 _NUMERIC: Final = frozenset({"number", "date", "boolean"})
 
 
 class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Make each column of a table into features, by its type; a :class:`~sklearn.compose.ColumnTransformer` does it.
+    """Convert each column of a table to features, by its type, with a :class:`~sklearn.compose.ColumnTransformer`.
 
     :func:`suffice.tables.read_table` lists the types and their features. The input of ``fit`` and ``transform`` is
     :class:`~suffice.tables.file_reader.TableColumns`, a mapping from column names to values, or a pandas DataFrame.
@@ -50,15 +50,15 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             type like any other.
         special: Transformers for certain columns, used instead of those by type. Each gets an array of ``n`` texts,
             empty where missing, and has ``get_feature_names_out`` and ``notes``, as :class:`PrincipalComponents` has.
-        most_characters: Characters of a text that are read; None for all.
-        components: Components of a text at most, for a classifier that chooses how many it uses; see
+        most_characters: Number of characters of a text that are read; None for all.
+        components: Largest number of components of a text, for a classifier that chooses how many it uses; see
             :class:`NgramComponents`. None for a model that uses all features; see :class:`TextComponents`.
 
     Attributes:
         transformer_: The fitted ColumnTransformer, or None if no column can be used.
         types_: Type of each column.
         columns_: Names of the columns that are used, in the order of their features.
-        notes_: What was done to the columns and why, in sentences for the user.
+        notes_: Descriptions of the conversions of the columns, in sentences for the user.
 
     Examples:
         >>> table = {"size": [1, 2, None, 3], "fuel": ["gas", "diesel", "gas", "gas"]}
@@ -97,7 +97,7 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             X: The table.
-            progress: Receives how many rows of how many are done, where there are many.
+            progress: Called with the number of rows done and the number of all rows, if there are many.
         """
         table, cut = self._read(X)
         as_text = {*(self.special or ()), *([] if self.text is None else [self.text])}
@@ -194,13 +194,13 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return features if len(self.columns_) == len(self.types_) else np.ascontiguousarray(features)
 
     def _fitted_in_batches(self, table: TableColumns, progress: Callable[[int, int], None] | None) -> Floats:
-        """The same for many rows of numbers: columns are fitted one by one, and features are made some rows at a time.
+        """Return the same for many rows of numbers; columns are fitted one by one, and features computed in batches.
 
         A ColumnTransformer would have all columns in memory three times.
         """
         n, width = len(table), len(self.columns_)
         assert self.transformer_ is not None
-        # Fitted to two rows first, for all that does not depend on the numbers.
+        # Fitted to two rows first, for everything that does not depend on the numbers.
         self.transformer_.fit(np.repeat([[0.0], [1.0]], width, axis=1))
         values = [column_values(table, name, self.types_[name]) for name in self.columns_]
         self.transformer_.transformers_ = [
@@ -243,7 +243,7 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return list(zip(self.columns_, parts, strict=True))
 
     def _array(self, table: TableColumns) -> NDArray[Any]:
-        """Return the columns that are used as an array, of objects only where some column is words."""
+        """Return the columns that are used as an array, of objects only if some column contains texts."""
         words = any(self.types_[name].kind in {"category", "text"} for name in self.columns_)
         array = np.empty((len(table), len(self.columns_)), dtype=object if words else np.float64, order="F")
         # The cells of a file are parsed at most once here.
@@ -260,17 +260,17 @@ def table_features(
 
     Args:
         table: The table.
-        transformer: What makes the features.
-        progress: Receives how many rows of how many are done, where there are many.
+        transformer: The transformer.
+        progress: Called with the number of rows done and the number of all rows, if there are many.
     """
-    # Arrays, also where scikit-learn is configured to return DataFrames.
+    # Arrays, even if scikit-learn is configured to return DataFrames.
     X = transformer.set_output(transform="default").fit_features(table, progress)
     names, groups = tuple(transformer.get_feature_names_out().tolist()), transformer.component_groups()
     return Features(X, names, transformer.notes_, transformer, groups)
 
 
 def known_categories(values: NDArray[Any], categories: Sequence[str]) -> NDArray[Any]:
-    """Return values with "missing" for empty ones, and "other" for those that are none of the categories."""
+    """Return values with "missing" for empty ones, and "other" for those that are not among the categories."""
     known = {category: category for category in categories} | {"": "missing"}
     return np.array([known.get(value, "other") for value in values.ravel()], dtype=object).reshape(values.shape)
 
@@ -323,7 +323,7 @@ class StandardizedNumbers(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         return scaled
 
     def notes(self, name: str) -> tuple[str, ...]:
-        """Return what was done to the column, in sentences."""
+        """Return a description of the conversion of the column, in sentences."""
         notes = [f"column {name!r}: dates, as days"] * self.dates
         if self.missing_:
             median = float(np.ldexp(self.median_, self.exponent_))
@@ -341,7 +341,7 @@ class TextComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     one factor, so that the largest standard deviation among them is 1.
 
     Args:
-        most: Components to keep at most.
+        most: Largest number of components to keep.
     """
 
     def __init__(self, most: int = 50) -> None:
@@ -390,7 +390,7 @@ class TextComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_words(self, texts: Sequence[str]) -> Any:
         for least in (2, 1):
-            # Raised where no word is in so many texts.
+            # Raised if no word is in that many texts.
             with suppress(ValueError):
                 self.vectorizer_ = TfidfVectorizer(sublinear_tf=True, min_df=least)
                 weights = self.vectorizer_.fit_transform(texts)
@@ -399,7 +399,7 @@ class TextComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return None
 
     def notes(self, name: str) -> tuple[str, ...]:
-        """Return what was done to the column, in sentences."""
+        """Return a description of the conversion of the column, in sentences."""
         if self.left_out_:
             return (f"column {name!r} left out: {self.left_out_}",)
         empty = f"; {counted(self.missing_, 'missing value')} as empty text" if self.missing_ else ""
@@ -411,19 +411,19 @@ class TextComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 class NgramComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """TF-IDF of words, word pairs and character n-grams, and its largest singular components.
 
-    Words and word pairs are one half of the weights of a text, sequences of 3 to 5 characters within a word the other.
-    Of each, the 20,000 most frequent ones in at least two texts are used. Texts that do not differ in their words have
-    no features, as with :class:`TextComponents`.
+    Words and word pairs have one half of the total weight of a text, sequences of 3 to 5 characters within a word the
+    other half. Of each, the 20,000 most frequent ones in at least two texts are used. Texts that do not differ in their
+    words have no features, as with :class:`TextComponents`.
 
-    Each component is multiplied by its own standard deviation, relative to the largest: a large component varies with
-    many texts, and under a prior that is the same for all weights a small one needs more labels to matter. With this
-    scale, later components do little harm while labels are few. How many to use is chosen by the classifier, see
-    ``components`` of :class:`~suffice.models.BayesianLogistic`.
+    Each component is multiplied by its own standard deviation, relative to the largest. With the same prior for all
+    weights, a small component then needs more labels to have an effect. So later components have little effect while
+    there are few labels. The classifier chooses how many to use, see ``components`` of
+    :class:`~suffice.models.BayesianLogistic`.
 
-    Vocabulary and components are learned from 10,000 texts drawn at random, where there are more.
+    If there are more than 10,000 texts, vocabulary and components are learned from 10,000 of them, drawn at random.
 
     Args:
-        most: Components to keep at most.
+        most: Largest number of components to keep.
     """
 
     def __init__(self, most: int = 400) -> None:
@@ -441,13 +441,13 @@ class NgramComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         texts = np.asarray(X, dtype=object)
         order = np.random.default_rng(0).permutation(len(texts))
         learned, others = np.sort(order[:_LEARNED_TEXTS]), np.sort(order[_LEARNED_TEXTS:])
-        # Characters matter in short texts; of many long ones they would take minutes.
+        # Character n-grams are important for short texts; for many long ones they would take minutes.
         self.characters_ = int(np.clip(_MOST_CHARACTERS // len(texts), *_CHARACTERS_OF_A_TEXT))
         weights = self._fit_weights(texts[learned])
         if weights is None:
             self.left_out_ = "text of fewer than two different words"
             return np.empty((len(X), 0))
-        # Three rounds are enough for components to classify with.
+        # Three iterations are accurate enough for classification.
         self.svd_ = TruncatedSVD(min(self.most, *weights.shape), n_iter=3, random_state=0)
         # If all texts have the same words, there is no variance, and its share is 0/0.
         with np.errstate(invalid="ignore"):
@@ -478,7 +478,7 @@ class NgramComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return _component_names(input_features[0], int(np.sum(self.kept_)))
 
     def notes(self, name: str) -> tuple[str, ...]:
-        """Return what was done to the column, in sentences."""
+        """Return a description of the conversion of the column, in sentences."""
         if self.left_out_:
             return (f"column {name!r} left out: {self.left_out_}",)
         empty = f"; {counted(self.missing_, 'missing value')} as empty text" if self.missing_ else ""
@@ -507,7 +507,7 @@ class NgramComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return _side_by_side(blocks)
 
     def _components(self, texts: NDArray[Any]) -> Floats:
-        """Components as the decomposition gives them, some texts at a time: their n-grams take much memory."""
+        """Return the unscaled components, some texts at a time, because their n-grams take much memory."""
         Z = np.empty((len(texts), len(self.svd_.singular_values_)))
         for first in range(0, len(texts), _LEARNED_TEXTS):
             part = slice(first, first + _LEARNED_TEXTS)
@@ -515,10 +515,10 @@ class NgramComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return Z
 
 
-# Texts that vocabulary and components are learned from.
+# Largest number of texts from which vocabulary and components are learned.
 _LEARNED_TEXTS: Final = 10_000
 _MOST_NGRAMS: Final = 20_000
-# Characters of all texts that are made into n-grams, and of one text.
+# Largest number of characters that are converted to n-grams: of all texts, and of one text.
 _MOST_CHARACTERS: Final = 10_000_000
 _CHARACTERS_OF_A_TEXT: Final = (200, 1000)
 
@@ -530,7 +530,7 @@ def _fitted_tfidf(texts: Sequence[str] | NDArray[Any], **options: Any) -> tuple[
     """
     for least in (2, 1):
         vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=least, max_features=_MOST_NGRAMS, **options)
-        # Raised where no term is in so many texts.
+        # Raised if no term is in that many texts.
         with suppress(ValueError):
             weights = vectorizer.fit_transform(texts)
             if weights.shape[1] > 1:
@@ -557,8 +557,8 @@ class PrincipalComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc
 
     Args:
         name: Prefix of the feature names: "image" gives "image[0]", "image[1]".
-        description: What the numbers are, for the note.
-        most: Components to keep at most.
+        description: Description of the numbers, for the note.
+        most: Largest number of components to keep.
     """
 
     def __init__(self, name: str, description: str, most: int) -> None:
@@ -597,7 +597,7 @@ class PrincipalComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc
         return _component_names(self.name, int(np.sum(self.kept_)))
 
     def notes(self, name: str = "") -> tuple[str, ...]:  # noqa: ARG002
-        """Return what was done, in sentences."""
+        """Return a description of the conversion, in sentences."""
         if not self.kept_.any():
             return (f"{self.description} left out: the same for every item",)
         share = 100.0 * float(self.pca_.explained_variance_ratio_.sum())

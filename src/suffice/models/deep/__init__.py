@@ -1,1 +1,1 @@
-"""Networks with dropout: masks, training, and what their posterior is. Only :mod:`.network` works without torch."""
+"""Networks with dropout: masks, training and posterior. Only :mod:`.network` can be imported without torch."""

@@ -20,7 +20,7 @@ _REFUSED: Final = frozenset(
 
 
 class DropoutMode(TorchFunctionMode):
-    """Sees every dropout call while it is on; what happens then is the subclass's affair."""
+    """Context that intercepts every dropout call. Subclasses define the result."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         named = kwargs or {}
@@ -34,11 +34,11 @@ class DropoutMode(TorchFunctionMode):
         return self.other(func, args, named)
 
     def drop(self, inputs: torch.Tensor, rate: float, *, channels: bool) -> torch.Tensor:
-        """Result of a dropout call; ``channels`` if whole channels are dropped."""
+        """Return the result of a dropout call; ``channels`` says whether whole channels are dropped."""
         raise NotImplementedError
 
     def other(self, func: Callable[..., Any], args: Any, named: Any) -> Any:
-        """Any other call."""
+        """Return the result of any other call."""
         return func(*args, **named)
 
 
@@ -52,14 +52,14 @@ def _rate(args: Any, named: Any) -> float:
 class Masks(DropoutMode):
     """One set of masks for each of ``draws`` posterior draws; use it as a context around the module's forward calls.
 
-    The masks of the j-th dropout call depend on the seed and ``j`` alone, not on the rows, nor on the device: the same
-    seed is the same draws of the posterior for whatever is predicted.
+    The masks of the j-th dropout call depend only on the seed and ``j``, not on the rows or the device. The same seed
+    therefore gives the same posterior draws for all predictions.
 
     Args:
         draws: Number of posterior draws, ``k``.
         seed: Seed of the masks.
-        early: Whether to multiply the rows before the module instead of at its first dropout layer, for modules whose
-            branches pass that by.
+        early: Whether to repeat the rows for the draws before the module instead of at its first dropout layer. For
+            modules with a branch that bypasses this layer.
     """
 
     def __init__(self, draws: int, seed: int, *, early: bool = False) -> None:
@@ -70,7 +70,7 @@ class Masks(DropoutMode):
         self._multiplied = False
 
     def forward(self, module: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
-        """Outputs of ``B`` rows under every draw, ``B x k x ...``."""
+        """Return the outputs of ``B`` rows under every draw, ``B x k x ...``."""
         self._call, self._rows, self._multiplied = 0, len(inputs), self.early
         with self:
             outputs: torch.Tensor = module(inputs.repeat_interleave(self.draws, dim=0) if self.early else inputs)
@@ -80,9 +80,9 @@ class Masks(DropoutMode):
         return found
 
     def drop(self, inputs: torch.Tensor, rate: float, *, channels: bool) -> torch.Tensor:
-        """Rows times the masks of this call, in every draw."""
+        """Return the rows times the masks of this call, for every draw."""
         copies = self.draws if self._multiplied else 1
-        # A module may fold further axes into that of the rows: positions of a text, parts of an image.
+        # A module may merge other axes, such as positions in a text or parts of an image, into the axis of the rows.
         folded, left = divmod(len(inputs), self._rows * copies)
         if left or not folded or (folded > 1 and not self._multiplied):
             raise InvalidValueError(
@@ -98,7 +98,7 @@ class Masks(DropoutMode):
         return masked
 
     def _mask(self, shape: tuple[int, ...], rate: float, like: torch.Tensor) -> torch.Tensor:
-        """``k x shape``: 0 where dropped, else ``1 / (1 - rate)``."""
+        """Return the masks, ``k x shape``: 0 for a dropped unit, else ``1 / (1 - rate)``."""
         key = (self._call, shape, rate, like.device, like.dtype)
         if key not in self._kept:
             # Drawn on the CPU, so that the draws are the same on every device.
@@ -109,7 +109,7 @@ class Masks(DropoutMode):
 
 
 def must_multiply_early(module: torch.nn.Module, inputs: torch.Tensor) -> bool:
-    """Whether rows must be multiplied before the module: a branch passes its first dropout layer by.
+    """Whether rows must be repeated before the module, because a branch bypasses its first dropout layer.
 
     Raises:
         InvalidValueError: Masks cannot be applied row by row, because rows are not the first axis everywhere.
@@ -126,7 +126,7 @@ def must_multiply_early(module: torch.nn.Module, inputs: torch.Tensor) -> bool:
         try:
             return not _alike(late.forward(module, rows), expected)
         except Exception:
-            # Whatever the module says of rows that do not fit together.
+            # Any error that the module raises for rows of different numbers.
             return True
 
 
@@ -136,7 +136,7 @@ def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 _LINEAR: Final = F.linear
 _CONVOLUTIONS: Final = frozenset({torch.conv1d, torch.conv2d, torch.conv3d, F.conv1d, F.conv2d, F.conv3d})
-# By name, for a function of torch has several faces.
+# By name, because torch has several objects for the same function.
 _ZERO_AT_ZERO: Final = frozenset(
     [
         "relu",
@@ -171,13 +171,13 @@ _POOLING: Final = frozenset(
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer of weights as the posterior counts it.
+    """A layer of weights of the posterior.
 
     Attributes:
-        weight: Name of its weights in the module; what is no matrix or kernel counts as a single row.
-        bias: Name of its biases, or nothing.
+        weight: Name of its weights in the module. Weights that are not a matrix or a kernel count as a single row.
+        bias: Name of its biases, or empty.
         keep: Probability that an input unit is kept.
-        channels: Number of input units where several inputs in a row belong to one unit; else 0.
+        channels: Number of input units if several consecutive inputs belong to one unit; else 0.
     """
 
     weight: str
@@ -192,7 +192,7 @@ class Layer:
 
 
 class _Dropped(NamedTuple):
-    """A tensor some of whose units may be 0, with what that means for the layer that takes it in."""
+    """A tensor with dropped units, and the consequences for the layer that uses it."""
 
     tensor: torch.Tensor
     version: int
@@ -201,16 +201,16 @@ class _Dropped(NamedTuple):
 
 
 class _Recorder(DropoutMode):
-    """Notes which weights are used, in order, and which of their inputs may be dropped.
+    """Records which weights are used, in order, and which of their inputs may be dropped.
 
-    A tensor carries its mark through operations that leave a dropped unit at 0 and apart from the others. Behind any
-    other it counts as kept, which makes the bound on the divergence larger, never too small.
+    A tensor keeps its mark after an operation that leaves a dropped unit at 0 and separate from the others. After any
+    other operation it counts as kept. This makes the bound on the divergence larger, never too small.
     """
 
     def __init__(self, names: dict[int, str], rows: int) -> None:
         super().__init__()
         self._names, self._rows = names, rows
-        # By identity; the tensors are held, so that none is made where another was.
+        # By identity. References to the tensors are kept, so that no identity is used twice.
         self._marks: dict[int, _Dropped] = {}
         self._elsewhere: set[str] = set()
         self.layers: dict[str, Layer] = {}
@@ -222,7 +222,7 @@ class _Recorder(DropoutMode):
         self.dropped = True
         before = self._marked(inputs)
         keep = (1.0 - rate) * (before.keep if before else 1.0)
-        # Another tensor, for the one that came may be used without dropout too.
+        # A new tensor, because the input may also be used without dropout.
         return self._mark(inputs.view_as(inputs), keep, int(inputs.shape[1]) if channels else 0)
 
     def other(self, func: Any, args: Any, named: Any) -> Any:
@@ -233,7 +233,8 @@ class _Recorder(DropoutMode):
             name = self._names.get(id(weight), "")
             self.head, self.head_inputs = (name, inputs) if func is _LINEAR else ("", None)
             if name:
-                # What goes over the positions of a text, say, is dropped at one of them and kept at another.
+                # A layer that is applied to several positions, of a text for example, may have an input dropped at one
+                # position and kept at another.
                 once = len(inputs) == self._rows and (func is not _LINEAR or inputs.ndim == 2)
                 width = int(weight.shape[1]) if func is _LINEAR else 0
                 self._note(name, self._names.get(id(bias), ""), mark if once else None, width)
@@ -249,15 +250,15 @@ class _Recorder(DropoutMode):
         return tensor
 
     def _marked(self, tensor: Any) -> _Dropped | None:
-        """The mark of a tensor, unless it was written to since."""
+        """Return the mark of a tensor, unless the tensor was modified since."""
         mark = self._marks.get(id(tensor))
         return mark if mark is not None and mark.tensor._version == mark.version else None
 
     def _note(self, name: str, bias: str, mark: _Dropped | None, width: int) -> None:
-        """Note a layer; ``width`` is the number of inputs of a plain one, 0 for a convolution."""
+        """Record a layer; ``width`` is the number of inputs of a linear layer, 0 for a convolution."""
         keep, channels = (1.0, 0) if mark is None else (mark.keep, mark.channels)
         if not width:
-            # A kernel's weights are dropped with a channel, not with single elements of it.
+            # The weights of a kernel are dropped by whole channels only.
             layer = Layer(name, bias, keep if channels else 1.0)
         else:
             whole = channels and width % channels == 0 and width > channels
@@ -267,7 +268,7 @@ class _Recorder(DropoutMode):
         self.layers[name] = layer if known is None else replace(known, keep=max(known.keep, layer.keep))
 
     def used(self) -> list[Layer]:
-        """The layers in order; weights that something else uses too are kept there."""
+        """Return the layers in order. Weights that another operation uses too count as kept."""
         return [
             replace(layer, keep=1.0, channels=0) if name in self._elsewhere else layer
             for name, layer in self.layers.items()
@@ -275,7 +276,7 @@ class _Recorder(DropoutMode):
 
 
 def _stays(func: Any, mark: _Dropped) -> bool:
-    """Whether a dropped unit is still 0, and apart from the others, behind an operation."""
+    """Whether a dropped unit is still 0, and separate from the others, after an operation."""
     name = getattr(func, "__name__", "")
     return name in _ZERO_AT_ZERO or (name in _POOLING and mark.channels > 0)
 
@@ -290,10 +291,12 @@ class Structure:
     """Structure of a module, found by running two rows through it.
 
     Attributes:
-        layers: Its trained weights, in the order of use; those of neither plain layers nor convolutions come last.
-        outputs: Number of classes that it tells apart.
-        head: Name of the weights of its last layer, if it is a plain one whose outputs are the module's; else nothing.
-        dropped: Whether it has dropout at all.
+        layers: Its trained weights, in the order of use; those that belong to neither linear layers nor convolutions
+            are last.
+        outputs: Number of classes.
+        head: Name of the weights of its last layer, if that is linear and its outputs are those of the module; else
+            empty.
+        dropped: Whether it has dropout.
     """
 
     layers: tuple[Layer, ...]
@@ -303,7 +306,7 @@ class Structure:
 
 
 def structure(module: torch.nn.Module, inputs: torch.Tensor) -> Structure:
-    """Run a few rows through a module and note its layers.
+    """Run a few rows through a module and record its layers.
 
     Raises:
         InvalidValueError: The module does not give one row of class scores for each row of inputs.
@@ -355,7 +358,7 @@ def _trained(module: torch.nn.Module, name: str) -> bool:
 
 
 def dropout_posterior(module: torch.nn.Module, layers: tuple[Layer, ...], sigma: float) -> DropoutPosterior:
-    """The weights of a module as the posterior that :func:`suffice.kl` knows."""
+    """Return the weights of a module as a posterior for :func:`suffice.kl`."""
     weights = {name: _numbers(value) for name, value in module.named_parameters()}
     return DropoutPosterior(
         [

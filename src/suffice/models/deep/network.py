@@ -29,35 +29,34 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     .. math:: \mathrm{KL} \le \sum_l \frac{1}{2 \sigma_l^2}
               \left\{ p_l \|M_l - M'_l\|_F^2 + \|\nu_l - \nu'_l\|^2 \right\}.
 
-    That measures how far the training has moved the weights, not what the labels tell: a network that is trained on
-    after it has converged, or by steps of a fixed size, never comes to rest. The posterior of the last layer
-    (``approximation="last-layer"``) is a proper one: with the features of now held fixed, it is the Laplace posterior
-    of softmax regression on them, before the labels and after.
+    This measures how much the training has changed the weights, not the information in the labels. With further
+    training after convergence, or with steps of a fixed size, it does not approach 0. The posterior of the last layer
+    (``approximation="last-layer"``) does not have this problem: it is the Laplace posterior of softmax regression on
+    the present features, which are the same before and after the labels.
 
     Args:
-        network: ``"mlp"`` (plain layers, for tables), ``"mnist"`` (the paper's, for images of 28 x 28), or any
-            ``torch.nn.Module`` that gives class scores and holds dropout layers. A module is copied, and training
-            starts from its weights.
+        network: ``"mlp"`` (linear layers, for tables), ``"mnist"`` (the paper's, for images of 28 x 28), or any
+            ``torch.nn.Module`` with dropout layers that returns class scores. A module is copied, and training starts
+            from its weights.
         hidden: Widths of the hidden layers of ``"mlp"``.
-        dropout: Probability of dropping a unit, for networks known by name.
-        input_shape: Shape of one row, if the network does not take rows as they come in a table.
-        classes: All classes there are, if known beforehand; for a module of your own one for each of its outputs, in
-            their order.
-        epochs: Times that :meth:`fit` goes through the labels.
-        warm_epochs: Times that :meth:`observe` goes through all labels, from the weights it finds; as often as
-            ``epochs`` if left out. Rounds can be compared only if they are trained alike.
-        batch_size: Labels to a step of training; if None all at once, so that a round is as many steps at the end of a
-            run as at its start.
+        dropout: Probability of dropping a unit, for networks given by name.
+        input_shape: Shape of one row, if the network does not take the rows of a table.
+        classes: All classes, if known beforehand. For your own module: one for each output, in their order.
+        epochs: Number of epochs of :meth:`fit`.
+        warm_epochs: Number of epochs of :meth:`observe`, over all labels and from the present weights; the same as
+            ``epochs`` by default. Rounds are comparable only if they are trained in the same way.
+        batch_size: Number of labels in a training step. None for all labels, so that a round has the same number of
+            steps at the end of a run as at its start.
         learning_rate: Step size of Adam.
         weight_decay: Weight decay of Adam.
-        keep_optimizer: Whether Adam's running averages live on from one training to the next.
-        train_samples: Dropout draws whose logits are averaged in the training loss.
-        samples: Posterior draws of a prediction.
+        keep_optimizer: Whether Adam's running averages are kept from one training to the next.
+        train_samples: Number of dropout draws whose logits are averaged in the training loss.
+        samples: Number of posterior draws of a prediction.
         approximation: ``"dropout"``, or ``"last-layer"`` for the Laplace posterior of the last layer.
         sigma: Deviation of every weight about its mean, in the dropout posterior.
         alpha: For the last layer, the inverse of the prior variance of a logit (see
             :func:`~suffice.models.deep.trained_module.last_layer`); None to learn the prior from the labels.
-        device: Where to run, as torch names it; a GPU if there is one, if left out.
+        device: Device in the notation of torch; by default a GPU if there is one, else the CPU.
         precision: ``"float32"``; ``"bfloat16"`` for mixed precision; ``"auto"`` for that on a GPU.
         seed: Seed of weights, training and masks. On a CPU the same seed repeats a run exactly.
 
@@ -66,7 +65,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         module_: The trained module.
         layers_: Names of the layers, in the order in which :attr:`posterior` holds them.
         losses_: Mean training loss of each epoch of the last training.
-        rounds_: Trainings so far.
+        rounds_: Number of trainings so far.
 
     Reference: [IshibashiHino2021] section 5.2, model 4; [GalGhahramani2016] section 3.
 
@@ -130,7 +129,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.seed = seed
 
     def check(self) -> None:
-        """Refuse parameters that cannot be used, by name.
+        """Raise an error that names the parameter, if a parameter is invalid.
 
         Raises:
             MissingExtraError: torch is not installed.
@@ -184,7 +183,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def observe(self, X: Any, y: Any) -> Self:
-        """Train on with more labels, from the weights of now: on all labels, ``warm_epochs`` times.
+        """Add labels and continue training from the present weights: ``warm_epochs`` epochs on all labels.
 
         Args:
             X: Inputs of the new labels.
@@ -194,7 +193,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The model.
 
         Raises:
-            TrainingDivergedError: The loss is not finite any more; the model is as it was before.
+            TrainingDivergedError: The loss is not finite any more; the model is unchanged.
         """
         if not hasattr(self, "machine_"):
             return self.fit(X, y)
@@ -221,13 +220,13 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise
 
     def prepare(self, y: Any) -> None:
-        """Make room for classes that are new; nothing is trained.
+        """Add outputs for new classes; nothing is trained.
 
         Raises:
-            InvalidValueError: A class that the network has no output for.
+            InvalidValueError: The network has no output for a class.
         """
         labels = class_labels(as_labels(y), self.classes)
-        # A class that was corrected away stays: the network has an output for it.
+        # A class that has no labels any more after a correction stays, because the network has an output for it.
         everything = np.concatenate([self.classes_, labels])
         classes = self._building().known_classes(self, everything, self.machine_.structure.outputs)
         if len(classes) == len(self.classes_):
@@ -238,7 +237,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("_last_layer", None)
 
     def learn(self, X: Floats, y: Any) -> None:
-        """Train on with these labels, which are all there are: a round."""
+        """Train one round on these labels, which are all labels."""
         self.X_, self.y_ = X, y
         self._train(self.epochs if self.warm_epochs is None else self.warm_epochs)
 
@@ -251,18 +250,18 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _outputs(self) -> Any:
-        """The network's output for each class: a module's are in the order in which the classes were given."""
+        """Return the output for each class; the outputs of a module are in the order of the ``classes`` given."""
         given = None if isinstance(self.network, str) else self.classes
         return np.arange(len(self.classes_)) if given is None else np.argsort(np.asarray(given), kind="stable")
 
     def state(self) -> dict[str, Any]:
-        """All that training has changed, to go on from later with :meth:`restore`."""
+        """Return everything that training changes, for :meth:`restore`."""
         check_is_fitted(self, "machine_")
         kept = {"classes": self.classes_.tolist(), "rounds": self.rounds_, "losses": list(self.losses_)}
         return {"machine": self.machine_.state(), **kept}
 
     def restore(self, X: Any, y: Any, state: Mapping[str, Any]) -> Self:
-        """Become what :meth:`state` was taken of; ``X`` and ``y`` are all its labels."""
+        """Restore the result of :meth:`state`; ``X`` and ``y`` are all labels at that time."""
         self.check()
         inputs, given = training_inputs(self, X, as_labels(y), dtype=np.float32)
         labels, classes = class_labels(given, self.classes), np.asarray(state["classes"])
@@ -297,27 +296,27 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.last_layer().posterior() if self._of_last_layer else self.machine_.posterior(float(self.sigma))
 
     def last_layer(self) -> Any:
-        """The Laplace posterior of the last layer on the features of now, as it grows label by label."""
+        """The Laplace posterior of the last layer on the present features, after all labels."""
         check_is_fitted(self, "machine_")
         if "_last_layer" not in self.__dict__:
             self._last_layer = self.last_layer_at(len(self.y_))
         return self._last_layer
 
     def last_layer_at(self, n: int) -> Any:
-        """The Laplace posterior of the last layer after the first ``n`` labels only, on the features of now."""
+        """Return the Laplace posterior of the last layer after the first ``n`` labels only, on the present features."""
         from suffice.models.deep.trained_module import last_layer
 
         return last_layer(self._labelled(), self.alpha, n)
 
     def last_layer_pair(self, n: int) -> tuple[Any, Any]:
-        """The posteriors of the last layer after the first ``n`` labels and after all, both on the features of now."""
+        """Return the last layer's posteriors after the first ``n`` labels and after all, on the present features."""
         from suffice.models.deep.trained_module import last_layer
 
         labelled = self._labelled()
         state = last_layer(labelled, self.alpha, n)
         before = state.posterior()
-        # Not kept as that of the model, which must not depend on the steps in which labels came: a run that is resumed
-        # has not taken them.
+        # Not stored as the posterior of the model, which must not depend on the batches in which labels were added:
+        # a resumed run does not repeat these batches.
         return before, state.extend(labelled.rows[n:], labelled.codes[n:]).posterior()
 
     def _labelled(self) -> Any:
@@ -395,10 +394,10 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def require_torch() -> Any:
-    """Return torch, or say how to get it.
+    """Import and return torch.
 
     Raises:
-        MissingExtraError: It is not installed.
+        MissingExtraError: It is not installed; the message says how to install it.
     """
     try:
         import torch

@@ -1,7 +1,7 @@
-"""A torch module built from a dropout network's parameters; trained, sampled, read and saved on its device.
+"""Building, training, sampling and saving of the torch module of a dropout network.
 
-Training is on the labelled rows, in batches and epochs. Samples are class probabilities under draws of the posterior:
-by dropout, or by the Laplace posterior of the last layer.
+Training uses the labelled rows, in batches and epochs. Samples are class probabilities under posterior draws, either by
+dropout or from the Laplace posterior of the last layer.
 """
 
 import copy
@@ -32,7 +32,7 @@ from suffice.models.threads import one_thread
 from suffice.numerics import Floats
 from suffice.posteriors import DropoutPosterior
 
-# Networks of fewer weights train faster on one thread.
+# Networks with fewer weights than this train faster on one thread.
 _SMALL: Final = 100_000
 
 
@@ -41,9 +41,9 @@ class Recipe:
     """Settings for training a network.
 
     Attributes:
-        epochs: Times that each label is seen.
-        batch_size: Labels to a step; all at once if None.
-        draws: Dropout draws whose logits are averaged before the loss.
+        epochs: Number of epochs.
+        batch_size: Number of labels in a training step; None for all.
+        draws: Number of dropout draws whose logits are averaged before the loss.
         autocast: Number type of the arithmetic, or None for that of the weights.
     """
 
@@ -56,14 +56,14 @@ class Recipe:
 def train(
     module: torch.nn.Module, inputs: torch.Tensor, codes: torch.Tensor, *, optimizer: Any, recipe: Recipe
 ) -> list[float]:
-    """Train a module on labelled rows, in place; its randomness is torch's own.
+    """Train a module on labelled rows, in place, with the random generator of torch.
 
     Args:
-        module: Gives ``B x C`` class scores.
+        module: Returns ``B x C`` class scores.
         inputs: ``n x ...``.
         codes: Class codes, ``n``.
-        optimizer: Of the module's weights.
-        recipe: How.
+        optimizer: Optimizer of the module's weights.
+        recipe: Settings of the training.
 
     Returns:
         Mean loss of each epoch.
@@ -87,7 +87,7 @@ def train(
     module.eval()
     with torch.no_grad():
         finite = all(bool(torch.isfinite(weights).all()) for weights in module.parameters())
-        # Weights may be so large that what they give is not.
+        # Outputs may overflow although all weights are finite.
         if not finite or not bool(torch.isfinite(module(inputs[:2])).all()):
             raise TrainingDivergedError("a weight or an output became infinite or NaN")
     return losses
@@ -105,7 +105,7 @@ def _loss(module: torch.nn.Module, inputs: torch.Tensor, codes: torch.Tensor, re
 
 
 def averaged_loss(module: torch.nn.Module, inputs: torch.Tensor, codes: torch.Tensor, recipe: Recipe) -> torch.Tensor:
-    """Cross entropy of the logits averaged over dropout draws, each row with masks of its own."""
+    """Return the cross entropy of the logits averaged over dropout draws, with separate masks for each row."""
     rows = inputs if recipe.draws == 1 else inputs.repeat(recipe.draws, *[1] * (inputs.ndim - 1))
     with precision(inputs.device, recipe.autocast):
         logits = module(rows)
@@ -113,7 +113,7 @@ def averaged_loss(module: torch.nn.Module, inputs: torch.Tensor, codes: torch.Te
 
 
 def batches(size: int, batch_size: int | None) -> Iterator[torch.Tensor]:
-    """Rows in random order, cut into batches; one row left over joins the batch before it."""
+    """Yield row numbers in random order, in batches; a single remaining row is added to the batch before it."""
     order = torch.randperm(size)
     if batch_size is None or batch_size >= size:
         yield order
@@ -127,7 +127,7 @@ def batches(size: int, batch_size: int | None) -> Iterator[torch.Tensor]:
 
 @contextmanager
 def precision(device: torch.device, dtype: "torch.dtype | None") -> Iterator[None]:
-    """Mixed precision, where a type for it is given."""
+    """Use mixed precision if a number type is given."""
     if dtype is None:
         yield
         return
@@ -137,7 +137,7 @@ def precision(device: torch.device, dtype: "torch.dtype | None") -> Iterator[Non
 
 @contextmanager
 def seeded(seed: tuple[int, ...], device: torch.device) -> Iterator[None]:
-    """Torch's randomness from a seed; afterwards it is the caller's again, as it was."""
+    """Seed the random generators of torch, and restore their state afterwards."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1))
         yield
@@ -145,7 +145,7 @@ def seeded(seed: tuple[int, ...], device: torch.device) -> Iterator[None]:
 
 @contextmanager
 def fitting_threads(module: torch.nn.Module, device: torch.device) -> Iterator[None]:
-    """One thread for a small network on the CPU: a second costs more than it brings."""
+    """Use one thread for a small network on the CPU, because a second one makes it slower."""
     before = torch.get_num_threads()
     small = device.type == "cpu" and sum(weights.numel() for weights in module.parameters()) < _SMALL
     if small and before > 1:
@@ -157,7 +157,7 @@ def fitting_threads(module: torch.nn.Module, device: torch.device) -> Iterator[N
             torch.set_num_threads(before)
 
 
-# Numbers that enter a block, in all its draws: few enough for the caches of a processor, many enough to fill a GPU.
+# Largest number of inputs of a block, over all draws: small enough for the caches of a CPU, large enough for a GPU.
 _CACHED: Final = 100_000
 _FILLED: Final = 25_000_000
 
@@ -165,7 +165,7 @@ _FILLED: Final = 25_000_000
 def log_draws(
     module: torch.nn.Module, inputs: torch.Tensor, masks: Masks, *, autocast: "torch.dtype | None" = None
 ) -> torch.Tensor:
-    """Log probabilities of the classes under draws of the dropout masks; every row sees the same masks.
+    """Return the log probabilities of the classes under draws of the dropout masks, the same for all rows.
 
     Args:
         module: In evaluation mode.
@@ -209,23 +209,24 @@ class LabelledFeatures(NamedTuple):
 
 
 def head_features(module: torch.nn.Module, inputs: torch.Tensor) -> Floats:
-    """Inputs of the last layer with a constant before them, ``N x (1 + J)``."""
+    """Return the inputs of the last layer after a constant column, ``N x (1 + J)``."""
     found = features(module, inputs).double().cpu().numpy()
     return np.column_stack([np.ones(len(found)), found])
 
 
 @one_thread()
 def last_layer(labelled: LabelledFeatures, alpha: float | None, n: int) -> Any:
-    r"""The Laplace posterior of the last layer after the first ``n`` labels, under ``w ~ N(0, I / precision)``.
+    r"""Return the Laplace posterior of the last layer after the first ``n`` labels, with ``w ~ N(0, I / precision)``.
 
-    Training makes features larger and larger, and what a weight means depends on their size. So the precision is
-    :math:`\alpha \, \overline{|\phi|^2}`, which makes the prior variance of a logit :math:`1 / \alpha` on average over
-    the labelled rows, whatever that size is.
+    The scale of the features grows during training. The precision is therefore
+    :math:`\alpha \, \overline{|\phi|^2}`: with features of any scale, the prior variance of a logit is
+    :math:`1 / \alpha` on average over the labelled rows.
 
     Args:
-        labelled: All labels; the precision follows from all, so that posteriors of one time share a prior.
+        labelled: All labels. The precision is computed from all of them, so that posteriors after different ``n`` have
+            the same prior.
         alpha: Inverse of the prior variance of a logit; if None, the precision is learned by Laplace's evidence.
-        n: How many of the labels the posterior has seen.
+        n: Number of labels of the posterior.
 
     Reference: [MacKay1992] section 4; [Daxberger2021] section 3.
     """
@@ -243,7 +244,7 @@ def last_layer_draws(posterior: Any, rows: Floats, draws: int, seed: int) -> Flo
 
 
 def perceptron(inputs: int, outputs: int, hidden: Sequence[int], rate: float) -> nn.Sequential:
-    """Plain layers: ``linear - relu - dropout`` for each hidden width, then ``linear``."""
+    """Return a multilayer perceptron: ``linear - relu - dropout`` for each hidden width, then ``linear``."""
     layers: list[nn.Module] = []
     for width in hidden:
         layers += [nn.Linear(inputs, width), nn.ReLU(), nn.Dropout(rate)]
@@ -252,7 +253,7 @@ def perceptron(inputs: int, outputs: int, hidden: Sequence[int], rate: float) ->
 
 
 def mnist_network(outputs: int, rate: float) -> nn.Sequential:
-    """The paper's network for images of 28 x 28: two convolutions, each dropped by channel, and two plain layers.
+    """Return the paper's network for images of 28 x 28: two convolutions with dropout of channels, two linear layers.
 
     Reference: [IshibashiHino2021] section 6.1; the network of [Kirsch2019].
     """
@@ -274,23 +275,23 @@ def mnist_network(outputs: int, rate: float) -> nn.Sequential:
 
 
 def widened(module: nn.Sequential, places: Sequence[int], outputs: int) -> nn.Sequential:
-    """The same network with more outputs: what it has learned stays, the new outputs start as at the beginning.
+    """Return the network with more outputs. The weights of the old outputs are kept, those of the new ones are random.
 
     Args:
         module: One of the networks above.
-        places: Where its outputs stand among the new ones.
-        outputs: Number of outputs from now on.
+        places: Positions of the old outputs among the new ones.
+        outputs: New number of outputs.
     """
     old: Any = module[-1]
     head = nn.Linear(old.in_features, outputs, device=old.weight.device)
     with torch.no_grad():
-        # With one class there is a second output that stands for none.
+        # With one class there is a second output that belongs to no class.
         head.weight[list(places)] = old.weight[: len(places)]
         head.bias[list(places)] = old.bias[: len(places)]
     return nn.Sequential(*list(module)[:-1], head)
 
 
-#: Shapes of one row that the networks known by name take.
+#: Shapes of one row for the networks given by name.
 SHAPES = {"mnist": (1, 28, 28)}
 
 
@@ -299,13 +300,13 @@ class Plan:
     """Settings for running a network.
 
     Attributes:
-        shape: Shape of one row, or None to take rows as they come.
-        device: Where it runs.
+        shape: Shape of one row, or None for rows as they are given.
+        device: The device.
         autocast: Number type of the arithmetic of draws, or None.
-        recipe: How it is trained.
-        learning_rate: Step of Adam.
+        recipe: Settings of the training.
+        learning_rate: Step size of Adam.
         weight_decay: Weight decay of Adam.
-        keep_optimizer: Whether Adam's averages live on from one training to the next.
+        keep_optimizer: Whether Adam's running averages are kept from one training to the next.
         seed: Seed of weights, training and masks.
     """
 
@@ -320,13 +321,13 @@ class Plan:
 
 
 def network_by_name(name: str, size: tuple[int, int], hidden: Sequence[int], rate: float, seed: int) -> nn.Sequential:
-    """A new network with random weights; ``size`` is the number of its inputs and outputs."""
+    """Return a new network with random weights; ``size`` holds the numbers of inputs and outputs."""
     with seeded((seed, 0), torch.device("cpu")):
         return mnist_network(size[1], rate) if name == "mnist" else perceptron(*size, hidden, rate)
 
 
 def _on_cpu(state: Any) -> Any:
-    """A copy with every tensor on the CPU."""
+    """Return a copy with all tensors on the CPU."""
     if isinstance(state, torch.Tensor):
         return state.detach().cpu().clone()
     if isinstance(state, dict):
@@ -335,12 +336,12 @@ def _on_cpu(state: Any) -> Any:
 
 
 class Machine:
-    """A module with everything that is needed to run it.
+    """A module with its optimizer and settings.
 
     Args:
-        module: Gives class scores; it is moved to the device.
-        plan: How it is run.
-        example: A few rows, by which its structure is found.
+        module: Returns class scores; it is moved to the device.
+        plan: Settings for running it.
+        example: A few rows, from which its structure is found.
     """
 
     def __init__(self, module: nn.Module, plan: Plan, example: Floats) -> None:
@@ -361,7 +362,7 @@ class Machine:
             ) from None
 
     def tensor(self, X: Any) -> torch.Tensor:
-        """Rows on the device, in the module's shape."""
+        """Return rows on the device, in the shape that the module takes."""
         rows = np.ascontiguousarray(X, dtype=np.float32)
         if self.plan.shape is not None and rows.shape[1:] != self.plan.shape:
             wanted = int(np.prod(self.plan.shape))
@@ -370,17 +371,17 @@ class Machine:
                     f"each row must hold {wanted} numbers, {'x'.join(map(str, self.plan.shape))}, not {rows[:1].size}"
                 )
             rows = rows.reshape(len(rows), *self.plan.shape)
-        # A copy: torch would share the memory of an array that the caller may write to.
+        # A copy, because torch would share the memory of an array that the caller may modify.
         return torch.tensor(rows, device=self.plan.device)
 
     def train(self, X: torch.Tensor, codes: Any, epochs: int, *, round_number: int) -> list[float]:
-        """Train on labelled rows. What :meth:`kept` gave before can be put back if it fails.
+        """Train on labelled rows. If it fails, :meth:`put_back` restores the result of :meth:`kept`.
 
         Args:
             X: Labelled rows.
             codes: Class codes.
-            epochs: Times over.
-            round_number: Which training this is: its randomness follows from that and the seed.
+            epochs: Number of epochs.
+            round_number: Number of this training; with the seed, it determines the random numbers.
 
         Returns:
             Mean loss of each epoch.
@@ -389,7 +390,7 @@ class Machine:
         trained = [weights for weights in self.module.parameters() if weights.requires_grad]
         optimizer = torch.optim.Adam(trained, lr=plan.learning_rate, weight_decay=plan.weight_decay)
         if self._averages is not None:
-            # A copy: the optimizer goes on writing to what it is given.
+            # A copy, because the optimizer modifies the state that it is given.
             optimizer.load_state_dict(copy.deepcopy(self._averages))
         targets = torch.as_tensor(np.asarray(codes, dtype=np.int64), device=plan.device)
         recipe = Recipe(epochs, plan.recipe.batch_size, plan.recipe.draws, plan.recipe.autocast)
@@ -403,7 +404,7 @@ class Machine:
 
     def log_draws(self, X: torch.Tensor, draws: int, seed: int) -> torch.Tensor:
         """Log probabilities under draws of the masks, ``N x k x C``."""
-        # A module may have noise of its own: it is the same for the same seed.
+        # A module may contain other random operations; they are the same for the same seed.
         with seeded((seed, 3), self.plan.device):
             return log_draws(self.module, X, Masks(draws, seed, early=self.early), autocast=self.plan.autocast)
 
@@ -412,20 +413,20 @@ class Machine:
         return head_features(self.module, X)
 
     def posterior(self, sigma: float) -> DropoutPosterior:
-        """The weights of now as a dropout posterior."""
+        """Return the present weights as a dropout posterior."""
         return dropout_posterior(self.module, self.structure.layers, sigma)
 
     def widen(self, places: Sequence[int], outputs: int, *, round_number: int) -> None:
-        """Make room for more classes, for a network known by name: what is learned stays."""
+        """Add outputs for more classes to a network given by name; the trained weights are kept."""
         assert isinstance(self.module, nn.Sequential)
         with seeded((self.plan.seed, 2, round_number), self.plan.device):
             self.module = widened(self.module, places, outputs).eval()
-        # Adam's averages are of the smaller network.
+        # Adam's running averages belong to the smaller network.
         self._averages = None
         self.structure = structure(self.module, self.tensor(self._example))
 
     def state(self) -> dict[str, Any]:
-        """All that training has changed."""
+        """Return everything that training changes."""
         return copy.deepcopy({"weights": dict(self.module.state_dict()), "averages": self._averages})
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -434,16 +435,16 @@ class Machine:
         self._averages = copy.deepcopy(state["averages"])
 
     def kept(self) -> tuple[nn.Module, Structure, dict[str, Any]]:
-        """State that training and :meth:`widen` change."""
+        """Return the state that training and :meth:`widen` change."""
         return self.module, self.structure, self.state()
 
     def put_back(self, kept: tuple[nn.Module, Structure, dict[str, Any]]) -> None:
-        """Undo whatever was done since :meth:`kept`."""
+        """Undo all changes since :meth:`kept`."""
         self.module, self.structure, state = kept
         self.restore(state)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Pickled on the CPU, so that it can be read where there is no GPU.
+        # Pickled on the CPU, so that it can be loaded on a machine without a GPU.
         state = dict(self.__dict__)
         state["module"] = copy.deepcopy(self.module).cpu()
         state["_averages"] = _on_cpu(self._averages)
@@ -455,7 +456,7 @@ class Machine:
 
 
 def device_of(model: Any) -> torch.device:
-    """Device of a model: the given one, or a GPU if there is one.
+    """Return the device of a model: the given one, or by default a GPU if there is one.
 
     Raises:
         InvalidValueError: There is no such device.
@@ -474,12 +475,12 @@ def device_of(model: Any) -> torch.device:
 
 
 def new_machine(model: Any, inputs: Floats, labels: Any) -> tuple[Machine, Any]:
-    """A network that has learned nothing, and the classes that it tells apart.
+    """Return an untrained network and its classes.
 
     Args:
         model: The estimator.
         inputs: Rows to learn from.
-        labels: Their classes, or all classes there are.
+        labels: Their classes, or all classes.
 
     Raises:
         InvalidValueError: A module that does not fit the classes or the approximation.
@@ -507,10 +508,10 @@ def new_machine(model: Any, inputs: Floats, labels: Any) -> tuple[Machine, Any]:
 
 
 def known_classes(model: Any, labels: Any, outputs: int) -> Any:
-    """The classes, sorted; a module of the user's own tells apart as many as it has ``outputs``.
+    """Return the classes, sorted; the number of classes of a user's module is its number of ``outputs``.
 
     Raises:
-        InvalidValueError: There are not as many.
+        InvalidValueError: The numbers of classes and outputs differ.
     """
     seen = np.unique(labels if model.classes is None else np.asarray(model.classes))
     if isinstance(model.network, str):
