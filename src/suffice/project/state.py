@@ -679,7 +679,7 @@ class ProjectState:
         return act.kind is not EventKind.corrected and self.act_of(act.item, act.person) in (None, act)
 
     def mine(self, person: str) -> list[tuple[int, Lease]]:
-        """Unanswered items of a person, with expired or valid leases: items that were taken back first, then in order."""
+        """Unanswered items of a person, with expired or valid leases, items that were taken back first."""
         return [(item, self._leases[item]) for item in self._asked_of.get(person, ())]
 
     def why(self, item: int) -> str:
