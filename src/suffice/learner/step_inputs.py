@@ -169,7 +169,7 @@ SCREENING_FIELDS: Final = frozenset({"relevant_found", "estimated_relevant"})
 RELEVANCE_FIELDS: Final = frozenset({"expected_found", "found_variance", "expected_missed", "missed_variance"})
 # Maximal number of items over which they are averaged.
 _REST_ITEMS: Final = 500
-# Predictions since this share of the labels are stored; and the distance of two stored predictions, as a share.
+# The gain is measured since this share of the labels; and the minimal distance of two stored predictions, as a share.
 _HALF: Final = 0.5
 _KEPT_EVERY: Final = 0.02
 #: Fields that :class:`ClassInputCollector` computes.

@@ -537,10 +537,10 @@ class StopMonitor:
         return {item: _Earlier(tuple(row), ballot) for item, row, ballot in rows}
 
     def _require_own_model(self, fitted: FittedModel) -> None:
-        """Raise an error for a function that returns the same for the copy of the previous model as for the present one.
+        """Raise an error for a function that does not use the model that it is given.
 
         Raises:
-            InvalidValueError: It did not answer so before, so that it does not use the model that it is given.
+            InvalidValueError: Its result for the copy of the previous model has changed to that of the present model.
         """
         if not isinstance(self._kept, FittedModel) or self._answers is None:
             return
