@@ -39,8 +39,8 @@ def read_columns(name: str, folder: Path | None = None) -> NumericColumns:
 
     Raises:
         InvalidValueError: There is no table of that name.
-        MissingDataError: A file is not there; the message says how to get it.
-        CorruptDataError: A file is not what it should be.
+        MissingDataError: A file is missing; the message says how to get it.
+        CorruptDataError: A file has the wrong checksum.
     """
     wanted = data_set(name)
     if wanted.holds != "numbers":
@@ -73,8 +73,8 @@ def read_set(name: str, protocol: str = "corrected", *, folder: Path | None = No
 
     Raises:
         InvalidValueError: There is no such data set or protocol, or the data set is not a table.
-        MissingDataError: The data set is not there.
-        CorruptDataError: A file is not what it should be.
+        MissingDataError: The data set is missing.
+        CorruptDataError: A file has the wrong checksum.
     """
     views = {"corrected": CORRECTED_VIEWS, "published": PUBLISHED_VIEWS}
     if protocol not in views:
@@ -94,8 +94,8 @@ def read_samples(data: str, view: ColumnRoles, folder: Path | None = None) -> Sa
         folder: The data folder; the usual one if left out.
 
     Raises:
-        MissingDataError: The data set is not there.
-        CorruptDataError: A file is not what it should be.
+        MissingDataError: The data set is missing.
+        CorruptDataError: A file has the wrong checksum.
     """
     names, values = read_columns(data, folder)
     values = values[view.rows_lost :]
@@ -130,8 +130,8 @@ def mnist_folder(folder: Path | None = None) -> Path:
         folder: The data folder; :func:`suffice.research.data.catalogue.data_folder` if left out.
 
     Raises:
-        MissingDataError: A file is not there; the message says how to get it.
-        CorruptDataError: A file is not what it should be.
+        MissingDataError: A file is missing; the message says how to get it.
+        CorruptDataError: A file has the wrong checksum.
     """
     place = data_folder() if folder is None else folder
     require_set("mnist", place)
@@ -146,7 +146,7 @@ def read_mnist(folder: Path | str, part: str = "train") -> Digits:
         part: Which of the two.
 
     Raises:
-        SufficeError: A file is not there.
+        SufficeError: A file is missing.
         InvalidValueError: The contents of a file do not match its name.
 
     Reference: [LeCun1998].
@@ -208,8 +208,8 @@ def read_texts(name: str, folder: Path | None = None) -> LabelledTexts:
 
     Raises:
         InvalidValueError: There is no data set of that name, or it is no texts.
-        MissingDataError: The file is not there; the message says how to get it.
-        CorruptDataError: The file is not what it should be.
+        MissingDataError: The file is missing; the message says how to get it.
+        CorruptDataError: The file has the wrong checksum.
     """
     _require(name, "texts")
     (content,) = checked_contents(name, folder)
@@ -228,8 +228,8 @@ def read_words(name: str, folder: Path | None = None) -> Table:
 
     Raises:
         InvalidValueError: There is no data set of that name, or it is no such table.
-        MissingDataError: The file is not there; the message says how to get it.
-        CorruptDataError: The file is not what it should be.
+        MissingDataError: The file is missing; the message says how to get it.
+        CorruptDataError: The file has the wrong checksum.
     """
     wanted, place = _require(name, "words"), data_folder() if folder is None else folder
     require_set(name, place)

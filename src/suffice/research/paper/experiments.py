@@ -486,7 +486,7 @@ def run_experiment(
         The run. That of a network also has the authors' error, in ``measures["published_error"]``.
 
     Raises:
-        MissingDataError: The data set is not there.
+        MissingDataError: The data set is missing.
         CorruptDataError: A file of the data set has the wrong checksum.
     """
     if experiment.model == "bdnn":

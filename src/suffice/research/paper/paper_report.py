@@ -57,7 +57,7 @@ COLOURS: Final = MappingProxyType({"gpr": "#c0272d", "brr": "#2e7d32", "blr": "#
 STOPS: Final = ("#9aa5b1", "#616e7c", "#1f2933")
 
 
-#: Correlation that the paper claims for all experiments but one.
+#: Vertical gap between experiments, in units of the height of a bar.
 _GAP = 0.7
 
 
