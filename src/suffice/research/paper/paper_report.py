@@ -57,7 +57,7 @@ COLOURS: Final = MappingProxyType({"gpr": "#c0272d", "brr": "#2e7d32", "blr": "#
 STOPS: Final = ("#9aa5b1", "#616e7c", "#1f2933")
 
 
-#: Vertical gap between experiments, in units of the height of a bar.
+#: Additional vertical gap between two models, in units of the axis.
 _GAP = 0.7
 
 
