@@ -210,7 +210,7 @@ def item_lines(shown: ShownItem, size: Size) -> list[Text]:
         if 0 < len(others) <= _HEAD:
             return [*others, Text(), *lines]
     elif settings.shown == "image":
-        # The picture gets the space beside the cells, if it is large enough.
+        # The picture gets the height that the cells leave, but at least two thirds.
         lines = _picture_lines(shown, Size(size.width, max(size.height - len(others) - 2, size.height * 2 // 3)))
     else:
         return others

@@ -96,7 +96,7 @@ def possible_classes(text: str, classes: Sequence[str]) -> list[str]:
 
 
 def _numbered(word: str, classes: Sequence[str]) -> list[str]:
-    """The class of a number; None if the name of a class is a number, because it would be ambiguous."""
+    """The class of a number; empty if the name of a class is a number, because it would be ambiguous."""
     if not (word.isascii() and word.isdigit() and len(word) < 9) or any(name.strip().isdigit() for name in classes):
         return []
     return [classes[int(word) - 1]] if 1 <= int(word) <= len(classes) else []
@@ -280,7 +280,7 @@ class Labeller:
         )
 
     def caught_up(self, timeout: float) -> bool:
-        """Wait until the model has learned everything, at most so many seconds."""
+        """Wait until the model has learned everything, with a limit in seconds."""
         return self.background.wait_settled(timeout)
 
     @contextmanager

@@ -388,7 +388,7 @@ def screening_rule(name: str | None, recall: float) -> Criterion:
 
 
 def _found(name: str) -> type[Criterion]:
-    """The rule of a name, without regard to case, spaces and hyphens."""
+    """The rule of a name, without regard to upper and lower case."""
     rules, usable = _rules(), named_rules()
     by_costs = {each: kind for each, kind in rules.items() if set(_arguments(kind)) == _COSTS}
     lower = {each.lower(): each for each in rules}

@@ -460,7 +460,7 @@ def _show_chart(console: Console, found: RunFinding) -> None:
 
 
 def _plain(values: Iterable[float]) -> list[float | None]:
-    """The value, or None for an infinite number, which JSON cannot represent."""
+    """The values, with None for numbers that are not finite, which JSON cannot represent."""
     return [value if math.isfinite(value) else None for value in values]
 
 

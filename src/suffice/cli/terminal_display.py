@@ -92,7 +92,7 @@ _UNBROKEN: Final = "\ue0a0"
 
 @lru_cache(maxsize=256)
 def wrapped(text: str, width: int) -> tuple[str, ...]:
-    """A text broken into lines of at most so many columns, between words where that can be.
+    """A text broken into lines of a maximal number of columns, between words if possible.
 
     Examples:
         >>> wrapped("one two three", 8)

@@ -154,7 +154,7 @@ class ActiveLearner:
 
     Attributes:
         verdict: The verdict of the rule.
-        verdicts: What it says of each step so far, with the hyper-parameters of now.
+        verdicts: Verdicts of the rule for each step so far, with the present hyper-parameters.
 
     Examples:
         >>> import numpy as np
@@ -327,7 +327,7 @@ class ActiveLearner:
         account for kinds of items of which none is found yet.
 
         Args:
-            most: How many unlabelled items are looked at, at most.
+            most: Maximal number of unlabelled items to use.
 
         Raises:
             SufficeError: The model has no label yet.
@@ -385,7 +385,7 @@ class ActiveLearner:
         except for items that are labelled.
 
         Args:
-            most: How many unlabelled items are looked at, at most.
+            most: Maximal number of unlabelled items to use.
             tolerance: For numbers: the largest error that is not wrong, at least 0.
 
         Raises:

@@ -185,7 +185,7 @@ class Backend(ABC):
     Attributes:
         task: ``"regression"`` or ``"classification"``.
         step_fields: Fields of a :class:`suffice.Step` that the backend can compute, besides the two divergences.
-        screening_fields: Fields that the backend can compute if it is told a positive class.
+        screening_fields: Fields that the backend can compute if there is a positive class.
         default_acquisition: The acquisition that is used if the caller names none.
         default_random_share: The share of labels drawn at random that goes with it.
         input_dtype: Number type of the inputs that the model takes.
@@ -329,7 +329,7 @@ class Backend(ABC):
 
         Args:
             validated: Whether the loop has a validation set.
-            screening: Whether the loop is told a positive class.
+            screening: Whether the loop has a positive class.
         """
         counted = COUNTED_FIELDS | (CLASS_COUNT_FIELDS if cls.task == "classification" else frozenset())
         if screening and cls.task == "classification":

@@ -72,7 +72,7 @@ def run_decision(  # noqa: PLR0913 - the run and its settings, all but five by k
         trace: The run, of :func:`suffice.simulate`.
         rule: The stopping rule; the run has recorded what it requires.
         at_most: The error that is wanted, see :meth:`suffice.ActiveLearner.decision`.
-        verdicts: What the rule says of each step, if it is known already.
+        verdicts: Verdicts of the rule for each step, if they are known already.
 
     Examples:
         >>> from suffice.learner import simulate
@@ -201,7 +201,7 @@ def audited_stop(  # noqa: PLR0913 - as above
         rule: The stopping rule; the run has recorded what it requires.
         at_most: The error that is wanted, see :meth:`suffice.ActiveLearner.decision`.
         compare: Whether to measure the error at the end too, and to compare the model with others.
-        verdicts: What the rule says of each step, if it is known already.
+        verdicts: Verdicts of the rule for each step, if they are known already.
 
     Examples:
         >>> from suffice.models import BayesianRidge

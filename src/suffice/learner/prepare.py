@@ -199,7 +199,7 @@ def require_provided(  # noqa: PLR0913 - all but two by keyword
         required: The fields, as :meth:`suffice.Criterion.needs` returns them.
         model: A model, or a pipeline that ends in one.
         validated: Whether the loop has a validation set.
-        screening: Whether the loop is told a positive class.
+        screening: Whether the loop has a positive class.
         names: What the error calls the rule and the loop; "criterion" and "a loop of regression" or likewise if left
             out.
         remedy: How to correct it; the error lists the fields that the loop provides if left out.

@@ -746,7 +746,7 @@ class StopMonitor:
         random labels it is the error that the model expects of itself, which may be far too low.
 
         Args:
-            most: How many unlabelled items are looked at, at most.
+            most: Maximal number of unlabelled items to use.
             tolerance: For numbers: the largest error that is not wrong, at least 0.
 
         Raises:

@@ -600,7 +600,7 @@ class Project:
         Args:
             position: The item.
             label: The class, or the number.
-            person: Who says so.
+            person: The person who acts.
             request: A name for this message: sent again under the same name, it is not written again.
             saw_prediction: Whether the person saw a prediction for the item before answering. Such a label is learned
                 like any other, but it does not count as a random label.
@@ -676,7 +676,7 @@ class Project:
         Args:
             position: The item.
             label: The class, or the number.
-            person: Who says so.
+            person: The person who acts.
             request: A name for this message.
             saw_prediction: Whether the person saw a prediction for the item.
             only_own: Refuse to correct an item that somebody else has labelled or corrected.
@@ -708,7 +708,7 @@ class Project:
 
         Args:
             position: The item.
-            person: Who says so.
+            person: The person who acts.
             request: A name for this message: sent again under the same name, it is not written again.
 
         Raises:
@@ -1065,7 +1065,7 @@ class Project:
 
         Args:
             model: One of :meth:`suffice.project.settings.Settings.models`.
-            person: Who says so.
+            person: The person who acts.
             request: A name for this message: sent again under the same name, it is not written again.
 
         Raises:
@@ -1101,7 +1101,7 @@ class Project:
 
         Args:
             changes: As for :meth:`suffice.project.settings.Settings.checked_changes`.
-            person: Who says so.
+            person: The person who acts.
             request: A name for this message: sent again under the same name, it is not written again.
 
         Raises:
@@ -1346,7 +1346,7 @@ class Project:
         Args:
             names: The classes to merge.
             into: The merged class: one of them, another class, or a new name.
-            person: Who says so.
+            person: The person who acts.
         """
         before, target = self._present_classes(), into.strip()
         gone = [name for name in names if name != target]
@@ -1526,7 +1526,7 @@ class Project:
         The model learns the answers that were given so far.
 
         Args:
-            person: Who says so.
+            person: The person who acts.
             request: A name for this message: sent again under the same name, it is not done again.
 
         Raises:

@@ -773,7 +773,7 @@ class ProjectState:
         return None, 2 if self._acts.get(item) else 0
 
     def deciding_act(self, item: int) -> Event | None:
-        """The event whose label counts: the newest correction, or else the first label."""
+        """The event whose label counts: the newest correction, or otherwise the first label."""
         acts = self._acts.get(item, ())
         corrected = [act for act in acts if act.kind is EventKind.corrected]
         labels = [act for act in acts if act.kind is EventKind.labelled]

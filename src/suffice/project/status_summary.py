@@ -230,11 +230,11 @@ def learning_sentences(
     """Status of a project in sentences, the most important first.
 
     Args:
-        learning_status: What the model makes of the labels.
+        learning_status: Results of the model.
         settings: Settings of the project.
-        n_labelled: Labels that there are; the model may have learned fewer.
-        size: Items that there are, without those that were skipped, where that is known.
-        checks: What the checks of the project come to.
+        n_labelled: Number of labels; the model may have learned fewer.
+        size: Number of items without skipped items, if it is known.
+        checks: Status of the checks of the project.
 
     Examples:
         >>> settings = Settings("demo", "classification", ("no", "yes"), "y", "table", (), None, "logistic", {})
@@ -262,11 +262,11 @@ def decision_of(
     """The decision of a project. Before the model has started, it is too early to decide.
 
     Args:
-        learning_status: What the model makes of the labels.
+        learning_status: Results of the model.
         settings: Settings of the project.
-        n_labelled: Labels that there are; the model may have learned fewer.
-        size: Items that there are, without those that were skipped, where that is known.
-        checks: What the checks of the project come to.
+        n_labelled: Number of labels; the model may have learned fewer.
+        size: Number of items without skipped items, if it is known.
+        checks: Status of the checks of the project.
     """
     left = settings.initial if size is None else size - n_labelled
     found, verdict = learning_status.decision, learning_status.verdict

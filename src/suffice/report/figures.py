@@ -64,7 +64,7 @@ class Sketch:
     figure: Any
 
     def save(self, folder: Path) -> Drawn:
-        """Write both files, each whole or not at all; the same figure gives the same bytes.
+        """Write both files, each completely or not at all; the same figure gives the same bytes.
 
         Raises:
             SufficeError: A file cannot be written.

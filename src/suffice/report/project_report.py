@@ -111,7 +111,7 @@ def project_report_contents(project: "Project", learning_status: LearningStatus)
 
     Args:
         project: The project.
-        learning_status: What the model makes of its labels.
+        learning_status: Results of the model.
     """
     with project.lock:
         state = project.state()
@@ -158,7 +158,7 @@ def pace(labelled: Sequence[LabelledItem]) -> float | None:
 
 #: Rows of a table of counts, and of one of people.
 _MOST_ROWS: Final = 40
-#: About so many bins show how numbers are distributed.
+#: Approximate number of bins of the distribution of numbers.
 _BINS: Final = 9
 _CHOSEN: Final = "After the first ones the model chose {items}, so their shares are not those of all items."
 
@@ -405,10 +405,10 @@ def report_page(project: "Project", learning_status: LearningStatus) -> str:
 
     Args:
         project: The project.
-        learning_status: What the model makes of its labels.
+        learning_status: Results of the model.
 
     Returns:
-        A page of HTML that fetches nothing from elsewhere; whatever an item or a name holds is text in it.
+        An HTML page that loads no other files; the contents of items and names are escaped.
     """
     told = project_report_contents(project, learning_status)
     status, decision = told.status, told.decision

@@ -880,7 +880,7 @@ class SafeHeaders:
         await self._app(scope, receive, with_headers if scope["type"] == "http" else send)
 
 
-# The first matching class determines the status. Other errors are temporary problems of the server.
+# The first matching class determines the status. Other errors of suffice have the status 503.
 _STATUSES: Final[tuple[tuple[type[SufficeError], int], ...]] = (
     (StorageFullError, 507),
     (StorageError, 503),

@@ -279,7 +279,7 @@ class RunGroup:
 
     @property
     def letter(self) -> str:
-        """The letter of the experiment in the paper's figure of scatter plots; nothing for one that is not there."""
+        """The letter of the experiment in the paper's figure of scatter plots; empty if it is not in the figure."""
         return "abcdefghijkl"[_EXPERIMENTS.index(self.name)] if self.name in _EXPERIMENTS else ""
 
     @property
