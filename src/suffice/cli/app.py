@@ -1,4 +1,4 @@
-"""The commands by name, and how an error becomes a sentence and an exit code."""
+"""The commands by name, and the conversion of errors to a message and an exit code."""
 
 import os
 import sys
@@ -148,7 +148,7 @@ app = typer.Typer(
 
 
 def _not_loaded() -> None:
-    """Stand for a command in the list of commands; :class:`_LazyGroup` calls the command itself."""
+    """Placeholder of a command in the list of commands; :class:`_LazyGroup` calls the command itself."""
 
 
 for _name, _entry in COMMANDS.items():
@@ -185,7 +185,7 @@ def run() -> int:
         return 1
     except OSError as error:
         print(f"suffice: the output cannot be written: {error.strerror or error}", file=sys.stderr)
-        # Python would try to write the rest once more on its way out, and complain.
+        # Python would try to write the rest again at exit, and report an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return 0

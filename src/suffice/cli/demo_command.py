@@ -41,13 +41,13 @@ from suffice.trace import Trace
 if TYPE_CHECKING:
     from suffice.learner import ActiveLearner
 
-#: Labels bought at random before the first question is chosen.
+#: Number of random labels before the model chooses.
 INITIAL = 10
-#: The same for a network, which then asks for some at a time.
+#: The same for a network, and its number of labels per round.
 NETWORK_INITIAL, NETWORK_BATCH = 50, 10
-#: Labels of the random check after the stop, and the fewest of which there is one.
+#: Number of labels of the random check after the stop, and the minimal number for a check.
 CHECK_SIZE, LEAST_CHECK = 60, 30
-#: For numbers: the share of the predictions that may be off by more than the tolerance that the check finds.
+#: For numbers: the share of the predictions that may exceed the tolerance that the check guarantees.
 SHARE_BEYOND = 0.2
 #: The error to guarantee for the handwritten digits on the page.
 DEMO_PAGE_ERROR = "10%"
@@ -59,7 +59,7 @@ Errors = tuple[float, float | None]
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a labelling run stands after one more label.
+    """State of a labelling run after one more label.
 
     Attributes:
         n_labelled: Labels bought so far.
@@ -82,7 +82,7 @@ class Progress:
 
     @property
     def verdict(self) -> Verdict:
-        """What the rule says now."""
+        """The present verdict of the rule."""
         return self.verdicts[-1]
 
 
@@ -92,9 +92,9 @@ def new_model(task: Task) -> Any:
 
 
 def label_pool(task: Task, rule: Criterion, rng: np.random.Generator) -> Iterator[Progress]:
-    """Buy labels one at a time, the most useful first, to the end of the pool; the caller stops when it has enough.
+    """Yield the state after each label, the most useful item first, to the end of the pool; the caller may stop.
 
-    A label leaves the pool only when it is bought: neither model nor rule sees another.
+    A label is read only when it is requested: neither model nor rule uses other labels.
     """
     from suffice.learner import ActiveLearner
 
@@ -167,7 +167,7 @@ class LiveView:
 
     @property
     def animated(self) -> bool:
-        """Whether there is a terminal with somebody before it."""
+        """Whether the output is an interactive terminal."""
         return self._console.is_terminal and not self._console.is_dumb_terminal and not self._console.quiet
 
     def __enter__(self) -> "LiveView":
@@ -182,7 +182,7 @@ class LiveView:
             self._live.__exit__(kind, error, trace)
 
     def show(self, verdicts: list[Verdict]) -> None:
-        """Show where the run stands; the newest verdict is last."""
+        """Show the state of the run; the newest verdict is the last."""
         newest = verdicts[-1]
         if self._live is not None:
             self._live.update(self._panel(verdicts))
@@ -191,7 +191,7 @@ class LiveView:
             self._console.print(str(newest), soft_wrap=True)
 
     def go_on(self, n_labelled: int) -> None:
-        """Say that the rest of the pool is labelled too, to see what more labels would have bought."""
+        """Print that the rest of the pool is labelled too, to show the effect of more labels."""
         if self._live is not None:
             self._live.update(Text(f"enough; labelling the rest to compare: {n_labelled} of {self._pool}", style="dim"))
 
@@ -203,7 +203,7 @@ class LiveView:
         bar = Table.grid(padding=(0, 1))
         bar.add_row(ProgressBar(total=self._pool, completed=newest.n_labelled, width=width - 20), count)
         forecast = Text("" if newest.forecast is None else f"{newest.forecast} until it is enough")
-        # Where there is no number to draw, the rule's own words have to do.
+        # If there is no number to draw, the reason of the rule is shown instead.
         shown = (Text(caption, style="dim"), Text("\n".join(curve), style="cyan")) if curve else (Text(newest.reason),)
         return Panel(Group(bar, forecast, *shown), title="suffice demo", width=width + 14)
 
@@ -219,14 +219,14 @@ class LiveView:
 
 
 _DEFAULT_FIGURE = Path("suffice-demo.png")
-# A person should see it happen; a file or a pipe need not wait.
+# A delay for people who watch the terminal; without a terminal there is no delay.
 _SECONDS_A_LABEL = 0.03
 
 _ERROR_NAME = {"regression": "test error (root mean square)", "classification": "test error (cross entropy)"}
 
 
 class _CheckOutcome(NamedTuple):
-    """What a check after the stop guarantees, and the truth, which is known here.
+    """The guarantee of a check after the stop, and the true value, which is known in the demonstration.
 
     Attributes:
         guarantee: For classes, the largest share of wrong predictions; for numbers, the tolerance that at most a fifth
@@ -240,7 +240,7 @@ class _CheckOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class _Run:
-    """A labelling run to the end of the pool, with the moment at which the rule stopped."""
+    """A labelling run to the end of the pool, with the step at which the rule stopped."""
 
     task: Task
     steps: "list[Progress]"
@@ -320,9 +320,10 @@ def demo_command(
     rng = np.random.default_rng(seed)
     job = digits_task(rng) if model is DemoModel.dropout else demo_task((task or TaskName.classification).value, rng)
     try:
-        # Brings scikit-learn, which a wrong option need not wait for; only loaded libraries can be limited to a thread.
+        # Imported after the options are validated, because it loads scikit-learn; the limit of threads needs loaded
+        # libraries.
         import_module("suffice.learner")
-        # The fits are small: a second thread would only get in the way of the first, and badly on a busy machine.
+        # One thread, because the fits are small and more threads would be slower, especially on a busy machine.
         with threadpool_limits(limits=1):
             run = _label(job, model, rule, rng, LiveView(console, len(job.y_pool), rule.threshold))
     except KeyboardInterrupt:
@@ -334,7 +335,7 @@ def demo_command(
     console.print("\n" + "\n".join(demo_next_sentences()), markup=False)
     if as_json:
         typer.echo(json.dumps(_result(run, rule.threshold, None if failure else path)))
-    # Asked for by name, a figure that could not be written is a failure; but only now, with the result shown.
+    # If a requested figure could not be written, the command fails, but only after the result is shown.
     if failure and figure is not None:
         raise SufficeError(failure)
 
@@ -363,7 +364,7 @@ def _rule(model: DemoModel, threshold: float | None, bound: BoundName) -> ErrorS
 
 
 def _require_network(task: TaskName | None, model: DemoModel) -> None:
-    """Refuse what a network cannot do before anything is begun."""
+    """Raise an error for options that a network does not support, before the run starts."""
     if model is DemoModel.linear:
         return
     if task is TaskName.regression:
@@ -384,7 +385,7 @@ def _label(task: Task, model: DemoModel, rule: ErrorStability, rng: np.random.Ge
         for progress in label(task, rule, rng):
             steps.append(progress)
             if stop is None:
-                # After a replay the past is seen with the scales of today; a stop that was not taken stays untaken.
+                # A replay uses the present scales; a stop that it would add in the past is ignored.
                 verdicts = list(progress.verdicts)
                 view.show(verdicts)
                 if progress.verdict.stop:
@@ -398,12 +399,12 @@ def _label(task: Task, model: DemoModel, rule: ErrorStability, rng: np.random.Ge
 
 
 def _checked(task: Task, progress: Progress, rng: np.random.Generator) -> _CheckOutcome | None:
-    """Check the model of the stop on random unlabelled items; None where too few are left."""
+    """Check the model at the stop on random unlabelled items; None if too few are left."""
     unlabelled = np.setdiff1d(np.arange(len(task.y_pool)), progress.labelled)
     size = min(CHECK_SIZE, len(unlabelled) // 2)
     if size < LEAST_CHECK:
         return None
-    # The run goes on without these labels: what it shows after the stop is the same with and without a check.
+    # The run continues without these labels, so that its results after the stop do not depend on the check.
     check = Check.draw(unlabelled, size, rng)
     check = check.tell({item: task.y_pool[item].item() for item in check.items})
     predictions = np.asarray(progress.model.predict(task.X_pool[unlabelled]))
@@ -473,7 +474,7 @@ def _summarise(console: Console, run: _Run) -> None:
     console.print(run_error_sentence(name, errors[run.last] if stopped else None, errors[-1], "with all labels"))
     console.print(f"Certificate: {verdict.certificate}")
     if stopped:
-        # What counts comes last.
+        # The most important result is printed last.
         console.print(f"\n[bold]{demo_saved_sentence(pool, run.n_labelled[run.last], run.check_labels)}[/]")
     if run.check is not None:
         said = str(run.check.guarantee)

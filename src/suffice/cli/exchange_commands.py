@@ -1,4 +1,4 @@
-"""Commands that bring data into a labelling project and take results out of it: import, add, predict, export."""
+"""Commands for data and results of a labelling project: import, add, predict, export."""
 
 import gc
 import json
@@ -38,7 +38,7 @@ class ConflictsName(StrEnum):
 
 
 class MatchName(StrEnum):
-    """By what rows are matched with items."""
+    """How rows are matched with items."""
 
     id = "id"
     row = "row"
@@ -298,7 +298,7 @@ def export_command(
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Do without the garbage collector: a quarter of the time of many rows, which are in no cycles."""
+    """Disable the garbage collector. This saves a quarter of the time for many rows, which have no reference cycles."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -359,7 +359,7 @@ def _require_free(folder: Path, names: Sequence[str]) -> None:
 
 
 def _write_files(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
-    """Make everything, then write it: what cannot be made leaves no file."""
+    """Create all contents before writing, so that no file is written if one of them fails."""
     from suffice.project.exported_files import (
         checked_predictions_file,
         guarantee_file,

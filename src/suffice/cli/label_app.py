@@ -48,9 +48,9 @@ from suffice.project.learning_status import LearningStatus
 from suffice.project.settings import Settings
 from suffice.project.status_summary import decision_in_words, learning_sentences
 
-#: The lines of something, for the area that there is; they may be more than fit.
+#: Returns the lines of a widget for the available area; there may be more lines than fit.
 Content = Callable[[Size], list[Text]]
-#: From this width on, the progress is beside the item.
+#: Width from which the progress is shown beside the item.
 WIDE: Final = 72
 
 
@@ -100,7 +100,7 @@ class Header(Widget):
     standing: reactive[Standing | None] = reactive(None)
 
     def render(self) -> Text:
-        """The line, in the width that there is."""
+        """The line, in the available width."""
         return Text() if self.standing is None else header_line(self.standing, self.size.width)
 
 
@@ -117,7 +117,7 @@ def header_line(standing: Standing, width: int) -> Text:
         skipped = f", {counts.skipped:,} skipped" if counts.skipped else ""
         right = f"{one_line(standing.person)} · {right} labelled{skipped}"
     if standing.stop and width < WIDE:
-        # Where the screen is small, nothing else says it.
+        # On a small screen this is the only place for it.
         words = standing.words()
         error = words.error_figure.replace("\u00a0", " ")
         what = "found" if standing.settings.positive else "wrong" if standing.settings.classes else "off"
@@ -130,7 +130,7 @@ def header_line(standing: Standing, width: int) -> Text:
 
 
 def cut(text: str, width: int, style: str = "") -> Text:
-    """A text on one line, with an ellipsis where it is longer than a width."""
+    """A text on one line, with an ellipsis if it exceeds a width."""
     line = Text(one_line(text))
     line.truncate(width, overflow="ellipsis")
     return Text().append(line.plain, style)
@@ -138,15 +138,15 @@ def cut(text: str, width: int, style: str = "") -> Text:
 
 # Longer lines are hard to read.
 _COMFORTABLE: Final = 76
-# Nobody reads more of a cell, and breaking it into lines would take longer than a key may.
+# Longer cells are cut, because wrapping them would delay the response to a key.
 _LONGEST_VALUE: Final = 20_000
 _WIDEST_NAME: Final = 24
-# So many lines about a text, such as its subject, come before it; more of them come after it.
+# Maximal number of lines of other cells before a text, such as its subject; if there are more, they follow the text.
 _HEAD: Final = 4
 
 
 class ItemPanel(Widget):
-    """The item in a frame, moved by keys; the lower edge says which lines are shown where there are more."""
+    """The item in a frame, scrolled by keys; if there are more lines, the lower edge states which are shown."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -166,17 +166,17 @@ class ItemPanel(Widget):
         self.on_resize()
 
     def on_resize(self) -> None:
-        """Break the lines anew."""
+        """Wrap the lines again."""
         self._lines = self._content(self.size)
         self.move(0)
 
     def move(self, by: int) -> None:
-        """Move down so many lines, or up, as far as there are lines, and say which are shown."""
+        """Scroll by a number of lines, as far as there are lines, and show which lines are visible."""
         height, lines = self.size.height, len(self._lines)
         self._top = max(0, min(self._top + by, lines - height))
         where = f"lines {self._top + 1} to {min(self._top + height, lines)} of {lines}" if lines > height else ""
         both = "; ".join(filter(None, (where, self._why)))
-        # Which lines there are matters more than why it is this item.
+        # The visible lines are more important than the reason for the item.
         self.border_subtitle = Text(both if cell_len(both) <= self.size.width - 2 or not where else where)
         self.refresh()
 
@@ -210,7 +210,7 @@ def item_lines(shown: ShownItem, size: Size) -> list[Text]:
         if 0 < len(others) <= _HEAD:
             return [*others, Text(), *lines]
     elif settings.shown == "image":
-        # The picture takes the space that the cells leave, as long as it stays large enough to be seen.
+        # The picture gets the height that the cells leave, but at least two thirds.
         lines = _picture_lines(shown, Size(size.width, max(size.height - len(others) - 2, size.height * 2 // 3)))
     else:
         return others
@@ -236,7 +236,7 @@ def cell_lines(cells: Sequence[tuple[str, str]], width: int, style: str = "dim")
 
 
 def _shortened(value: str) -> str:
-    """A value as it is shown, and how much of it is not."""
+    """The shown part of a value, and the number of omitted characters."""
     if len(value) <= _LONGEST_VALUE:
         return visible(value)
     return f"{visible(value[:_LONGEST])}\n({len(value):,} characters; the rest is not shown)"
@@ -253,12 +253,12 @@ def _picture_lines(shown: ShownItem, size: Size) -> list[Text]:
 
 
 class _Fitted(Widget):
-    """A widget that is as high as its lines need, and arranges the screen anew when that changes."""
+    """A widget with the height of its lines, which updates the layout of the screen when the height changes."""
 
     standing: reactive[Standing | None] = reactive(None)
 
     def fit(self) -> None:
-        """Change the height, if it has to be another."""
+        """Update the height if it has changed."""
         height = self.styles.height
         if height is not None and height.is_auto:
             needed = self.get_content_height(self.container_size, self.app.size, self.size.width)
@@ -280,7 +280,7 @@ class ProgressPanel(_Fitted):
         return len(progress_lines(self.standing, Size(width, max(viewport.height // 3 - 4, first))))
 
     def watch_standing(self) -> None:
-        """Put the answer on the frame, in the colour of its tone."""
+        """Show the decision on the frame, in the colour of its tone."""
         if self.standing is not None:
             words = self.standing.words()
             self.border_title = cut(words.headline, 60)
@@ -290,7 +290,7 @@ class ProgressPanel(_Fitted):
             self.fit()
 
 
-# A chart of fewer lines shows nothing, and of more nothing more.
+# Minimal and maximal number of lines of a useful chart.
 _LOWEST: Final = 5
 _HIGHEST: Final = 18
 # Columns of the axis; lines of the caption, of the numbers below it, and an empty one.
@@ -319,7 +319,7 @@ def progress_lines(standing: Standing, size: Size) -> list[Text]:
 
 
 def _has_curve(learning_status: LearningStatus) -> bool:
-    """Whether there is something to draw: the error, or else what the rule compares."""
+    """Whether there are values to draw: the error, or otherwise the values that the rule compares."""
     return len(learning_status.errors) > 1 or any(math.isfinite(point.value) for point in learning_status.curve)
 
 
@@ -328,7 +328,7 @@ def _height(said: list[tuple[str, ...]]) -> int:
 
 
 def _curve(standing: Standing, columns: int, height: int) -> list[Text]:
-    """The estimated error over the labels, or else what the rule compares, with a caption and the numbers of labels."""
+    """The estimated error over the labels, or otherwise the values of the rule, with a caption."""
     learning_status, plain, width = standing.learning_status, standing.plain, max(8, columns - _AXIS)
     if len(learning_status.errors) > 1:
         errors = [each for each in learning_status.errors if math.isfinite(each.value)]
@@ -354,7 +354,7 @@ def _curve(standing: Standing, columns: int, height: int) -> list[Text]:
 
 
 def _coloured(line: str) -> Text:
-    """A line of the chart, the curve apart from the threshold and the axis."""
+    """A line of the chart; the curve has another style than the threshold and the axis."""
     axis = max(line.find("┤"), line.find("|")) + 1
     return Text.assemble((line[:axis], "dim"), *((letter, _COLOURS.get(letter, "")) for letter in line[axis:]))
 
@@ -394,7 +394,7 @@ class ClassList(_Fitted):
 
 
 def class_lines(standing: Standing, typed: str, size: Size) -> list[Text]:
-    """The classes side by side, those that may be meant first; the last line says how many do not fit.
+    """The classes side by side, the matching ones first; the last line states how many do not fit.
 
     Args:
         standing: The state of the project.
@@ -409,7 +409,7 @@ def class_lines(standing: Standing, typed: str, size: Size) -> list[Text]:
     for at, k in enumerate(order):
         meant = classes[k] in possible
         chip = Text().append(f" {keys[k] if keys else k + 1} ", "reverse" if meant else "dim")
-        # A class that is its own key need not be said twice.
+        # A class whose name is its key is shown once.
         if not keys or keys[k] != classes[k]:
             chip.append(" ").append_text(cut(classes[k], _LONGEST_CLASS, "" if meant else "dim"))
         chip.append(f" {counts[k]:,}", "dim")
@@ -426,10 +426,10 @@ def class_lines(standing: Standing, typed: str, size: Size) -> list[Text]:
 
 
 _LONGEST: Final = 200
-# What a number can begin with, and the colon before a command.
+# Characters that start a number, and the colon before a command.
 _BEGINNINGS: Final = frozenset("0123456789+-.eE:")
 _GIVEN: Final = 10
-# Seconds after which the screen is brought up to date without a key: the model may have learned something.
+# Seconds between two updates of the screen without a key, because the model may have learned labels.
 _LOOK: Final = 0.25
 _NOTHING_LEFT: Final = "Nothing is left to label for you: every item is labelled, skipped, or with somebody else."
 
@@ -444,7 +444,7 @@ class Mode(Enum):
 
 
 class AnswerInput(Input):
-    """The line in which a number or the beginning of a class is typed, where a class has no key of its own."""
+    """The input line for a number or the beginning of a class, if classes have no keys."""
 
     app: "LabelApp"
 
@@ -455,15 +455,15 @@ class AnswerInput(Input):
             event.prevent_default()
 
     def on_paste(self, event: Paste) -> None:
-        """Type what is pasted, without control characters."""
+        """Insert pasted text without control characters."""
         event.text = one_line(event.text)
 
     def watch_value(self, value: str) -> None:
-        """Show the classes that may be meant."""
+        """Show the matching classes."""
         self.app.typed(value)
 
     def restricted(self) -> None:
-        """Say that nothing longer is taken."""
+        """Report that the input is too long."""
         self.app.say(f"more than {_LONGEST} characters are no label", bad=True)
 
 
@@ -472,7 +472,7 @@ if sys.platform != "win32":
     from textual.drivers.linux_driver import LinuxDriver
 
     class _PosixDriver(LinuxDriver):
-        """A terminal that may send bytes that are no UTF-8; they are left out."""
+        """A terminal driver that ignores bytes that are not valid UTF-8."""
 
         def run_input_thread(self) -> None:
             """Read keys until the end."""
@@ -535,7 +535,7 @@ class LabelApp(App[None]):
         self._shown: Item | None = None
         self._drawn: object = None
         self._counts = labeller.counts()
-        # The moment from which the item is shown: what was pressed before it is not meant for it.
+        # The time at which the item was shown; keys that were pressed earlier do not apply to it.
         self._since = 0.0
         self._header, self._panel = Header(id="header"), ItemPanel(id="item")
         self._progress, self._class_list = ProgressPanel(id="progress"), ClassList(id="classes")
@@ -558,7 +558,7 @@ class LabelApp(App[None]):
         yield self._keys
 
     def on_mount(self) -> None:
-        """Show the first item, and go on looking what others do and what the model learns."""
+        """Show the first item, and start the regular updates about other people and the model."""
         # Windows has no such signals for an event loop.
         if not self.is_headless and sys.platform != "win32":
             for number, code in ((signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
@@ -567,19 +567,19 @@ class LabelApp(App[None]):
         self.set_interval(_LOOK, self.show)
 
     def say(self, sentence: str, *, bad: bool = False) -> None:
-        """Say something about the last key: what was done, or what could not be done."""
+        """Show a message about the result of the last key."""
         words = one_line(sentence)
         self._said.update(words, layout=False)
         self._said.set_class(bad, "-bad")
         self._said.set_class(cell_len(words) > self.size.width - 2, "-long")
 
     def typed(self, text: str) -> None:
-        """Show the classes that may be meant by what was typed."""
+        """Show the classes that match the typed text."""
         self._class_list.typed = text
         self.say("")
 
     def show(self) -> None:
-        """Show where the labelling stands, with what others did and what the model has learned meanwhile."""
+        """Show the progress of the labelling, including the work of other people and the state of the model."""
         labeller, before = self._labeller, self._labeller.item
         try:
             labeller.ask_again()
@@ -590,7 +590,7 @@ class LabelApp(App[None]):
             self.say("")
         item = self._chosen or labeller.item
         if item is not self._shown:
-            # What was typed for one item is not for the other.
+            # Text that was typed for one item does not apply to the next.
             self._shown, self._since = item, Event().time
             self._answer.clear()
         standing = Standing(
@@ -598,7 +598,7 @@ class LabelApp(App[None]):
         )
         self._header.standing = self._progress.standing = self._class_list.standing = standing
         answering = self._mode in (Mode.label, Mode.correct) and item is not None
-        # What is not displayed could not be focused when the next key comes.
+        # A hidden widget could not have the focus at the next key.
         self._class_list.display = answering
         self._answer_line.set_class(not answering, "-idle")
         why = labeller.why if self._mode is Mode.label and item is not None else ""
@@ -608,16 +608,16 @@ class LabelApp(App[None]):
             self._keys.update(self._command_line(), layout=False)
 
     def on_key(self, event: Key) -> None:
-        """Do what a key asks for."""
+        """Carry out the action of a key."""
         self.press(event)
 
     def on_paste(self) -> None:
-        """A paste is no answer where classes have keys."""
+        """Ignore a paste if classes have keys."""
         if self._direct:
             self.say("pasted text is not used as keys", bad=True)
 
     def press(self, event: Key) -> bool:
-        """Do what a key asks for.
+        """Carry out the action of a key.
 
         Returns:
             Whether it is done; otherwise the key is for the line in which an answer is typed.
@@ -687,7 +687,7 @@ class LabelApp(App[None]):
             self.say("")
 
     def _pick(self, letter: str) -> None:
-        """Choose the label that is to be corrected."""
+        """Choose the label to correct."""
         wanted = "1234567890".find(letter) if letter else -1
         if not 0 <= wanted < len(self._given):
             raise SufficeError("press the number before a label, or Esc to go back")
@@ -725,7 +725,7 @@ class LabelApp(App[None]):
         self.say(f"{current.id} is {shown_label(label)}" if current is not None else "")
 
     def _back(self) -> None:
-        """To the item that is to be labelled, with nothing typed."""
+        """Return to the item to label, with an empty input line."""
         self._mode, self._chosen, self._given = Mode.label, None, ()
         self._answer.clear()
         self.say("")
@@ -781,7 +781,7 @@ class LabelApp(App[None]):
 
 
 def label_by_keys(labeller: Labeller) -> None:
-    """Label until the person leaves; the terminal is as it was before afterwards.
+    """Label until the person leaves, then restore the terminal.
 
     Args:
         labeller: The person and their item.
@@ -794,7 +794,7 @@ def label_by_keys(labeller: Labeller) -> None:
         raise SystemExit(app.return_code)
 
 
-# Seconds: threads take turns more often, so that a key does not wait for the one that learns.
+# Switch interval of threads in seconds; it is short, so that a key does not wait for the learning thread.
 _TURN: Final = 0.001
 
 
@@ -813,7 +813,7 @@ _PLAIN: Final = str.maketrans("─│╭╮╰╯…·▀•", "-|++++.-#*")
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """Characters that a terminal does not have, replaced by as many columns of others."""
+    """Replacements for characters that a terminal does not support, with the same number of columns."""
     assert isinstance(error, UnicodeEncodeError)
     letters = error.object[error.start : error.end].translate(_PLAIN)
     return "".join(letter if letter.isascii() else "?" * cell_len(letter) for letter in letters), error.end
@@ -821,7 +821,7 @@ def _replaced(error: UnicodeError) -> tuple[str, int]:
 
 @contextmanager
 def _plain_letters() -> Iterator[bool]:
-    """Replace what the encoding of the terminal does not have, and tell whether that may be needed."""
+    """Replace characters that the encoding of the terminal does not support; return whether this may be needed."""
     # Textual writes to this stream.
     stream = sys.__stderr__
     if stream is None or stream.encoding.lower().replace("-", "").startswith("utf"):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from suffice.web.server import ServerOptions
 
 
-# Seconds that the last word waits for the model: by lines nobody waits for it, at a screen somebody does.
+# Seconds that the final message waits for the model: labelling by lines, and on a full screen, where a person waits.
 _LAST_WORD = 60.0
 _LAST_LOOK = 0.3
 
@@ -65,7 +65,7 @@ def label_command(
 
 
 def _label(labeller: "Labeller", console: Console, *, by_keys: bool) -> None:
-    """Label by keys or by lines, until the person leaves in whatever way."""
+    """Label by keys or by lines, until the person leaves."""
     from suffice.cli.labeller import label_by_lines
 
     try:
@@ -80,7 +80,7 @@ def _label(labeller: "Labeller", console: Console, *, by_keys: bool) -> None:
             label_by_lines(labeller, console, iter(sys.stdin.readline, ""))
             labeller.caught_up(_LAST_WORD)
     except KeyboardInterrupt:
-        # Ctrl-C is one of the ways to leave: what was labelled is on the disk.
+        # Ctrl-C is a regular way to leave, because all labels are on the disk.
         pass
 
 
@@ -109,7 +109,7 @@ def _summarise(labeller: "Labeller", options: ProjectOptions, console: Console, 
         console.print(visible(line, console.encoding), markup=False, emoji=False)
 
 
-#: A token of one's own, instead of one that is made.
+#: The user's token, instead of a generated one.
 TOKEN_VARIABLE: Final = "SUFFICE_TOKEN"
 _EVERY_ADDRESS: Final = {"0.0.0.0", "::", ""}
 
@@ -187,7 +187,7 @@ def serve_project(
     from suffice.web import listening
     from suffice.web.security import granted_access, is_loopback, kept_token, made_token
 
-    # Who may come in is decided before anything is opened.
+    # Access rules are validated before anything is opened.
     host, port = where
     own = (os.environ.get(TOKEN_VARIABLE) or None) if token else None
     made = made_token() if token and own is None else None
@@ -206,14 +206,14 @@ def serve_project(
         if accounts and made is not None:
             console.print(f"For you alone, without an account and with all rights: {address}", markup=False)
         if open_page:
-            # A browser in the terminal would keep the server waiting.
+            # A browser in the terminal would block the server.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-    # Then the port: to make the project may take a while, and would be for nothing.
+    # The port is reserved before the project is created, which may take some time.
     with listening(host, port) as listener, opened_project(options, console) as project:
         accounts = len(project.accounts())
         if made is not None and is_loopback(host):
-            # For this machine it stays the same, so that pages that are open go on after a restart.
+            # The token for this machine stays the same, so that open pages work after a restart.
             made = kept_token(project.folder)
             access = granted_access(host, made)
         served = _Served(project, access, host, listener)
@@ -223,7 +223,7 @@ def serve_project(
 
 
 class _Served(NamedTuple):
-    """A project, who may come in, and the address and socket that they come to."""
+    """A project, its access rules, and the address and socket of its server."""
 
     project: "Project"
     access: "Access"
@@ -237,7 +237,7 @@ def _serve(served: _Served, ready: Callable[[str], None], reached: "ServerOption
 
     project = served.project
     background = BackgroundLearner(project, project.learned_files)
-    # FastAPI silences warnings of its own while it makes the application, which another thread could undo.
+    # FastAPI suppresses some warnings while it creates the application, which another thread could undo.
     app = create_app(project, background, served.access)
     with background:
         serve_on(app, served.listener, served.host, ready, reached)

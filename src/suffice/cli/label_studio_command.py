@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from suffice.project.background_learner import BackgroundLearner
     from suffice.project.labelling_project import Project
 
-#: Where the API token of Label Studio is looked for; the name that its own packages use.
+#: Environment variable of the API token of Label Studio; its own packages use the same name.
 TOKEN_VARIABLE: Final = "LABEL_STUDIO_API_KEY"
 
 
@@ -172,7 +172,7 @@ def _token(file: Path | None) -> str:
 def _opened(
     place: Path, server: "LabelStudio", number: int, made_with: dict[str, Any], console: Console
 ) -> "Iterator[tuple[Project, BackgroundLearner]]":
-    """Open the labelling project, or create it; yield it with its learner, which runs."""
+    """Open the labelling project, or create it; yield it with its running learner."""
     from suffice.integrations.label_studio import created_project, project_link
     from suffice.project.background_learner import BackgroundLearner
     from suffice.project.create import has_project, open_project
@@ -201,7 +201,7 @@ def _opened(
 
 @contextmanager
 def _only_one(folder: Path) -> Iterator[None]:
-    """Refuse a second connection of the same project on this machine."""
+    """Raise an error for a second connection of the same project on this machine."""
     try:
         import fcntl
     except ImportError:
@@ -258,13 +258,13 @@ def _serve(
     assert project.folder is not None
     host, port, webhook_url = where
     secret = project_link(project.folder, server.url, number).secret
-    # What is wrong with the address, the token or the project is said before anything is started.
+    # Problems with the address, the token or the project are reported before anything is started.
     sync.update()
 
     def ready(address: str) -> None:
         reached = webhook_url or f"{address}webhook"
         registered_webhook(server, number, reached, secret)
-        # What came between reading everything and this.
+        # Changes between the reading of all tasks and the registration of the webhook.
         sync.notify(None)
         thread.start()
         shown = shown_place(str(project.folder))

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 #: The commands, by their letter.
 COMMANDS: Final = {"s": "skip", "u": "undo", "c": "correct", "?": "help", "q": "quit"}
-#: How the terminal shows the tone of a decision.
+#: Styles of the tones of a decision in the terminal.
 TONE_STYLES: Final = {"quiet": "bold", "on": "bold", "good": "bold green", "limit": "bold yellow"}
 _MOST_KEYS: Final = 9
 
 
 def direct_keys(classes: Sequence[str]) -> tuple[str, ...]:
-    """One key for each class; none where there are too many, and one has to be typed.
+    """One key for each class; empty if there are too many classes, which are then typed.
 
     Classes that are digits have themselves as keys: nobody should have to press 1 for 0.
 
@@ -61,7 +61,7 @@ def command_keys(classes: Sequence[str]) -> dict[str, str]:
 
 
 def typed_class(text: str, classes: Sequence[str], *, beginnings: bool = True) -> str:
-    """The class that somebody means who typed its name, its number, or the beginning of its name.
+    """The class for a typed name, number, or beginning of a name.
 
     Args:
         text: What was typed.
@@ -90,13 +90,13 @@ def typed_class(text: str, classes: Sequence[str], *, beginnings: bool = True) -
 
 
 def possible_classes(text: str, classes: Sequence[str]) -> list[str]:
-    """Classes whose name begins with what was typed, however it is written."""
+    """Classes whose name begins with the typed text, without regard to upper and lower case."""
     folded = text.strip().casefold()
     return [name for name in classes if name.casefold().startswith(folded)]
 
 
 def _numbered(word: str, classes: Sequence[str]) -> list[str]:
-    """The class of a number; none where some class is a number itself, because it could be meant."""
+    """The class of a number; empty if the name of a class is a number, because it would be ambiguous."""
     if not (word.isascii() and word.isdigit() and len(word) < 9) or any(name.strip().isdigit() for name in classes):
         return []
     return [classes[int(word) - 1]] if 1 <= int(word) <= len(classes) else []
@@ -114,7 +114,7 @@ def shown_label(label: Label) -> str:
 
 @dataclass(frozen=True)
 class Given:
-    """A label that was given, to be picked for correction.
+    """A given label that can be corrected.
 
     Attributes:
         item: Position of the item.
@@ -155,12 +155,12 @@ class Counts:
 _LEARN: Final = 0.05
 _ALL: Final = 0.1
 _PICTURE: Final = 0.03
-# Where nothing is left, somebody else may give an item back.
+# If no items are left, another person may return an item.
 _ASK_AGAIN: Final = 2.0
 
 
 class Labeller:
-    """A person who labels: the item that they are shown, and what they did.
+    """A person who labels: the shown item, and the actions so far.
 
     Whatever is done is on the disk when a method returns. What could not be written raises, and the item stays.
 
@@ -204,7 +204,7 @@ class Labeller:
             self.ask()
 
     def label(self, label: Label) -> None:
-        """Give the item a label, and go on to the next."""
+        """Label the item, and continue with the next."""
         begun, item = time.monotonic(), self._item()
         with self._past_conflicts():
             self.project.label(item.position, label, person=self.person, request=self._request)
@@ -213,7 +213,7 @@ class Labeller:
         self._go_on()
 
     def skip(self) -> None:
-        """Skip the item, and go on to the next."""
+        """Skip the item, and continue with the next."""
         begun, item = time.monotonic(), self._item()
         with self._past_conflicts():
             self.project.skip(item.position, person=self.person, request=self._request)
@@ -221,13 +221,13 @@ class Labeller:
         self._go_on()
 
     def correct(self, position: int, label: Label) -> None:
-        """Change the label of another item; the one to label stays."""
+        """Change the label of another item; the item to label stays the same."""
         begun = time.monotonic()
         self.project.correct(position, label, person=self.person, request=self._request)
         self._done(begun)
 
     def undo(self) -> str:
-        """Take back what was done last, show its item again where it has to be labelled again, and say what it was."""
+        """Undo the last action, show its item again if it must be labelled again, and return what was undone."""
         from suffice.project.labelling_project import IN_CHECK
 
         begun = time.monotonic()
@@ -241,7 +241,7 @@ class Labeller:
             return "undone"
         if kind is EventKind.corrected:
             return f"the correction of {self.project.item(position).id} is undone"
-        # Also what was labelled another day can be undone.
+        # Labels of earlier sessions can be undone too.
         self.labels = max(0, self.labels - (kind is EventKind.labelled))
         with self.project.lock:
             in_check = position in self.project.state().pending()
@@ -249,7 +249,7 @@ class Labeller:
         return f"{'the skip' if kind is EventKind.skipped else 'the label'} of {item.id} is undone"
 
     def picture(self, item: Item | None) -> Picture | None:
-        """The picture of an item, once it is there."""
+        """The picture of an item, if it is loaded."""
         if self._pictures is None or item is None or item.image is None:
             return None
         return self._pictures.get(item.image, _PICTURE)
@@ -280,7 +280,7 @@ class Labeller:
         )
 
     def caught_up(self, timeout: float) -> bool:
-        """Wait until the model has learned everything, at most so many seconds."""
+        """Wait until the model has learned everything, with a limit in seconds."""
         return self.background.wait_settled(timeout)
 
     @contextmanager
@@ -328,7 +328,7 @@ def opened_labeller(project: "Project", person: str) -> Iterator[Labeller]:
     """
     from suffice.project.background_learner import BackgroundLearner
 
-    # Read before the first key, which would have to wait for it otherwise.
+    # Loaded before the first key, which would otherwise wait for it.
     _ = project.X
     with BackgroundLearner(project, project.learned_files) as background:
         labeller = Labeller(project, background, person)
@@ -343,7 +343,7 @@ _LONGEST_LINE: Final = 1000
 
 
 def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) -> None:
-    """Label until the lines end or one says so.
+    """Label until the input ends or a line asks to leave.
 
     Args:
         labeller: The person and their item.
@@ -388,11 +388,11 @@ def _how(labeller: Labeller) -> str:
 
 
 def _done(labeller: Labeller, console: Console, line: str) -> bool:
-    """Do what a line says; return whether to go on."""
+    """Carry out a line; return whether to continue."""
     settings = labeller.project.settings
     if len(line) > _LONGEST_LINE:
         raise InvalidValueError(f"a line of {len(line)} characters is no label; at most {_LONGEST_LINE} are read")
-    # A class may be called like a command, and is meant then; with a colon before it, it is a command.
+    # A class with the name of a command takes precedence; with a colon it is the command.
     command = COMMANDS.get(line.removeprefix(":"), line) if line not in settings.classes else ""
     if command == "quit":
         return False

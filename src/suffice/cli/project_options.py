@@ -275,7 +275,7 @@ def takes_project_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def login_name() -> str:
-    """The name that the operating system knows the person by, or "me" where it knows none."""
+    """The user name from the operating system, or "me" if there is none."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
@@ -283,7 +283,7 @@ def login_name() -> str:
 
 
 def opened_project(options: ProjectOptions, console: Console, *, labels: bool = False) -> "Project":
-    """Open the project that the options name, or make it where there is none; say in a few lines what was done.
+    """Open the project of the options, or create it if there is none; print what was done.
 
     Args:
         options: What was asked for.
@@ -356,7 +356,7 @@ def hidden(place: str) -> str:
 
 
 _ELSEWHERE = "leave it out, or make another project with --project"
-# Options for what can be changed, but not by this command.
+# Options for settings that can be changed, but not by this command.
 _ON_THE_PAGE = f"on the page, under Settings; {_ELSEWHERE}"
 _CHANGED_ELSEWHERE = {
     "--classes": f"with suffice classes; {_ELSEWHERE}",
@@ -366,7 +366,7 @@ _CHANGED_ELSEWHERE = {
 
 
 def require_store() -> None:
-    """Refuse to begin where projects cannot be kept.
+    """Raise an error if projects cannot be stored.
 
     Raises:
         MissingExtraError: SQLAlchemy is not installed.
@@ -376,7 +376,7 @@ def require_store() -> None:
 
 
 def resumed(place: str, options: ProjectOptions, person: str, console: Console, *, labels: bool = False) -> "Project":
-    """Open a project and go on with it; the arguments are those of :func:`opened_project`.
+    """Open a project and continue it; the arguments are those of :func:`opened_project`.
 
     Raises:
         InvalidValueError: An option asks for another project than the one that is there, or the person has no account.
@@ -407,7 +407,7 @@ def resumed(place: str, options: ProjectOptions, person: str, console: Console, 
 
 
 def made(place: str, options: ProjectOptions, person: str, console: Console) -> "Project":
-    """Read the data and make a project of it.
+    """Read the data and create a project.
 
     Raises:
         InvalidValueError: An option or the data cannot be used; nothing is left behind.
@@ -420,7 +420,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     from suffice.project.items import no_progress
 
     asked = None if options.model is None else ModelName(options.model.value)
-    # Refuse bad ones before anything is read.
+    # Invalid options are reported before anything is read.
     options.chosen_rule(asked)
     classes = "classification" if options.classes is not None else None
     target_error(options.target_error, "regression" if options.regression else classes)
@@ -463,7 +463,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
 
 
 def _guidelines(options: ProjectOptions) -> str | None:
-    """The text of the file of guidelines, or None where none was named."""
+    """The text of the file of guidelines, or None if no file was named."""
     if options.guidelines is None:
         return None
     try:
@@ -474,7 +474,7 @@ def _guidelines(options: ProjectOptions) -> str | None:
 
 
 def say(console: Console, sentence: str) -> None:
-    """Print a sentence as it stands, as far as the terminal has its letters."""
+    """Print a sentence unchanged, except for characters that the terminal does not support."""
     console.print(visible(sentence, console.encoding), markup=False, highlight=False, emoji=False)
 
 
@@ -506,7 +506,7 @@ def _newer(data: str, made_at: float) -> bool:
 
 
 def _require_account(project: "Project", person: str) -> None:
-    """Refuse a name that is no account, where there are accounts; a password is not asked for."""
+    """Raise an error for a name without an account, if there are accounts; no password is required."""
     names = [account.name for account in project.accounts()]
     if names and person not in names:
         raise InvalidValueError(
@@ -515,14 +515,14 @@ def _require_account(project: "Project", person: str) -> None:
 
 
 def _require_same(project: "Project", place: str, options: ProjectOptions) -> None:
-    """Refuse options that contradict the project; those that it was made with are let through."""
+    """Raise an error for options that contradict the project; its original options are allowed."""
     settings, model = project.settings, project.current_settings.model
     if options.model is not None and options.model.value != model:
         raise InvalidValueError(
             f"the project {place} has the model {model}; change it with suffice switch {place} --model "
             f"{options.model.value}"
         )
-    # The command that made a project goes on with it, also after its settings were changed.
+    # The command that created a project can continue it, also after its settings were changed.
     agreed = {option for option, given, there in _contradictions(project.first_settings, options) if given == there}
     for option, given, there in _contradictions(settings, options):
         if given != there and option not in agreed:
@@ -543,7 +543,7 @@ def _require_same(project: "Project", place: str, options: ProjectOptions) -> No
 
 
 def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple[str, str, str]]:
-    """Options that were given, each with what it asks for and what there is, the same if they agree."""
+    """Given options, each with its value and the value of the project."""
     from suffice.project.read_items import parse_classes
 
     found: list[tuple[str, str, str]] = []
@@ -556,7 +556,7 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
     if options.classes is not None:
         kept = settings.classes
         asked = parse_classes(options.classes)
-        # The keys stay in the order of the project, whichever order they are given in now.
+        # The keys keep the order of the project, independent of the order in the option.
         asked = kept if sorted(asked) == sorted(kept) else asked
         there = f"the classes {', '.join(kept)}" if kept else "numbers for labels"
         found.append(("--classes", f"the classes {', '.join(asked)}", there))
@@ -587,7 +587,7 @@ Place = Annotated[
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A project, and what the model makes of its labels.
+    """A project, and the results of its model.
 
     Attributes:
         project: The project.
@@ -605,7 +605,7 @@ class Reading:
 
     @cached_property
     def project_learner(self) -> "ProjectLearner":
-        """The model, which learns only what is not kept.
+        """The model, which learns only labels that are not in the saved state.
 
         Raises:
             SufficeError: The project can have no model.
@@ -613,7 +613,7 @@ class Reading:
         return _project_learner(self.project, self.settings, self.answers)
 
     def predictions(self) -> "Predictions":
-        """Predictions for all items; they are kept for the next time.
+        """Predictions for all items; they are saved for the next call.
 
         Raises:
             SufficeError: There is no model, or it has not begun.
@@ -649,7 +649,7 @@ def reading(place: str) -> Iterator[Reading]:
 
 @contextmanager
 def stored_project(place: str) -> Iterator[tuple["Project", str]]:
-    """Open a project that is there; yield it with its place as it can be typed again.
+    """Open an existing project; yield it with its location for a command line.
 
     Args:
         place: What was typed.
@@ -669,7 +669,7 @@ def stored_project(place: str) -> Iterator[tuple["Project", str]]:
 
 
 def learned_project(project: "Project", place: str) -> Reading:
-    """What the model has learned of a project: from stored files, or learned now.
+    """Results of the model of a project: from saved files, or learned now.
 
     Args:
         project: The project.
@@ -686,7 +686,7 @@ def learned_project(project: "Project", place: str) -> Reading:
         project_learner = _project_learner(project, settings, answers)
         learning_status = project_learner.learning_status()
     except SufficeError as error:
-        # Labels can be counted and taken home without a model.
+        # Labels can be counted and exported without a model.
         problem = LearningStatus(problem=f"There is no model: {error}.")
         return Reading(project, place, settings, answers, problem)
     project_learner.keep_in(project.learned_files, learning_status)
@@ -697,7 +697,7 @@ def learned_project(project: "Project", place: str) -> Reading:
 
 
 def _project_learner(project: "Project", settings: "Settings", answers: "list[Answer]") -> "ProjectLearner":
-    """A model that has learned some answers; those that are kept are not learned again."""
+    """A model that has learned some answers, starting from the saved state."""
     with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
         from suffice.project.project_learner import ProjectLearner
 
@@ -708,7 +708,7 @@ def _project_learner(project: "Project", settings: "Settings", answers: "list[An
 
 
 def shown_place(place: str) -> str:
-    """A place as it can be typed again, without a password."""
+    """A location for a command line, without a password."""
     from shlex import quote
 
     return quote(hidden(place))

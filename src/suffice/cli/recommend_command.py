@@ -157,7 +157,7 @@ def recommend_command(
         asked = _without_data(options, task, model, target_variance, target=target, ignore=ignore)
     else:
         asked = _about_data(options, data, target, task, model, target_variance, tuple(ignore or ()))
-    # Brings scikit-learn, which `suffice --help` need not wait for.
+    # Imported here, because it loads scikit-learn, which would delay `suffice --help`.
     from suffice.recommendation.compared_rules import recommend
 
     advice = recommend(
@@ -214,7 +214,7 @@ def _about_data(
     target_variance: float | None,
     ignore: tuple[str, ...],
 ) -> _Question:
-    """Read the table, and complete what was asked by what it says."""
+    """Read the table, and complete the question with its properties."""
     from suffice.tables import read_table
 
     if target is None:
@@ -243,7 +243,7 @@ def _about_data(
 
 
 def python_line(rule: Criterion) -> str:
-    """The rule as it is written in Python; what has its default is left out.
+    """The rule as Python code, without arguments that have their defaults.
 
     Examples:
         >>> from suffice.criteria import InformationGain, MaxVariance, ThresholdUpdate

@@ -164,7 +164,7 @@ ErrorCost = Annotated[
 ]
 _COSTS: Final = {"error_cost", "label_cost"}
 _WORTH_OPTIONS: Final = ("label_cost", "mistake_cost", "error_cost", "tolerance")
-# A table gives no validation set besides, and no positive class unless --positive names one.
+# A table has no separate validation set, and no positive class without --positive.
 _OF_SCREENING: Final = {"relevant_found", "expected_found", "control_found"}
 _NOT_HERE: Final = {"validation_error", "validation_labels"} | _OF_SCREENING | REGRET_FIELDS
 
@@ -212,7 +212,7 @@ class RuleOptions:
 
     @property
     def changed(self) -> bool:
-        """Whether anything was said of the rule."""
+        """Whether any option about the rule was given."""
         return self != RuleOptions()
 
     @property
@@ -222,7 +222,7 @@ class RuleOptions:
 
 
 def cost(value: float, option: str) -> float:
-    """A cost, checked.
+    """A validated cost.
 
     Raises:
         InvalidValueError: It is no number above 0.
@@ -231,7 +231,7 @@ def cost(value: float, option: str) -> float:
 
 
 def target_error(text: str | None, task: str | None) -> float | None:
-    """The error that a person wants to reach, as ``--at-most`` gives it.
+    """The target error of ``--at-most``.
 
     Args:
         text: A number or a percentage; None if nothing was said.
@@ -329,13 +329,13 @@ def chosen_rule(options: RuleOptions, model: ModelName | None = None) -> Criteri
     given |= options.stability_options | costs
     if kind is ErrorStability:
         given.setdefault("threshold", DEFAULT_THRESHOLDS[(model or ModelName.gp).value])
-        # A network's first step is its largest, and calibrates the rule alone, as in the paper.
+        # For a network only the first step calibrates the rule, as in the paper, because it is the largest.
         given["calibration"] = 1 if model is ModelName.dropout else 10
     return kind(**given)
 
 
 def require_provided_fields(rule: Criterion, model: Any, name: ModelName) -> None:
-    """Refuse a rule that requires what a run with this model does not provide, before the run.
+    """Raise an error before the run if a rule requires inputs that a run with this model does not provide.
 
     Raises:
         MissingInputError: The rule cannot be used; the message names the rules that can.
@@ -388,7 +388,7 @@ def screening_rule(name: str | None, recall: float) -> Criterion:
 
 
 def _found(name: str) -> type[Criterion]:
-    """The rule of a name, however it is written."""
+    """The rule of a name, without regard to upper and lower case."""
     rules, usable = _rules(), named_rules()
     by_costs = {each: kind for each, kind in rules.items() if set(_arguments(kind)) == _COSTS}
     lower = {each.lower(): each for each in rules}
@@ -413,7 +413,7 @@ def _found(name: str) -> type[Criterion]:
 
 
 def _require_together(options: RuleOptions, kind: type[Criterion], fields: set[str]) -> None:
-    """Refuse what does not go with a rule, and a rule without what it needs."""
+    """Raise an error for options that do not apply to a rule, and for missing required options."""
     rule, costs = kind.__name__, options.costs
     if options.name is None and options.about_ratio and costs:
         ratio_options = ("threshold", "bound", *options.stability_options)
@@ -467,7 +467,7 @@ def _rules() -> dict[str, type[Criterion]]:
 
 
 def _arguments(kind: type[Criterion]) -> list[str]:
-    """Arguments without which a rule cannot be made."""
+    """Required arguments of a rule."""
     return [
         spec.name
         for spec in dataclasses.fields(_as_dataclass(kind))
@@ -476,7 +476,7 @@ def _arguments(kind: type[Criterion]) -> list[str]:
 
 
 def _as_dataclass(kind: type[Criterion]) -> Any:
-    """Every rule is one, but the type of its base does not say so."""
+    """The rule as a dataclass: every rule is one, but its base class is not typed as one."""
     return kind
 
 
@@ -518,7 +518,7 @@ class RuleValues:
 
     @property
     def threshold(self) -> float | None:
-        """The threshold, or None where it is another at every step."""
+        """The threshold, or None if it differs between steps."""
         found = set(_there(self.thresholds))
         return found.pop() if len(found) == 1 else None
 

@@ -61,7 +61,7 @@ OFF_SHARE = "share off by more than the tolerance"
 
 # An error at the end of at most this share of that at the stop is clearly lower.
 _CLEARLY_LOWER = 0.8
-# A stop, or an error, that is so many times larger or smaller than in any random order is unlike those.
+# A stop or an error differs from random orders if it is larger or smaller than all of them by this factor.
 _FAR = 2.0
 
 
@@ -113,7 +113,7 @@ class RunFinding:
 
     @property
     def last(self) -> int:
-        """Index of the step that the result speaks of: the stop, or the end."""
+        """Index of the step of the result: the stop, or the last step."""
         return len(self.verdicts) - 1 if self.stop is None else self.stop
 
     @property
@@ -138,11 +138,11 @@ class RunFinding:
 
     @cached_property
     def best(self) -> "Best | None":
-        """The best stop in hindsight, where costs and a test set say what that is."""
+        """The best stop in hindsight, if there are costs and a test set."""
         error = self._counted_error()
         if error is None or not len(error) or not np.isfinite(error).all():
             return None
-        # Brings scikit-learn, which a wrong option need not wait for.
+        # Imported after the options are validated, because it loads scikit-learn.
         from suffice.recommendation.stopping_costs import total_costs
 
         rule = self.rule
@@ -238,7 +238,7 @@ class Best:
 
 
 def summarise(console: Console, found: RunFinding) -> None:
-    """Tell a person how it came out."""
+    """Print the results."""
     classes, audited = len(np.unique(found.table.y)), found.command == "audit"
     if found.unmet and audited:
         stopped = found.audited is not None and found.audited.n_labelled is not None
@@ -342,7 +342,7 @@ def _say_whether_more_helps(
         return
     rule = found.verdicts[0].rule
     if found.best is not None and found.best.labels <= found.n_labelled[found.last]:
-        # By the costs themselves, fewer labels would have been better.
+        # With these costs, fewer labels would have been better.
         return
     # For shares, two standard errors of what is measured on these rows.
     chance = 2.0 * math.sqrt(at_stop * (1.0 - at_stop) / max(rows, 1)) if found.share else 0.0
@@ -451,7 +451,7 @@ def _show_chart(console: Console, found: RunFinding) -> None:
         return
     elif found.verdicts[0].rule == RATIO_RULE:
         caption, threshold = compared.caption, compared.threshold or 0.0
-        # What happens far below the threshold is of no interest and would flatten the rest.
+        # The axis is cut far below the threshold, because smaller values would flatten the rest.
         lines = chart([max(value, threshold / 20.0) for value in found.ratio], threshold, **size)
     else:
         caption, lines = compared.caption, compared.chart(**size)
@@ -460,7 +460,7 @@ def _show_chart(console: Console, found: RunFinding) -> None:
 
 
 def _plain(values: Iterable[float]) -> list[float | None]:
-    """JSON knows no infinite numbers."""
+    """The values, with None for numbers that are not finite, which JSON cannot represent."""
     return [value if math.isfinite(value) else None for value in values]
 
 
@@ -473,7 +473,7 @@ def found_run(request: RunRequest, job: TableJob, trace: Trace, pool: Any = None
         trace: The run.
         pool: Features of the pool where they are not in memory.
     """
-    # Brings scikit-learn, which a wrong option need not wait for.
+    # Imported after the options are validated, because it loads scikit-learn.
     from suffice.decision import trivial_error
     from suffice.learner.hindsight import run_decision
 

@@ -69,9 +69,9 @@ from suffice.presentation.text_format import count
 
 _RECALL: Final = 0.95
 _CONFIDENCE: Final = 0.95
-# The model learns again after each label at first, and later whenever there are so many more.
+# The model first learns after each label, and later when the number of labels has grown by this share.
 _GROWTH: Final = 0.02
-# Sizes of a check that the answer names.
+# Sizes of checks in the result.
 _CHECKS: Final = (100, 300, 1000)
 # Options that are about the error of predictions, or about the figure of it.
 _OTHERS: Final = ("threshold", "bound", "error_cost", "label_cost", "mistake_cost", "tolerance", "average", "scale")
@@ -156,7 +156,7 @@ class ScreenedTable:
 
 
 def screen_table(request: RunRequest, wanted: ScreeningRequest) -> None:
-    """Screen a table, and say what came out.
+    """Screen a table, and print the result.
 
     Raises:
         InvalidValueError: The options or the table cannot be used.
@@ -166,7 +166,7 @@ def screen_table(request: RunRequest, wanted: ScreeningRequest) -> None:
     assert recall is not None
     rule = screening_rule(request.rule.name, recall)
     _require_fitting(request)
-    # The rule of the request is about the error of predictions; that of the screening takes its place.
+    # The rule of the request concerns the error of predictions; the rule of the screening replaces it.
     plain = RunRequest(**{**vars(request), "test": 0.0, "rule": type(request.rule)(), "figure": None})
     output = checked_output(plain)
     with threadpool_limits(limits=1):
@@ -198,7 +198,7 @@ def screen_table(request: RunRequest, wanted: ScreeningRequest) -> None:
 
 
 def _require_fitting(request: RunRequest) -> None:
-    """Refuse options that have no meaning for a screening."""
+    """Raise an error for options that do not apply to a screening."""
     given = [name for name in _OTHERS if getattr(request.rule, name, None) is not None]
     given += ["at_most"] if request.target_error is not None else []
     given += ["figure"] if request.figure is not None else []
@@ -237,7 +237,7 @@ def _screened(
     request: RunRequest, wanted: ScreeningRequest, job: TableJob, rule: Criterion, positive: Any, console: Console
 ) -> tuple[Any, list[Verdict]]:
     """The learner at the stop, and all verdicts."""
-    # Brings scikit-learn, which a wrong option need not wait for.
+    # Imported after the options are validated, because it loads scikit-learn.
     from suffice.learner import ActiveLearner
 
     y = job.pool_labels
@@ -265,7 +265,7 @@ def _screened(
 
 
 def _show(console: Console, found: ScreenedTable) -> None:
-    """Tell a person how it came out."""
+    """Print the results."""
     gains = np.cumsum(found.relevance).astype(float).tolist()
     width = max(20, min(64, console.width - 10))
     plain = not console.encoding.lower().startswith("utf")
@@ -319,10 +319,10 @@ _ACQUISITIONS: Final = (
     "order",
 )
 
-# Rows of a pool from which on labels are saved without being asked for, and where.
+# Number of rows of a pool from which labels are saved automatically, and the file for them.
 _LARGE_POOL: Final = 1_000_000
 _AUTOMATIC: Final = Path("suffice-run.checkpoint")
-# Seconds until a scheduler must have answered.
+# Seconds to wait for the answer of a scheduler.
 _PATIENCE: Final = 10.0
 
 
@@ -517,7 +517,7 @@ def run_command(
             except CheckpointError:
                 if checkpoint is not None:
                     raise
-                # It was saved without being asked for, by a run that is not this one.
+                # The file was saved automatically by another run.
                 _AUTOMATIC.unlink()
                 with labelling_bar(output.console) as progress:
                     trace = run(progress)
@@ -547,7 +547,7 @@ def _on_workers(engine: Engine | None, workers: int | None, scheduler: str | Non
 
 
 def _require_able(job: TableJob, acquisition: str | None) -> None:
-    """Refuse a model or an acquisition that cannot use workers, before any is started."""
+    """Raise an error for a model or an acquisition that cannot use workers, before workers are started."""
     from suffice.learner.backend import backend_type
     from suffice.learner.prepare import final_estimator
 
@@ -604,7 +604,7 @@ def _off_share(job: TableJob) -> Callable[[Any], dict[str, float]] | None:
     return lambda model: {OFF_SHARE: float(np.mean(np.abs(model.predict(X) - y) > tolerance))}
 
 
-# Other orders that are tried, and the seconds that they may take unless they are asked for.
+# Default number of other orders, and their time limit in seconds if they were not requested.
 _ORDERS: Final = 5
 _MOST_SECONDS: Final = 60.0
 

@@ -48,7 +48,7 @@ from suffice.report.figures import require_writable_figure
 from suffice.tables import Table, read_table
 from suffice.tables.table import Kind
 
-# Bytes of a file from which on reading it takes seconds.
+# Size in bytes from which reading a file takes seconds.
 _LARGE_FILE: Final = 10_000_000
 # Copies of a table in memory while it becomes features: the file, its columns, those in use, and the features.
 _COPIES: Final = 5
@@ -167,7 +167,7 @@ class RunOutput(NamedTuple):
 
 
 def counts(model: ModelName | None, initial: int | None, batch: int | None) -> tuple[int, int]:
-    """Labels before the first step, and at each step; what is left out depends on the model."""
+    """Number of labels before the first step, and at each step; the defaults depend on the model."""
     first, size = (50, 5) if model is ModelName.dropout else (10, 1)
     return first if initial is None else initial, size if batch is None else batch
 
@@ -240,7 +240,7 @@ def read_job(request: RunRequest, console: Console) -> TableJob:
 
 
 def _require_memory(data: Path) -> None:
-    """Say before a Parquet file is read if it does not fit into memory.
+    """Raise an error before a Parquet file is read if it exceeds the memory.
 
     Raises:
         NotEnoughMemoryError: It does not fit; the message has the figures.
@@ -252,7 +252,7 @@ def _require_memory(data: Path) -> None:
     except (ImportError, OSError, ValueError):
         # The reader reports what is wrong.
         return
-    # Brings scikit-learn, which a wrong option need not wait for.
+    # Imported after the options are validated, because it loads scikit-learn.
     from suffice.engines.disk_rows import figure, free_memory
 
     rows, columns = metadata.num_rows, metadata.num_columns
@@ -262,7 +262,7 @@ def _require_memory(data: Path) -> None:
 
 
 def introduce(console: Console, data: Path, target: str, table: Table, about: str) -> None:
-    """Tell a person what was read and what was made of it, before the run."""
+    """Print what was read and how it is used, before the run."""
     rows, features = table.X.shape
     classes = f" ({len(np.unique(table.y))} classes)" if table.kind == "classification" else ""
     console.print(f"{data.name}: {count(rows, 'row')}, {count(features, 'feature')}, target {target!r}", markup=False)
@@ -332,7 +332,7 @@ def _require_counts(request: RunRequest) -> None:
 
 
 def _split(request: RunRequest, rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return which rows are labelled and which are held back, both in the order of the file."""
+    """Return the rows to label and the test rows, both in the order of the file."""
     held_back = max(1, round(request.test * rows)) if request.test else 0
     pool = rows - held_back
     if pool < request.initial + request.batch:
@@ -344,14 +344,14 @@ def _split(request: RunRequest, rows: int) -> tuple[NDArray[np.intp], NDArray[np
         )
         remedy = "label more, or lower --initial" + (", --batch or --test" if held_back else " or --batch")
         raise InvalidValueError(f"{request.data} has {rows} rows with a target{less}, {short}; {remedy}")
-    # Not the seed alone, from which the run draws its first labels: the two should have nothing to do with each other.
+    # Another seed than that of the first labels of the run, so that both draws are independent.
     shuffled = np.random.default_rng([request.seed, 1]).permutation(rows)
     return np.sort(shuffled[held_back:]).astype(np.intp), np.sort(shuffled[:held_back]).astype(np.intp)
 
 
 @contextmanager
 def progress_bar(console: Console, what: str, *columns: ProgressColumn) -> Iterator[BarUpdate | None]:
-    """A progress bar where there is a terminal with somebody before it; nothing elsewhere."""
+    """A progress bar on an interactive terminal; otherwise nothing."""
     if not console.is_terminal or console.is_dumb_terminal or console.quiet:
         yield None
         return
@@ -365,7 +365,7 @@ def progress_bar(console: Console, what: str, *columns: ProgressColumn) -> Itera
 
 
 def _require_writable_run(path: Path) -> None:
-    """Say before a run, rather than after it, what would keep it from being saved."""
+    """Raise an error before a run if it could not be saved."""
     if path.suffix.lower() != ".npz":
         raise InvalidValueError(f"the file {path} to save the run to must end in .npz")
     require_writable(path, "the run")

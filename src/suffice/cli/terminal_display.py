@@ -23,7 +23,7 @@ from rich.text import Text
 
 from suffice.errors import MissingExtraError
 
-# Marks that turn the direction of writing, and could show something else than is there.
+# Characters that change the direction of writing, and could make a text look different.
 _TURNING: Final = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C)))
 _LINE_ENDS: Final = {"\r\n": "\n", "\r": "\n", "\u2028": "\n", "\u2029": "\n", "\x85": "\n", "\t": "    "}
 _PLAIN: Final = {
@@ -82,7 +82,7 @@ def _letter(letter: str, plain: bool) -> str:
     if letter == "\n":
         return letter
     if code < 32 or code == 127:
-        # The pictures of control characters, and how a terminal of old names them.
+        # Unicode symbols of control characters, and their caret notation.
         return f"^{chr(code ^ 64)}" if plain else chr(0x2421 if code == 127 else 0x2400 + code)
     return "\ufffd" if letter in _TURNING or unicodedata.category(letter) in {"Cc", "Cs"} else letter
 
@@ -92,13 +92,13 @@ _UNBROKEN: Final = "\ue0a0"
 
 @lru_cache(maxsize=256)
 def wrapped(text: str, width: int) -> tuple[str, ...]:
-    """A text broken into lines of at most so many columns, between words where that can be.
+    """A text broken into lines of a maximal number of columns, between words if possible.
 
     Examples:
         >>> wrapped("one two three", 8)
         ('one two', 'three')
     """
-    # To rich a space at which a line must not be broken is one like any other.
+    # rich treats a no-break space like any other space.
     kept = text.replace("\u00a0", _UNBROKEN)
     lines = Text(kept).wrap(_console(), max(1, width), tab_size=4)
     return tuple(line.plain.rstrip().replace(_UNBROKEN, " ") for line in lines) or ("",)
@@ -110,7 +110,7 @@ def _console() -> Console:
     return Console(file=StringIO(), width=80, legacy_windows=False)
 
 
-# Pixels along the longer side that are kept: more than a terminal has.
+# Maximal number of pixels along the longer side: more than a terminal can show.
 _SIDE: Final = 256
 _KEPT: Final = 16
 _RAMP: Final = " .:-=+*#%@"
@@ -118,7 +118,7 @@ _RAMP: Final = " .:-=+*#%@"
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """An image made small.
+    """A reduced image.
 
     Attributes:
         size: Its true width and height.
@@ -132,7 +132,7 @@ class Picture:
 
 
 def read_picture(path: Path) -> Picture:
-    """Read an image and make it small; what is wrong with it is said in the picture.
+    """Read an image and reduce it; a problem is stated in the picture.
 
     Raises:
         MissingExtraError: Pillow is not installed.
@@ -145,7 +145,7 @@ def read_picture(path: Path) -> Picture:
 
     try:
         with warnings.catch_warnings():
-            # An image that unpacks to gigabytes is refused, not shown.
+            # An image that decompresses to gigabytes is refused.
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(path, formats=FORMATS) as image:
                 size = image.size
@@ -153,7 +153,7 @@ def read_picture(path: Path) -> Picture:
                 upright = ImageOps.exif_transpose(image)
                 upright.thumbnail((_SIDE, _SIDE))
                 small = upright.convert("RGBA")
-                # What is transparent is seen on grey, where both black and white can be told apart.
+                # Transparent pixels are drawn on grey, on which both black and white are visible.
                 ground = Image.new("RGBA", small.size, (128, 128, 128, 255))
                 ground.alpha_composite(small)
                 pixels = np.asarray(ground.convert("RGB"))
@@ -179,7 +179,7 @@ class Pictures:
         self._kept: OrderedDict[str, Future[Picture]] = OrderedDict()
 
     def get(self, name: str, timeout: float = 0.0) -> Picture | None:
-        """The picture of a file, or None while it is being made.
+        """The picture of a file, or None while it is loading.
 
         Args:
             name: The file, relative to the folder.
@@ -240,7 +240,7 @@ def _line(upper: NDArray[np.uint8], lower: NDArray[np.uint8]) -> Text:
 
 
 def _resized(pixels: NDArray[np.uint8], width: int, height: int) -> NDArray[np.uint8]:
-    """The mean colour of what falls into each pixel; the nearest one where it becomes larger."""
+    """The mean colour of the area of each pixel; the nearest pixel if the image is enlarged."""
     rows, columns = pixels.shape[:2]
     if width > columns or height > rows:
         nearest: NDArray[np.uint8] = pixels[np.arange(height) * rows // height][:, np.arange(width) * columns // width]

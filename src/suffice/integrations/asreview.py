@@ -1,7 +1,7 @@
 """Stopping rules as stoppers of ASReview, for its simulations.
 
-A stopper of ASReview sees the labels in the order in which they were given, but not the model. So the rules are those
-that count: the ones for screening, except :class:`suffice.QuantCI`, and budgets. The entry points are
+A stopper of ASReview receives the labels in their order, but not the model. So only rules that count labels are
+possible: rules for screening, except :class:`suffice.QuantCI`, and budgets. The entry points are
 ``suffice_recall_test``, ``suffice_quantile_recall``, ``suffice_poisson_recall``, ``suffice_knee``,
 ``suffice_consecutive_irrelevant``, ``suffice_safe``, and ``suffice`` for any other rule, also a composed one.
 """
@@ -41,9 +41,9 @@ _PROVIDED: Final = frozenset({"relevant_found", "pool_size", "control_found", "c
 class RuleStopper:
     """A stopping rule as a stopper of ASReview.
 
-    Give it to ``Simulate`` or to ``ActiveLearningCycle`` as ``stopper``. The rule looks after every label. What it said
-    last, with its reason, is in :attr:`verdict`. The answer depends on the labels only: the stopper remembers how many
-    labels the rule has seen, and starts anew if the labels before have changed.
+    Give it to ``Simulate`` or to ``ActiveLearningCycle`` as ``stopper``. The rule is applied after every label. Its
+    last verdict, with the reason, is in :attr:`verdict`. The result depends only on the labels: the stopper stores how
+    many labels the rule has observed, and starts again if earlier labels have changed.
 
     Args:
         rule: A rule that requires nothing of a model, or its ``state_dict()``, for a configuration file.

@@ -12,7 +12,7 @@ from suffice.numerics import Floats
 
 __all__ = ["BaalCriterion", "committee_probabilities"]
 
-# Rows of probabilities may miss a sum of 1 by so much, in single precision.
+# Tolerance of the sum of a row of probabilities, for single precision.
 _SUM_TOLERANCE = 1e-3
 
 
@@ -23,7 +23,7 @@ def committee_probabilities(predictions: Any) -> Floats:
 
     .. math:: p_{ikc} = \frac{\exp z_{ick}}{\sum_{c'} \exp z_{ic'k}}.
 
-    Predictions that are probabilities already, not below 0 and with a sum of 1 over the classes, stay as they are.
+    Predictions that are probabilities already (at least 0, with a sum of 1 over the classes) are returned unchanged.
 
     Args:
         predictions: ``N x C x K`` as ``ModelWrapper.predict_on_dataset`` returns them, or ``N x C`` for one pass;
@@ -65,8 +65,8 @@ class BaalCriterion:
     state is in a :class:`suffice.StopMonitor`.
 
     ``ActiveLearningExperiment`` labels the next items before it asks whether to stop. The model has not learned these
-    labels, so that the verdict is about the labels before them; the number that ``ModelWrapper`` was trained on tells
-    which ones.
+    labels, so the verdict is for the labels before them. They are determined by the number of items on which
+    ``ModelWrapper`` was trained.
 
     Args:
         active_dataset: The ``ActiveLearningDataset``. An item of the data set in it is a pair of input and class.
@@ -138,7 +138,7 @@ class BaalCriterion:
 
         Raises:
             InvalidValueError: The model was not trained on the labelled items of the data set.
-            MissingInputError: The rule requires what the model does not offer.
+            MissingInputError: The rule requires an input that the model does not provide.
         """
         items = self._learned()
         for item in items:
@@ -149,7 +149,7 @@ class BaalCriterion:
         return self.monitor.update(self._model, items, labels, random=drawn).stop
 
     def _learned(self) -> list[int]:
-        """The items that the model was trained on: those of the last steps, as many as it saw."""
+        """The items on which the model was trained: all labelled items except those labelled after the training."""
         steps = np.asarray(self._data.labelled_map, dtype=int)
         size, window = int(self._model._active_dataset_size), int(self._data.last_active_steps)
         for step in range(int(steps.max()), 0, -1):
@@ -166,7 +166,7 @@ class BaalCriterion:
         import torch
 
         some = torch.utils.data.Subset(self._inputs, np.asarray(items).tolist())
-        # The same masks for the same items, and no change to the random numbers of the training.
+        # The same masks for the same items, without affecting the random numbers of the training.
         with torch.random.fork_rng():
             torch.manual_seed(self._seed)
             return committee_probabilities(model.predict_on_dataset(some, self._iterations, verbose=False))

@@ -1,7 +1,7 @@
 """Stopping rules for BoTorch and GPyTorch.
 
 :func:`suffice.kl`, :class:`suffice.StopMonitor` and :class:`suffice.learner.OptimisationMonitor` take an ``ExactGP`` of
-GPyTorch, such as BoTorch's ``SingleTaskGP``, as it is. This module adds the parts in which the conventions differ.
+GPyTorch, such as BoTorch's ``SingleTaskGP``, directly. This module handles the differences in conventions.
 """
 
 from importlib import import_module
@@ -54,7 +54,7 @@ def predict(model: Any, X: Any) -> tuple[Floats, Floats]:
 
     Raises:
         MissingExtraError: GPyTorch is not installed.
-        InvalidTypeError: It is no such model.
+        InvalidTypeError: It is not such a model.
     """
     try:
         torch, gpytorch = import_module("torch"), import_module("gpytorch")

@@ -2,12 +2,12 @@
 
 :class:`LabelStudio` calls the HTTP API of one server. :class:`LabelStudioSync` compares the annotations of a project in
 Label Studio with the journal of a project of suffice and writes the difference to the journal, so that nothing is lost
-or doubled, whichever side was stopped meanwhile. It publishes which tasks come next, and what suffice says.
+or duplicated, also if one side was stopped meanwhile. It publishes the next tasks, and the decision of suffice.
 
-How the order of tasks gets there: with the sampling method "Uncertainty sampling", Label Studio serves the tasks that
-have a prediction of the project's model version, lowest score first. So exactly the tasks that suffice asks for next
-have a prediction, whose score is their place in the order. While a random check is open, these are the tasks of the
-check, so that they are answered before others. Their predictions hold no label.
+The order of tasks is set by predictions: with the sampling method "Uncertainty sampling", Label Studio serves the tasks
+that have a prediction of the project's model version, lowest score first. So only the tasks that suffice requests next
+have a prediction, whose score is their position in the order. While a random check is open, these are the tasks of the
+check, so that they are answered before other tasks. Their predictions contain no label.
 """
 
 import json
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from suffice.project.learning_status import LearningStatus
     from suffice.project.state import ProjectState
 
-#: Who asks for items, and skips those whose task was deleted, in the journal.
+#: Person in the journal for requests of items, and for skips of items whose task was deleted.
 ASKER: Final = "Label Studio"
 #: Model version of the predictions that order the tasks.
 MODEL_VERSION: Final = "suffice"
 #: The header in which Label Studio sends the secret of the webhook.
 SECRET_HEADER: Final = "X-Suffice-Secret"
-#: What the webhook is called for.
+#: Actions for which the webhook is called.
 ACTIONS: Final = (
     "ANNOTATION_CREATED",
     "ANNOTATIONS_CREATED",
@@ -63,7 +63,7 @@ SAMPLING: Final = "Uncertainty sampling"
 _REQUEST_PREFIX: Final = "label-studio:"
 _TIMEOUT_SECONDS: Final = 30.0
 _PAGE_SIZE: Final = 200
-# How often all tasks are read while they change, before that is given up.
+# Maximal number of attempts to read all tasks while they change.
 _TRIES: Final = 5
 _LARGEST_ANSWER: Final = 512 * 2**20
 _LARGEST_IMAGE: Final = 50 * 2**20
@@ -71,7 +71,7 @@ _LONGEST_NAME: Final = 64
 
 
 class LabelStudioError(SufficeError):
-    """Label Studio has refused a request, or answers what is not understood."""
+    """Label Studio has refused a request, or its response is invalid."""
 
 
 class UnreachableError(LabelStudioError):
@@ -109,7 +109,7 @@ def checked_token(token: str | None) -> str:
     """Return an API token of Label Studio.
 
     Raises:
-        InvalidValueError: There is none, or it cannot be one.
+        InvalidValueError: There is no token, or it is not valid.
     """
     text = (token or "").strip()
     if not text:
@@ -148,11 +148,11 @@ class LabelStudio:
         self.url = checked_url(url)
         self._token = checked_token(token)
         self._timeout = timeout
-        # Without those that follow redirects or use proxies.
+        # Without the handlers that follow redirects or use proxies.
         self._opener = OpenerDirector()
         for handler in (HTTPHandler, HTTPSHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor):
             self._opener.add_handler(handler())
-        # A personal token is exchanged for one that is valid for a few minutes.
+        # A personal token is exchanged for a token that is valid for a few minutes.
         self._personal = self._token.count(".") == 2
         self._access: str | None = None
 
@@ -166,7 +166,7 @@ class LabelStudio:
             **query: The query.
 
         Raises:
-            UnreachableError: There is no answer, or the server says that it cannot answer now.
+            UnreachableError: There is no response, or the server is temporarily unavailable.
             LabelStudioError: The request is refused.
         """
         address = f"{self.url}{path}" + (f"?{urlencode(query)}" if query else "")
@@ -182,7 +182,7 @@ class LabelStudio:
             ) from None
 
     def file(self, url: str) -> bytes:
-        """Return a file that the server holds, such as an uploaded image.
+        """Return a file from the server, such as an uploaded image.
 
         Args:
             url: Its address, also relative to that of the server.
@@ -190,7 +190,7 @@ class LabelStudio:
         Raises:
             InvalidValueError: It is on another server.
         """
-        # A path of an upload is one of the server, also where Label Studio runs under a prefix.
+        # The path of an upload is relative to the server, also if Label Studio runs under a prefix.
         address = f"{self.url}{url}" if url.startswith("/") else urljoin(f"{self.url}/", url)
         if not _same_server(address, self.url):
             raise InvalidValueError(
@@ -203,7 +203,7 @@ class LabelStudio:
         """Settings and counts of a project.
 
         Raises:
-            InvalidValueError: There is none of this number that the token may see.
+            InvalidValueError: There is no project of this number that the token can access.
         """
         try:
             found: dict[str, Any] = self.call("GET", f"/api/projects/{number}/")
@@ -226,13 +226,13 @@ class LabelStudio:
         """
         for _ in range(_TRIES):
             found, totals = self._pages(project)
-            # A task that is deleted meanwhile moves others to pages that were read before.
+            # If a task is deleted meanwhile, other tasks move to pages that were read before.
             if totals == {len(found)}:
                 return list(found.values())
         raise UnreachableError(f"the tasks of project {project} are changing faster than they can be read")
 
     def _pages(self, project: int) -> tuple[dict[int, dict[str, Any]], set[int]]:
-        """The tasks of all pages by their numbers, and how many there are by each of the pages."""
+        """The tasks of all pages by their numbers, and the total that each page states."""
         found: dict[int, dict[str, Any]] = {}
         totals: set[int] = set()
         about = {"project": project, "fields": "all", "ordering": "id", "page_size": _PAGE_SIZE}
@@ -245,7 +245,7 @@ class LabelStudio:
         return found, totals
 
     def people(self) -> dict[int, str]:
-        """Names of the users by their numbers: the e-mail address, or else the user name."""
+        """Names of the users by their numbers: the e-mail address, or otherwise the user name."""
         users = self.call("GET", "/api/users/")
         named = {user["id"]: user.get("email") or user.get("username") or f"user {user['id']}" for user in users}
         return {number: _person(name, number) for number, name in named.items()}
@@ -260,7 +260,7 @@ class LabelStudio:
             except LabelStudioError as error:
                 if getattr(error, "code", None) != 401 or not self._personal or attempt == 2:
                     raise
-                # It was valid for a few minutes.
+                # The token has expired.
                 self._access = None
         raise AssertionError
 
@@ -311,7 +311,7 @@ class LabelStudio:
 
 
 def _person(name: str, number: int) -> str:
-    """A name as the journal keeps it."""
+    """A name in the form of the journal."""
     plain = "".join(letter for letter in name if letter.isprintable()).strip() or f"user {number}"
     return plain if len(plain) <= _LONGEST_NAME else f"{plain[: _LONGEST_NAME - 12]} ({number})"
 
@@ -358,7 +358,7 @@ class LabelConfig(NamedTuple):
         return str(chosen[0]).strip() if len(chosen) == 1 else None
 
 
-#: Tags that arrange what is shown, and neither show data nor ask for labels.
+#: Tags for the layout, which neither show data nor request labels.
 _LAYOUT_TAGS: Final = frozenset({"View", "Header", "Style", "Choice", "Collapse", "Panel", "Typography"})
 
 
@@ -442,7 +442,7 @@ def task_annotations(
 ) -> dict[str, TaskAnnotation]:
     """The annotations of a task that count, one for each person, in the order in which they were made.
 
-    Of several annotations by one person the newest with a label counts, or else the newest.
+    Of several annotations by one person the newest with a label counts, or otherwise the newest.
 
     Args:
         task: The task as Label Studio gives it.
@@ -464,7 +464,7 @@ def task_annotations(
     return found
 
 
-# Marks of the section of a text that suffice writes.
+# Marks of the section that suffice writes in a text.
 _BEGIN, _END = "[suffice]", "[/suffice]"
 _OPENING: Final = "<p>[suffice] <i>This part is written by suffice. Write your own text outside of it.</i></p>"
 _SECTION: Final = re.compile(
@@ -476,7 +476,7 @@ _SECTION: Final = re.compile(
 
 
 def with_section(text: str | None, section: str) -> str:
-    """A text with the section of suffice replaced, or added at its end; everything else stays as it is.
+    """A text with the section of suffice replaced, or added at its end; the rest is unchanged.
 
     Args:
         text: What people wrote, perhaps with an earlier section.
@@ -575,7 +575,7 @@ def status_section(told: Mapping[str, Any], name: str) -> Section:
 
 @dataclass
 class _Published:
-    """What suffice has published in Label Studio, as far as it is known.
+    """The known state of the data that suffice has published in Label Studio.
 
     Attributes:
         predictions: Number of the prediction, its model version and whether it holds a label, by task.
@@ -591,7 +591,7 @@ class _Published:
 
 
 class LabelStudioSync:
-    """Keeps a project of suffice and a project of Label Studio in step.
+    """Synchronises a project of suffice and a project of Label Studio.
 
     The methods are called by one thread; :meth:`notify` may be called by others.
 
@@ -635,16 +635,16 @@ class LabelStudioSync:
         self._people: dict[int, str] = {}
         self._positions: dict[int, int] = {}
         self._told: set[str] = set()
-        # The last event and what the model said when something was published last.
+        # The last event and the results of the model at the last publication.
         self._done: tuple[int, LearningStatus | None] = (-1, None)
         self._read_at = self._probed_at = float("-inf")
         self._interval = every
         self.n_read = 0
 
-    # What came.
+    # Received changes.
 
     def notify(self, event: Mapping[str, Any] | None) -> None:
-        """Say that something changed in Label Studio.
+        """Signal a change in Label Studio.
 
         Args:
             event: The content of a webhook request; None if it is not known what changed.
@@ -655,7 +655,7 @@ class LabelStudioSync:
         """Compare all tasks and annotations with the journal, and write the differences to the journal.
 
         Raises:
-            LabelStudioError: Label Studio does not answer, or has no tasks any more; what was written is right.
+            LabelStudioError: Label Studio does not answer, or has no tasks any more. Events written so far are correct.
         """
         start = time.monotonic()
         self._published.project = self._server.project(self._number)
@@ -671,7 +671,7 @@ class LabelStudioSync:
         self._published.predictions = {}
         for task in tasks:
             ours = [each for each in task.get("predictions", ()) if _is_ours(each.get("model_version"))]
-            # More than one where the program was killed between making the new one and removing the old one.
+            # There is more than one if the program was killed between creating the new one and removing the old one.
             for extra in ours[:-1]:
                 self._remove_prediction(extra["id"])
             for each in ours[-1:]:
@@ -699,7 +699,7 @@ class LabelStudioSync:
         self._background.wake()
 
     def _follow_classes(self, config: LabelConfig) -> None:
-        """Add choices that were added in Label Studio; those that were removed stay classes."""
+        """Add choices that were added in Label Studio; removed choices remain classes."""
         if config._replace(classes=()) != self._config._replace(classes=()):
             raise LabelStudioError(
                 "the labelling configuration of the project now shows or asks for something else; nothing was changed. "
@@ -740,7 +740,7 @@ class LabelStudioSync:
             self._say_once(f"{count(len(new), 'new task')} cannot be added: {error}.")
 
     def _write(self, tasks: Sequence[Mapping[str, Any]]) -> None:
-        """Write what people say of tasks to the journal, in the order in which they said it."""
+        """Write annotations to the journal, in the order in which they were made."""
         positions = self._positions_of_tasks()
         users = {_user(each) for task in tasks for each in task.get("annotations", ())}
         if users - set(self._people):
@@ -765,7 +765,7 @@ class LabelStudioSync:
             try:
                 self._write_one(item, annotation)
             except SufficeError as error:
-                # One annotation that cannot be used does not hold up the others.
+                # An annotation that cannot be used does not block the others.
                 self._say_once(f"Annotation {annotation.number} is left out: {error}.")
 
     def _write_one(self, item: int, annotation: TaskAnnotation) -> None:
@@ -798,7 +798,7 @@ class LabelStudioSync:
             project.correct(item, label, person=person, request=f"{request}:truth", saw_prediction=saw)
 
     def _skip_deleted(self, present: set[int]) -> None:
-        """Do not ask for items any more whose task was deleted; labels of deleted tasks are kept."""
+        """Skip items whose task was deleted; labels of deleted tasks are kept."""
         with self._project.lock:
             state = self._project.state()
             gone = [
@@ -809,10 +809,10 @@ class LabelStudioSync:
         for position in gone:
             self._project.skip(position, person=ASKER, reason="its task was deleted in Label Studio")
 
-    # What is published.
+    # Publication.
 
     def publish(self) -> None:
-        """Publish which tasks come next, and what suffice says."""
+        """Publish the next tasks, and the decision of suffice."""
         self._publish_order()
         self._publish_words()
 
@@ -833,7 +833,7 @@ class LabelStudioSync:
         order = dict(zip(numbers, asked, strict=True))
         held = self._published.predictions
         shown = self._predicted(order) if self._show and check is None else {}
-        # The new ones first: a moment without any would let Label Studio serve tasks at random.
+        # Add new predictions before removing old ones, because Label Studio serves tasks at random if there are none.
         first = self._next_score()
         for place, (task, assignment) in enumerate(order.items()):
             known = held.get(task)
@@ -850,14 +850,14 @@ class LabelStudioSync:
             held[task] = (int(made["id"]), version, label is not None)
         self._set_up(version if order else None)
         for task, (number, of_version, _) in list(held.items()):
-            # Those of earlier checks hold no label, and say which tasks were in a check.
+            # Predictions of earlier checks contain no label, and mark the tasks of a check.
             answered_check = of_version not in (MODEL_VERSION, version)
             if task not in order and not answered_check and not (check is not None and of_version == version):
                 self._remove_prediction(number)
                 del held[task]
 
     def _next_score(self) -> int:
-        """Grows with every item that is asked for, so that earlier ones keep their place."""
+        """A number that increases with every requested item, so that earlier items keep their position."""
         with self._project.lock:
             return self._project.state().seq
 
@@ -907,7 +907,7 @@ class LabelStudioSync:
         section = status_section(status(self._project, self._background.learning_status), self._project.settings.name)
         if section == self._published.said:
             return
-        # People may have written something meanwhile.
+        # People may have changed the texts meanwhile.
         self._published.project = now = self._server.project(self._number)
         changes: dict[str, Any] = {}
         instruction, description = (str(now.get(key) or "") for key in ("expert_instruction", "description"))
@@ -916,7 +916,7 @@ class LabelStudioSync:
         if section_of(description) != section.description:
             changes["description"] = with_section(description, section.description)
         if not section_of(instruction):
-            # For the first time; who switches it off later is not overruled.
+            # Only at the first publication, so that people can switch it off later.
             changes["show_instruction"] = True
         self._change_project(changes)
         self._published.said = section
@@ -945,7 +945,7 @@ class LabelStudioSync:
         self.publish()
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Keep both sides in step until :meth:`close`; where Label Studio cannot be reached, try again and again.
+        """Synchronise until :meth:`close`. If Label Studio cannot be reached, try again repeatedly.
 
         Args:
             ready: Called when both sides are in step for the first time.
@@ -955,7 +955,7 @@ class LabelStudioSync:
             try:
                 self._step()
             except (SufficeError, AttributeError, KeyError, TypeError, ValueError) as error:
-                # Others than those of suffice: an answer without what was expected in it.
+                # Other errors, for example from a response without an expected field.
                 reason = str(error) if isinstance(error, SufficeError) else f"Label Studio's answer has no {error}"
                 if not lost:
                     self._say(f"{reason}. Trying again until it works; labels stay in Label Studio meanwhile.")
@@ -985,7 +985,7 @@ class LabelStudioSync:
             if now - self._probed_at > min(10.0, self._every):
                 self._probe()
         if not self._is_published():
-            # The order follows the newest label, if that is learned soon; nobody waits for it.
+            # The order includes the newest label if it is learned soon; nobody waits for it.
             self._background.wake()
             self._background.wait_settled(2.0)
             status = self._background.learning_status
@@ -1022,7 +1022,7 @@ class LabelStudioSync:
         return None
 
     def _annotated_tasks(self, annotations: set[Any]) -> list[int]:
-        """Numbers of the tasks that have some annotations by the journal; one that is not in it need not be removed."""
+        """Numbers of the tasks of some annotations, from the journal; other annotations need not be removed."""
         names = {str(number) for number in annotations}
         positions = self._positions_of_tasks()
         with self._project.lock:
@@ -1035,7 +1035,7 @@ class LabelStudioSync:
             ]
 
     def _probe(self) -> None:
-        """See that Label Studio is there, and whether something changed that no webhook told."""
+        """Check that Label Studio is reachable, and whether something changed without a call of the webhook."""
         self._probed_at = time.monotonic()
         now = self._server.project(self._number)
         if _counts(now) != self._published.counts or now["label_config"] != self._published.project["label_config"]:
@@ -1076,12 +1076,12 @@ def _people_of_label_studio(state: "ProjectState", item: int) -> set[str]:
 
 
 def _score(place: int) -> float:
-    """A number from 0 to 1 that rises with the place."""
+    """A number from 0 to 1 that increases with the position."""
     return place / (place + 1000.0)
 
 
 def free_name(names: Sequence[str], columns: Iterable[str]) -> str:
-    """The first of some names that no column has; the last one with underscores behind it where all are taken.
+    """The first of some names that no column has; if all are used, the last one with underscores appended.
 
     Examples:
         >>> free_name(["label", "choice"], ["label", "text"])
@@ -1100,7 +1100,7 @@ _ENDINGS: Final = {b"\x89PNG": ".png", b"\xff\xd8\xff": ".jpg", b"GIF8": ".gif",
 def saved_images(
     server: LabelStudio, folder: Path, config: LabelConfig, tasks: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Save the images of tasks in a folder, and return the names of the files; those that are there stay.
+    """Save the images of tasks in a folder, and return the names of the files; existing files are kept.
 
     Args:
         server: The server that holds them.
@@ -1109,7 +1109,7 @@ def saved_images(
         tasks: The tasks.
 
     Raises:
-        InvalidValueError: An image is on another server, or is no image of a known format.
+        InvalidValueError: An image is on another server, or has no known image format.
     """
     folder.mkdir(mode=0o700, exist_ok=True)
     names = []
@@ -1131,7 +1131,7 @@ def saved_images(
 
 
 class WebhookReceiver:
-    """The ASGI application that Label Studio calls; it answers at once and passes on what came.
+    """The ASGI application that Label Studio calls; it answers immediately and passes the changes on.
 
     Args:
         secret: What the header ``X-Suffice-Secret`` must hold.
@@ -1208,12 +1208,12 @@ def remove_webhooks(server: LabelStudio, project: int, secret: str) -> None:
             server.call("DELETE", f"/api/webhooks/{each['id']}/")
 
 
-#: The file in the folder of a project that says which project of Label Studio it belongs to.
+#: The file in the folder of a project with the number of its project of Label Studio.
 LINK_FILE: Final = "label-studio.json"
 
 
 class Link(NamedTuple):
-    """To which project of Label Studio a project of suffice belongs, and the secret of its webhook."""
+    """The project of Label Studio that belongs to a project of suffice, and the secret of its webhook."""
 
     url: str
     project: int
@@ -1258,7 +1258,7 @@ def created_project(
 ) -> "Project":
     """Create a project of suffice from the tasks of a project of Label Studio.
 
-    Images are saved in a folder beside it, unless features are given.
+    Images are saved in a folder next to the project, unless features are given.
 
     Args:
         folder: Folder of the new project.
@@ -1301,7 +1301,7 @@ def created_project(
         project = create_project(folder, table, image=config.field, **about)
     else:
         project = create_project(folder, data, text=config.field if config.shown == "Text" else None, **about)
-    # A title may be none that a project can have.
+    # A title may be invalid as the name of a project.
     with suppress(SufficeError):
         project.change_settings({"name": str(found["title"])}, person=ASKER)
     return project

@@ -17,7 +17,7 @@ from suffice.numerics import Floats
 
 __all__ = ["StoppingCallback"]
 
-#: Name of the attribute of a study that holds the state of the callback.
+#: Name of the attribute of a study with the state of the callback.
 STATE: Final = "suffice:monitor"
 
 
@@ -27,7 +27,7 @@ class StoppingCallback:
     Give it to ``study.optimize(objective, n_trials=200, callbacks=[StoppingCallback()])``. In a loop with ``ask`` and
     ``tell``, call :meth:`update` after ``tell`` instead.
 
-    The callback fits a Gaussian process of its own to the completed trials, whatever the sampler is, and learns its
+    The callback fits its own Gaussian process to the completed trials, independent of the sampler, and learns its
     hyper-parameters again at each trial. Its inputs are the parameters that all completed trials have, with the same
     distribution (the intersection search space): numbers on a scale from 0 to 1, or their logs; categories as
     indicators. Pruned, failed and unfinished trials are left out, and completed ones with an infinite value. Trials
@@ -70,7 +70,7 @@ class StoppingCallback:
         return f"StoppingCallback({self._monitor!r})"
 
     def __call__(self, study: Any, trial: Any) -> None:
-        """Judge the study after a trial, and stop it if the rule says so."""
+        """Apply the rule after a trial, and stop the study if the rule says stop."""
         if trial.state == self._optuna.trial.TrialState.COMPLETE and self.update(study).stop:
             study.stop()
 
@@ -116,13 +116,13 @@ class StoppingCallback:
         return self.verdict
 
     def _restart(self, study: Any, space: dict[str, Any], encoded: "EncodedTrials") -> None:
-        """Continue with the same rule in another space, or where an earlier process left the study."""
+        """Continue with the same rule in another space, or from the state that an earlier process has saved."""
         state = self._monitor.state_dict()
         saved = study.user_attrs.get(STATE) if self._space is None else None
         if saved and all(saved["rule"][part] == state["rule"][part] for part in ("rule", "params")):
             state = saved
         direction = study.direction.name.lower()
-        # More trials than there are now were saved by a process whose trials were deleted.
+        # A saved state with more trials than exist now belongs to trials that were deleted.
         state = {**state, "evaluations": min(state["evaluations"], len(encoded.X))}
         options = {**self._options, "direction": direction, "one_hot": encoded.one_hot}
         self._monitor = OptimisationMonitor.from_state_dict(state, [(0.0, 1.0)] * encoded.X.shape[1], **options)

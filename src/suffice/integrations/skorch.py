@@ -1,7 +1,7 @@
 """Networks of skorch with dropout as committees.
 
-A ``NeuralNetClassifier`` has ``predict_proba`` and ``classes_``, so that :class:`suffice.StopMonitor` takes it as it
-is. The function of this module adds what dropout tells: which part of the error more labels can remove.
+A ``NeuralNetClassifier`` has ``predict_proba`` and ``classes_``, so :class:`suffice.StopMonitor` can use it directly.
+The function of this module adds information from dropout: the part of the error that more labels can remove.
 """
 
 from collections.abc import Callable
@@ -81,7 +81,7 @@ def _sampled(net: Any, X: Any, members: int, seed: int) -> Floats:
         raise InvalidValueError(
             f"the module of {type(net).__name__} has no dropout layer; use StopMonitor without predict="
         )
-    # Probabilities come from predict_proba itself, because what it does to the outputs depends on the loss.
+    # predict_proba computes the probabilities, because its transformation of the outputs depends on the loss.
     predicted = net.predict_proba if hasattr(net, "classes_") else net.predict
     active = [layer.register_forward_pre_hook(_switched_on) for layer in layers]
     try:
@@ -96,5 +96,5 @@ def _sampled(net: Any, X: Any, members: int, seed: int) -> Floats:
 
 
 def _switched_on(layer: Any, _: Any) -> None:
-    """Draw masks in this layer, also where the module predicts."""
+    """Draw masks in this layer, also during predictions."""
     layer.train()

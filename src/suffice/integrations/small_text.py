@@ -20,9 +20,9 @@ class SmallTextCriterion:
     with its reason is in :attr:`verdict`. All state is in a :class:`suffice.StopMonitor`, which is created at the first
     call from the data set of the active learner.
 
-    If the classifier is a ``SklearnClassifier``, the rule gets what the estimator in it offers: probabilities,
-    committees (a random forest) and posteriors (a ``LogisticRegression``). Of other classifiers, such as those for
-    PyTorch and Transformers, it gets the class probabilities.
+    If the classifier is a ``SklearnClassifier``, the rule can use the estimator in it: probabilities, committees (a
+    random forest) and posteriors (a ``LogisticRegression``). For other classifiers, such as those for PyTorch and
+    Transformers, it uses the class probabilities.
 
     Args:
         rule: The stopping rule; :class:`suffice.LabelWorth` with the two costs if left out.
@@ -65,7 +65,7 @@ class SmallTextCriterion:
         self._rule, self._options = rule, options
         self._random = frozenset(np.atleast_1d(np.asarray(random, dtype=np.intp)).tolist())
         self.monitor: StopMonitor | None = None
-        # Whether the monitor sees the estimators of scikit-learn, or items by number.
+        # Whether the monitor uses the estimators of scikit-learn, or items by number.
         self._unwraps = False
         self._size = 0
 
@@ -96,7 +96,8 @@ class SmallTextCriterion:
             indices_stopping: Not used; ``stop_set`` of the constructor chooses the items that a rule watches.
 
         Raises:
-            MissingInputError: There is no active learner, or the rule requires what the classifier does not offer.
+            MissingInputError: There is no active learner, or the rule requires an input that the classifier does not
+                provide.
             InvalidValueError: The labels are multi-label, the learner is not initialised or has another data set.
         """
         if active_learner is None:

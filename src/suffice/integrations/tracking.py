@@ -1,6 +1,6 @@
 """Verdicts and decisions in MLflow, Weights & Biases, or any other tracker of experiments.
 
-The functions take the callables of the tracker, so that this module needs none of them.
+The functions take callables of the tracker, so this module does not depend on a tracker.
 """
 
 from collections import Counter

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# Importing a rule makes it known by its name.
+# Importing a rule registers it under its name.
 from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ __all__ = [
     "simulate",
 ]
 
-# Imported when first used: what only describes checks and rules does not need scikit-learn.
+# Imported at first use, because modules that only describe checks and rules do not need scikit-learn.
 _LAZY_NAMES = {
     "ActiveLearner": "active",
     "Backend": "backend",

@@ -76,16 +76,16 @@ from suffice.models.threads import SingleUse, one_at_a_time, one_thread
 from suffice.numerics import Floats
 from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned, Trace
 
-# Items over which the reducible part of the error is averaged.
+# Number of items over which the reducible part of the error is averaged.
 _REDUCIBLE_ITEMS: Final = 500
-# Numbers of the streams of random numbers that checks, and the order of a running check, are drawn from.
+# Numbers of the random streams for checks, and for the order of a running check.
 _CHECK_STREAM: Final = 18
 _RUNNING_STREAM: Final = 19
-# Bytes for each unlabelled item that a check takes.
+# Bytes that a check needs for each unlabelled item.
 _CHECKED_ITEM: Final = 150
 
 
-# Attributes that follow from the arguments of a learner, and those that are saved in another form.
+# Attributes that are not saved: they follow from the arguments of a learner, or are saved in another form.
 _FIXED_ATTRIBUTES: Final = frozenset(
     {
         "_rule",
@@ -113,9 +113,9 @@ _FIXED_ATTRIBUTES: Final = frozenset(
 class ActiveLearner:
     """An active learning loop: a pool, a model and a stopping rule. The caller provides the labels.
 
-    The first ``initial`` items are asked for at random; from then on the model chooses, and each answer is judged by
-    the rule. Labels told together are one step. Everything follows from pool, seed and the sequence of calls, so the
-    same calls give the same picks and verdicts.
+    The first ``initial`` items are chosen at random. Afterwards the model chooses, and the rule is applied after each
+    step. Labels of one call of :meth:`tell` are one step. All results are determined by the pool, the seed and the
+    sequence of calls, so the same calls give the same picks and verdicts.
 
     Args:
         model: One of :mod:`suffice.models`, or any classifier or regressor of scikit-learn, which is fitted again after
@@ -153,8 +153,8 @@ class ActiveLearner:
         clock: Seconds, for rules that limit time; they count from here.
 
     Attributes:
-        verdict: What the rule says now.
-        verdicts: What it says of each step so far, with the hyper-parameters of now.
+        verdict: The verdict of the rule.
+        verdicts: Verdicts of the rule for each step so far, with the present hyper-parameters.
 
     Examples:
         >>> import numpy as np
@@ -202,7 +202,7 @@ class ActiveLearner:
             raise InvalidValueError(f"positive is a class, {positive!r}, and the model predicts numbers; leave it out")
         self._X = self._prepared.inputs(X_pool, "X_pool")
         self._size = self._X.shape[0]
-        # Inputs for other models to compare with: those before the pipeline, where they are numbers.
+        # Inputs for the comparison with other models: those before the pipeline, if they are numbers.
         plain = self._prepared.transform is not None and isinstance(X_pool, np.ndarray) and X_pool.dtype.kind in "fiu"
         self._compared_inputs = X_pool if plain else self._X
         inputs = self._step_inputs(stop_set, validation, seed)
@@ -235,15 +235,15 @@ class ActiveLearner:
             self._about["random_share"] = share
         if self._positive is not None:
             self._about["positive"] = self._positive
-        # Items that were drawn at random: those offered, and those of them that are labelled, in order.
+        # Items that were drawn at random: the requested items, and the labelled ones among them, in order.
         self._drawn = {int(i) for i in self._first} if isinstance(initial, int | np.integer) else set()
         self._random_items: list[int] = []
         self._random_losses = RandomLabelLosses(self._prepared.backend.task)
         self._calibration = 1.0
-        # The order in which items are looked at for the error estimate, once it is needed.
+        # The order in which items are used for the error estimate; drawn at first use.
         self._looked_at: Indices | None = None
         self._check_sequence = CheckSequence(partial(_check_rng, seed))
-        # The complete check whose labels are not learned yet, and how often the model has changed.
+        # The complete check whose labels are not learned yet, and the number of changes of the model.
         self._unlearned: ModelCheck | None = None
         self._version = 0
         self._running = None if check_share is None else self._new_running_sample(check_share, seed)
@@ -261,7 +261,7 @@ class ActiveLearner:
         self.verdicts: list[Verdict] = []
 
     def _step_inputs(self, stop_set: Any, validation: Any, seed: Any) -> StepInputs:
-        """The fields that the rule uses; what it does not use costs nothing."""
+        """The fields that the rule uses. Other fields are not computed."""
         held_out = validation_set(self._prepared, validation, self._X.shape[1])
         validated, screening = held_out is not None, self._positive is not None
         require_provided(self._rule.needs(), self._prepared.model, validated=validated, screening=screening)
@@ -290,7 +290,7 @@ class ActiveLearner:
 
     @property
     def labelled(self) -> list[int]:
-        """Items in the order in which their labels came."""
+        """Labelled items in the order of their labels."""
         return list(self.labels)
 
     @property
@@ -302,7 +302,7 @@ class ActiveLearner:
 
     @property
     def skipped(self) -> list[int]:
-        """Items that are not asked for again."""
+        """Skipped items."""
         return [int(i) for i in np.flatnonzero(self._status == 2)]
 
     @property
@@ -321,13 +321,13 @@ class ActiveLearner:
         return None if self._positive is None else sum(self._relevance(self.labels.values()))
 
     def expected_missed(self, most: int = REST_ITEMS) -> float:
-        """The number of items of the positive class among the unlabelled ones, as the model expects.
+        """The expected number of items of the positive class among the unlabelled items.
 
-        It is the sum of the probabilities of the class, calibrated by the random labels. It is an estimate, and blind
-        to kinds of items of which none is found yet.
+        It is the sum of the probabilities of the class, calibrated by the random labels. It is an estimate. It does not
+        account for kinds of items of which none is found yet.
 
         Args:
-            most: How many unlabelled items are looked at, at most.
+            most: Maximal number of unlabelled items to use.
 
         Raises:
             SufficeError: The model has no label yet.
@@ -351,12 +351,12 @@ class ActiveLearner:
 
     @property
     def left(self) -> int:
-        """Items neither labelled nor skipped."""
+        """Items that are neither labelled nor skipped."""
         return int(np.count_nonzero(self._status == 0))
 
     @property
     def model(self) -> Any:
-        """The fitted model, with its pipeline if there is one: it predicts, and belongs to the caller."""
+        """A fitted copy of the model for predictions, with its pipeline if there is one."""
         self._require_begun()
         with one_thread():
             return self._prepared.joined(self._backend.fitted())
@@ -376,16 +376,16 @@ class ActiveLearner:
 
     @one_at_a_time
     def error_estimate(self, most: int = REST_ITEMS, *, tolerance: float | None = None) -> CalibratedError:
-        """The error of the unlabelled items: what the model expects of itself, calibrated by the random labels.
+        """The error of the unlabelled items: the error that the model expects, calibrated by the random labels.
 
         For classes it is the share of wrong predictions. For numbers it is the mean squared error, in squared units of
         the labels: ``value ** 0.5`` is the root mean squared error, in their unit, which :meth:`decision` states and
-        takes as ``at_most``. With ``tolerance`` it is the share of predictions that are off by more than that. It is an
-        estimate, not a guarantee. Of many unlabelled items some are looked at, always the same ones while they are
-        unlabelled.
+        takes as ``at_most``. With ``tolerance`` it is the share of predictions whose error exceeds the tolerance. It is
+        an estimate, not a guarantee. If there are many unlabelled items, a sample of them is used; it stays the same
+        except for items that are labelled.
 
         Args:
-            most: How many unlabelled items are looked at, at most.
+            most: Maximal number of unlabelled items to use.
             tolerance: For numbers: the largest error that is not wrong, at least 0.
 
         Raises:
@@ -399,7 +399,7 @@ class ActiveLearner:
             return self._random_losses.estimate(model, self._X[rest], self._labels, self._random_items, limit)
 
     def _some_unlabelled(self, most: int) -> Indices:
-        """Unlabelled items that estimates are averaged over, always the same ones while they are unlabelled."""
+        """Unlabelled items over which estimates are averaged: a fixed sample without the items that are labelled."""
         if self._looked_at is None:
             self._looked_at = np.random.default_rng(0).permutation(self._size)
         order = self._looked_at
@@ -444,7 +444,7 @@ class ActiveLearner:
         rule: Criterion | None = None,
         checks: bool = True,
     ) -> Decision:
-        """The decision that follows from a verdict and an estimate of the error; see :meth:`decision`.
+        """The decision for a verdict and an estimate of the error; see :meth:`decision`.
 
         Args:
             verdict: What the rule says.
@@ -472,7 +472,7 @@ class ActiveLearner:
     def plan_for(
         self, at_most: float | None, error: ErrorNow | None, *, check_advised: bool = False
     ) -> GuaranteePlan | None:
-        """The plan for an error that the user asks for; None for numbers, and if there is nothing to plan.
+        """The plan for a target error; None for numbers, and if there is nothing to plan.
 
         Args:
             at_most: The share of wrong predictions that is wanted, or None.
@@ -516,10 +516,10 @@ class ActiveLearner:
 
     @one_at_a_time
     def worsening(self) -> Worsening | None:
-        """Whether labels have made the model worse, as the newer random labels show; None if they have not.
+        """Evidence from the newer random labels that the model has become worse; None if there is none.
 
-        Each random label was predicted before it was learned. If the model of now predicts these labels clearly worse,
-        each left out of it, the labels in between have misled it.
+        Each random label was predicted before it was learned. If the present model, with each of these labels left out,
+        predicts them clearly worse, the labels in between have made the model worse.
 
         Raises:
             SufficeError: The model has no label yet.
@@ -532,14 +532,14 @@ class ActiveLearner:
     def suspicious_labels(self, n: int | None = None) -> list[SuspiciousLabel]:
         """The labels, ranked by how unlikely they are to models that have not learned them, the least likely first.
 
-        See :func:`suffice.learner.suspicious_labels.suspicious_labels`. Labels at the top are worth a second look; not
-        all of them are wrong. It takes about a second for 500 labels.
+        See :func:`suffice.learner.suspicious_labels.suspicious_labels`. The first labels should be reviewed; not all of
+        them are wrong. The method takes about a second for 500 labels.
 
         Args:
             n: How many labels to return; all if left out.
 
         Returns:
-            The labels with what is predicted without them; none if there are fewer than 20 or all are the same.
+            The labels with their predictions without them; empty if there are fewer than 20 or all are the same.
 
         Raises:
             SufficeError: The model has no label yet.
@@ -563,13 +563,13 @@ class ActiveLearner:
         return suspicious_labels(self._bare_model(), self._X[rows], self._labels)[:wanted]
 
     def _bare_model(self) -> Any:
-        """The current model without its pipeline, which takes inputs as they are kept here."""
+        """The current model without its pipeline, for inputs as they are stored here."""
         self._require_begun()
         return self._backend.judged_model()
 
     @one_at_a_time
     def ask(self, n: int = 1) -> Indices:
-        """Which items to label next, the most useful first. Asking again before telling gives the same.
+        """The next items to label, the most useful first. A repeated call before :meth:`tell` returns the same items.
 
         Args:
             n: How many, to be labelled together. Fewer come back only where the pool ends.
@@ -602,14 +602,14 @@ class ActiveLearner:
             own = self._status[picks.indices] == 3
             if not own.any():
                 break
-            # Items of the running check that the learner chooses are learned, and leave the sample.
+            # Items of the running check that the learner chooses are learned, and are removed from the sample.
             items = picks.indices[own]
             self._leave_sample(items, picks.indices[own & picks.random])
         self._drawn.update(int(i) for i in picks.indices[picks.random])
         return np.array(picks.indices)
 
     def _picked_and_checked(self, size: int, running: RunningSample) -> Indices:
-        """The next items to learn, and those of the running check after them."""
+        """The next items to learn, followed by the next items of the running check."""
         number = running.turns(size, len(self.labelled) - self._begun)
         picked = self._picked(size - number) if number < size else np.zeros(0, dtype=np.intp)
         chosen = {int(item) for item in picked}
@@ -634,7 +634,7 @@ class ActiveLearner:
 
     @one_at_a_time
     def tell(self, indices: Any, labels: Any, *, random: Any = None) -> Verdict:
-        """Learn labels, of items asked for or of others; all of one call are one step.
+        """Learn labels of requested or other items; all labels of one call are one step.
 
         Args:
             indices: One item or several.
@@ -643,7 +643,7 @@ class ActiveLearner:
                 item. Left out, these are the items that :meth:`ask` drew at random.
 
         Returns:
-            What the rule says now; also kept as ``verdict``.
+            The verdict of the rule, which is also the attribute ``verdict``.
 
         Raises:
             InvalidValueError: A label that cannot be used, or an item that has one: nothing is changed.
@@ -666,12 +666,12 @@ class ActiveLearner:
         if self._unlearned is not None:
             self._backend.check(given)
             self._learn_checked()
-        # Where only the initial labels are random, hyper-parameters are learned as they always were.
+        # If only the initial labels are random, hyper-parameters are learned as in earlier versions.
         if self._selection.draws_at_random or random is not None:
             self._backend.mark_random(drawn)
         with one_thread():
             verdict = self._tell(items, given, drawn)
-        # An item that a check could not label has a label now.
+        # An item that could not be labelled in a check may have a label now.
         for item, label in zip(items.tolist(), given.tolist(), strict=True):
             self._check_sequence.answered(item, label)
         return verdict
@@ -679,12 +679,12 @@ class ActiveLearner:
     def _tell_running(
         self, items: Indices, given: "np.typing.NDArray[Any]", drawn: Indices, *, marked: bool
     ) -> Verdict:
-        """Learn labels, and keep those of the running check apart."""
+        """Learn labels, except those of the running check, which are stored separately."""
         running = self._running
         assert running is not None
         self._backend.check(given)
         sampled = np.array([int(item) in running.offered for item in items], dtype=bool)
-        # The caller chose these on their own: they leave the sample.
+        # The caller chose these items, so they are removed from the sample.
         again = ~sampled & (self._status[items] == 3)
         with one_thread():
             if again.any():
@@ -707,7 +707,7 @@ class ActiveLearner:
         return self.verdict
 
     def _evaluate_running(self, running: RunningSample) -> None:
-        """Compute the bound of the running check if that is due, and judge it."""
+        """Compute the bound of the running check if it is due, and apply the rule to it."""
         while self._begun and (items := running.due(self._status)) is not None:
             found = running.evaluate(items, self._frozen())
             self.verdict = self._exhausted(self._judged(found.guarantee) or self.verdict)
@@ -717,12 +717,12 @@ class ActiveLearner:
     def running_check(self) -> RunningCheck | None:
         """The state of the running check: its sample, its evaluations and the newest guarantee; None if there is none.
 
-        A share of the labels is asked for in a random order that was fixed at the start. These labels are not learned,
-        and they influence nothing: neither the model nor its hyper-parameters, the error estimate or the choice of
-        items. The bound is computed at the sizes of a fixed grid; in between the newest one is shown together with the
-        model that it is about. An item of the sample that the learner chooses is learned and leaves the sample. If you
-        choose items yourself, choose among all that the model has not learned, those of the sample included, and tell
-        them again; otherwise the sample is not random any more. A rule counts the labels that were learned.
+        A share of the labels is requested in a random order that was fixed at the start. These labels are not learned.
+        They affect neither the model nor its hyper-parameters, the error estimate or the choice of items. The bound is
+        computed at the sizes of a fixed grid; between them, the newest bound is shown with the model that it covers. An
+        item of the sample that the learner chooses is learned and removed from the sample. If you choose items
+        yourself, choose among all items that the model has not learned, including the sample, and pass their labels to
+        :meth:`tell` again; otherwise the sample is no longer random. A rule counts the labels that were learned.
 
         Examples:
             >>> import numpy as np
@@ -740,10 +740,10 @@ class ActiveLearner:
 
     @one_at_a_time
     def skip(self, indices: Any) -> Verdict:
-        """Never ask for these items again. One that turns out to have a label can still be told.
+        """Never request these items again. Their labels can still be passed to :meth:`tell` later.
 
         Returns:
-            What the rule says now: stop, if nothing is left to ask for.
+            The verdict of the rule: stop if no items are left.
         """
         items = checked_indices(indices, self._size, "indices")
         known = items[np.isin(self._status[items], (1, 3))]
@@ -775,15 +775,15 @@ class ActiveLearner:
 
     @one_at_a_time
     def correct(self, index: Any, label: Any) -> Verdict:
-        """Change the label of an item, as if it had been so from the start: the rule sees the whole history anew.
+        """Change the label of an item in the whole history: all steps are computed and judged again.
 
-        What was recorded of a classifier besides divergences (what it said of items selected, of pool and stop set, its
-        train error) and the recent gain of any model stay as they were at the time. A network learns the corrected
-        label like a new one, and what the rule saw of earlier rounds stays. The guarantee of a check that contains the
-        item is computed again, at the same error probability.
+        Some records of earlier steps do not change: for a classifier all records except divergences (predictions for
+        selected items, pool and stop set, train error), and for any model the recent gain. A network learns the
+        corrected label like a new label, and the inputs of the rule for earlier rounds do not change. The guarantee of
+        a check that contains the item is computed again, at the same error probability.
 
         Returns:
-            What the rule says now.
+            The verdict of the rule.
 
         Raises:
             InvalidValueError: The item has no label, or the new one cannot be used: nothing is changed.
@@ -826,12 +826,12 @@ class ActiveLearner:
         """Freeze the model and draw a random check of the unlabelled items, to guarantee its predictions for them.
 
         For classes the check guarantees the share of wrong predictions, or the recall or precision of a class. For
-        numbers it guarantees the share of predictions that are off by more than ``tolerance``, or the tolerance that at
-        most a ``share`` of the predictions exceeds. See :class:`suffice.learner.ModelCheck` for the labels of the
+        numbers it guarantees the share of predictions whose error exceeds ``tolerance``, or the tolerance that at most
+        a ``share`` of the predictions exceeds. See :class:`suffice.learner.ModelCheck` for the labels of the
         check, and the guide on guarantees for what is guaranteed.
 
-        Several checks share the error probability: check number j spends ``alpha / (j (j + 1))``, an aborted check too.
-        While a check is open, its items are not asked for, and other items can be labelled.
+        Several checks share the error probability: check number j spends ``alpha / (j (j + 1))``, also if it is
+        aborted. While a check is open, :meth:`ask` does not return its items, and other items can be labelled.
 
         Args:
             m: Number of items to draw; fixed from now on.
@@ -881,7 +881,7 @@ class ActiveLearner:
             )
 
     def _known_classes(self) -> list[Any]:
-        """Classes of the model, and those of labels that it has not learned yet."""
+        """Classes of the model, and classes of labels that it has not learned yet."""
         known = self._bare_model().classes_.tolist()
         return list(dict.fromkeys([*known, *np.asarray(as_labels(list(self.labels.values()))).tolist()]))
 
@@ -903,10 +903,10 @@ class ActiveLearner:
         )
 
     def _predictions(self, fitted: Any, items: Indices) -> Any:
-        """Predictions for some items; of a pool on disk, a batch at a time."""
+        """Predictions for some items; for a pool on disk in batches."""
         if not isinstance(self._X, DiskRows):
             return fitted.predict(self._X[items])
-        # A check keeps the prediction of every unlabelled item, as a Python object.
+        # A check stores the prediction of every unlabelled item as a Python object.
         require_memory(_CHECKED_ITEM * len(items), f"a check of {len(items):,} unlabelled items")
         size = self._X.batch_rows
         return np.concatenate([fitted.predict(self._X[items[k : k + size]]) for k in range(0, len(items), size)])
@@ -918,7 +918,7 @@ class ActiveLearner:
 
     @property
     def guarantee(self) -> ModelGuarantee | None:
-        """The newest guarantee, and whether it is about the present model; None if there is none."""
+        """The newest guarantee, and whether it covers the present model; None if there is none."""
         check = self._check_sequence.newest
         if check is None or check.guarantee is None:
             return None
@@ -928,8 +928,8 @@ class ActiveLearner:
     def check_size(self, at_most: float, *, tolerance: float | None = None, probability: float = 0.8) -> int | None:
         """Number of labels of a check that is likely to guarantee an error of at most ``at_most`` now.
 
-        It assumes that :meth:`error_estimate` is right, and uses the error probability of the next check; see
-        :func:`suffice.checks.plan`. :meth:`guarantee_plan` says whether to check now or to label more first.
+        It assumes that :meth:`error_estimate` is correct, and uses the error probability of the next check; see
+        :func:`suffice.checks.plan`. :meth:`guarantee_plan` states whether to check now or to label more first.
 
         Args:
             at_most: The share of wrong predictions to guarantee.
@@ -937,8 +937,8 @@ class ActiveLearner:
             probability: Requested probability that the check succeeds.
 
         Returns:
-            The least size from which every larger check succeeds with that probability; None if only labelling every
-            item does.
+            The least size such that it and every larger check succeed with that probability; None if every item must be
+            labelled.
 
         Raises:
             SufficeError: The model has no label yet, or nothing is left to label.
@@ -955,10 +955,11 @@ class ActiveLearner:
     ) -> GuaranteePlan:
         """Plan of labels and check that guarantee at most a given share of wrong predictions at the least cost.
 
-        The plan follows from :meth:`error_estimate` and from its reducible part: what the model would gain if it knew
-        its parameters, by its own account, calibrated like the error. See :func:`suffice.checks.plan_total`. The plan
-        is an estimate, and becomes better with the number of random labels. It never expects fewer wrong predictions
-        than :math:`1 / (2 (n + 1))`, at :math:`n` labels, and :math:`3 / n` while one class only is known.
+        The plan is computed from :meth:`error_estimate` and its reducible part. The reducible part is the decrease of
+        the error that the model expects if its parameters were known, calibrated like the error. See
+        :func:`suffice.checks.plan_total`. The plan is an estimate, and its accuracy increases with the number of random
+        labels. It never expects a smaller share of wrong predictions than :math:`1 / (2 (n + 1))` at :math:`n` labels,
+        or :math:`3 / n` while only one class is known.
 
         Args:
             at_most: The share of wrong predictions to guarantee.
@@ -995,7 +996,7 @@ class ActiveLearner:
         *,
         check_advised: bool = False,
     ) -> GuaranteePlan:
-        """The plan that follows from an estimate of the error."""
+        """The plan for an estimate of the error."""
         return plan_from_estimate(
             target,
             found,
@@ -1014,9 +1015,9 @@ class ActiveLearner:
     ) -> CheckPlan:
         """Cost of a check of the recall of a class, ``check(m, recall_of=class_name)``, before it is drawn.
 
-        The plan assumes that the model's own estimate of the number of items of the class is right, calibrated by the
-        random labels, and uses the error probability of the next check; see :func:`suffice.checks.plan_recall`. If
-        nothing less than labelling every item is likely to be enough, it says so.
+        The plan assumes that the model's estimate of the number of items of the class, calibrated by the random labels,
+        is correct. It uses the error probability of the next check; see :func:`suffice.checks.plan_recall`. It states
+        if every item must be labelled.
 
         Args:
             class_name: The class.
@@ -1071,7 +1072,7 @@ class ActiveLearner:
         )
 
     def _checkable(self) -> int:
-        """Number of items that a check is drawn from."""
+        """Number of items from which a check is drawn."""
         self._require_no_running()
         self._require_begun()
         pool = int(np.count_nonzero(self._status != 1))
@@ -1086,7 +1087,7 @@ class ActiveLearner:
         return self.error_estimate(tolerance=tolerance)
 
     def _reducible(self, tolerance: float | None) -> float:
-        """The part of the share of wrong predictions that more labels can remove, by the model's own account."""
+        """The part of the share of wrong predictions that more labels can remove, as estimated by the model."""
         rest = self._some_unlabelled(_REDUCIBLE_ITEMS)
         with one_thread():
             found = self._backend.expected_errors(rest) if len(rest) else None
@@ -1105,7 +1106,7 @@ class ActiveLearner:
 
     @one_at_a_time
     def _check_closed(self, check: ModelCheck) -> None:
-        """Take the labels of a check that is complete or aborted."""
+        """Receive the labels of a check that is complete or aborted."""
         self._selection.hold(np.zeros(0, dtype=np.intp))
         if check.aborted:
             items = [item for item in check.record.items if item in check.record.labels]
@@ -1121,7 +1122,7 @@ class ActiveLearner:
             self._skip(missing)
 
     def _take_checked(self, check: ModelCheck) -> None:
-        """Note that items are labelled, and keep their labels until labelling goes on."""
+        """Mark items as labelled, and store their labels until labelling continues."""
         labelled = np.array(list(check.record.labels), dtype=np.intp)
         self._status[labelled] = 1
         self._unlearned = check
@@ -1132,7 +1133,7 @@ class ActiveLearner:
     def _judged(self, found: Guarantee | None) -> Verdict | None:
         """Verdict of the rule on a guarantee of the present model; None if it does not use guarantees.
 
-        A copy of the rule judges, because no labels were learned: the last step is the same, apart from the guarantee.
+        A copy of the rule is used, because no labels were learned: only the guarantee is new in the last step.
         """
         proven = proven_fields(self._rule, found)
         if proven is None:
@@ -1142,11 +1143,11 @@ class ActiveLearner:
         try:
             return self._rule.copy().observe(step)
         except MissingInputError:
-            # Nothing is known of the first labels that a rule composed with this one needs.
+            # There is no step yet for other rules in a composed rule.
             return None
 
     def _correct_in_check(self, item: int, given: "np.typing.NDArray[Any]") -> bool:
-        """Correct an answer that is known to a check only, because it is not learned yet; False if it is not one."""
+        """Correct an answer of a check that is not learned yet; False if the item has no such answer."""
         check = self._check_sequence.open or self._unlearned
         if check is None or item not in check.record.items or item in check.record.pending:
             return False
@@ -1171,7 +1172,7 @@ class ActiveLearner:
         return True
 
     def _learn_checked(self) -> None:
-        """Learn the labels of a complete check, as random labels: labelling goes on."""
+        """Learn the labels of a complete check as random labels, because labelling continues."""
         check, self._unlearned = self._unlearned, None
         if check is None:
             return
@@ -1191,7 +1192,7 @@ class ActiveLearner:
             self._backend.mark_random(drawn)
         with one_thread():
             self._tell(np.array(items, dtype=np.intp), labels, drawn)
-        # An earlier check may have been unable to label some of them.
+        # Some of them may have been skipped in an earlier check.
         for item in items:
             self._check_sequence.answered(item, check.record.labels[item])
 
@@ -1217,7 +1218,7 @@ class ActiveLearner:
 
     @one_at_a_time
     def resume(self, progress: Mapping[str, Any]) -> None:
-        """Continue exactly where another learner stood: each further label gives the same results to the last bit.
+        """Continue from the state of another learner. Further labels give exactly the same results, to the last bit.
 
         Args:
             progress: What :meth:`progress` returned, of a learner with the same arguments. It belongs to this learner
@@ -1245,7 +1246,7 @@ class ActiveLearner:
 
     @one_at_a_time
     def trace(self) -> Trace:
-        """The run so far; where steps differ in size, ``indices`` holds all items in order."""
+        """The run so far. If steps differ in size, ``indices`` contains all items in order."""
         items = np.array(list(self._labels), dtype=np.intp)
         begun = self._begun or len(items)
         first, rest = items[:begun], items[begun:]
@@ -1269,7 +1270,7 @@ class ActiveLearner:
         )
 
     def _which_random(self, items: Indices, random: Any) -> Indices:
-        """Those of some items that were drawn at random."""
+        """The given items that were drawn at random."""
         if random is None:
             return np.asarray(items[[int(i) in self._drawn for i in items]])
         try:
@@ -1312,7 +1313,7 @@ class ActiveLearner:
         self._labels.update(zip((int(i) for i in items), given, strict=True))
 
     def _begin(self) -> None:
-        """Start the model once enough labels are there."""
+        """Start the model when there are enough labels."""
         if len(self._labels) < len(self._first) and self.left:
             self._backend.check(np.asarray(as_labels(list(self._labels.values()))))
             return
@@ -1348,7 +1349,7 @@ class ActiveLearner:
             self.verdict = self._exhausted(self.verdicts[-1])
 
     def _replaced(self, history: StepResults) -> None:
-        """Take the whole past as it is now, and have the rule judge it anew."""
+        """Replace the whole history, and apply the rule to it again."""
         self._rule.reset()
         self.verdicts = []
         if not len(history.kl_new_old):
@@ -1378,7 +1379,7 @@ class ActiveLearner:
         return {name: np.array([value]) for name, value in found.items() if name in self._used}
 
     def _screening_counts(self) -> dict[str, Any]:
-        """The numbers of relevant items that were found, and that are estimated, after each label."""
+        """The numbers of found and of estimated relevant items after each label."""
         relevance = self._relevance(self._labels.values())
         random = set(self._random_items)
         return {
@@ -1412,7 +1413,7 @@ class ActiveLearner:
         )
 
     def _exhausted(self, verdict: Verdict) -> Verdict:
-        """The verdict; or, where the rule would go on but the pool is used up, that."""
+        """The verdict of the rule; a stop if the rule would go on but no items are left."""
         if self.left or verdict.stop:
             return verdict
         return Verdict(
@@ -1428,14 +1429,14 @@ class ActiveLearner:
 
 
 def _check_rng(seed: Any, stream: int = _CHECK_STREAM) -> np.random.Generator:
-    """The randomness of checks: a stream of its own, so that checks do not change which items are asked for."""
+    """The random generator of checks. It is a separate stream, so that checks do not affect the choice of items."""
     if isinstance(seed, np.random.Generator):
         return np.random.default_rng(seed.integers(0, 2**32, size=8))
     return np.random.default_rng([int(seed), stream])
 
 
 def family_name(prepared: PreparedModel) -> str:
-    """Name of the model family of :data:`suffice.models.factory.MODEL_FAMILIES` that a model belongs to."""
+    """Name of the model family of a model, from :data:`suffice.models.factory.MODEL_FAMILIES`."""
     steps = [] if prepared.transform is None else [step for _, step in prepared.transform.steps]
     if any(isinstance(step, KernelFeatures) for step in steps):
         return "kernel"

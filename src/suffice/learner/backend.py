@@ -70,7 +70,7 @@ class StepResults:
     def joined(parts: "Sequence[StepResults | SingleLabelTerms]") -> "StepResults":
         """The results of several groups of steps, in order."""
         results: list[StepResults] = []
-        # Consecutive single labels are turned into divergences together: for few labels, calls cost more than numbers.
+        # Divergences of consecutive single labels are computed together, because the calls take most of the time.
         for plain, group in groupby(parts, key=lambda part: isinstance(part, SingleLabelTerms)):
             members: list[Any] = list(group)
             results.extend([_divergences(members)] if plain else members)
@@ -141,7 +141,7 @@ def _divergences(parts: "list[SingleLabelTerms]") -> StepResults:
 
 
 def _joined(results: "Sequence[StepResults]", name: str) -> Floats:
-    """A loss on the test set over several groups of steps; NaN where an earlier version did not record it."""
+    """A loss on the test set over several groups of steps; NaN if an earlier version did not record it."""
     parts = [(getattr(result, name), len(result.kl_new_old)) for result in results]
     if not any(len(values) for values, _ in parts):
         return np.zeros(0)
@@ -185,7 +185,7 @@ class Backend(ABC):
     Attributes:
         task: ``"regression"`` or ``"classification"``.
         step_fields: Fields of a :class:`suffice.Step` that the backend can compute, besides the two divergences.
-        screening_fields: Fields that the backend can compute if it is told a positive class.
+        screening_fields: Fields that the backend can compute if there is a positive class.
         default_acquisition: The acquisition that is used if the caller names none.
         default_random_share: The share of labels drawn at random that goes with it.
         input_dtype: Number type of the inputs that the model takes.
@@ -225,7 +225,7 @@ class Backend(ABC):
 
     @classmethod
     def for_model(cls, model: Any) -> "type[Backend]":
-        """The backend for one model of the registered type; it may be another one than this."""
+        """The backend class for one model of the registered type; it may be another class."""
         del model
         return cls
 
@@ -235,7 +235,7 @@ class Backend(ABC):
         return frozenset()
 
     def propose(self, most: int) -> Indices:
-        """The next picks, as many as do not depend on the labels to come: at least 1, at most ``most``."""
+        """The next picks that do not depend on labels still to be learned: at least 1, at most ``most``."""
         del most
         return self.batch(1)
 
@@ -259,11 +259,11 @@ class Backend(ABC):
     def learn(self, indices: Indices, y: Any, *, together: bool) -> "StepResults | SingleLabelTerms":
         """Learn labels, each as a step of its own or all as one step.
 
-        If :meth:`relearn` is due afterwards, measures of the last step may be left to it.
+        If :meth:`relearn` is due afterwards, it may provide the measures of the last step instead.
         """
 
     def mark_random(self, indices: Indices) -> None:
-        """Note that items were drawn at random from the unlabelled ones; called before their labels are learned."""
+        """Record that items were drawn at random from the unlabelled items; called before their labels are learned."""
         del indices
 
     def until_relearning(self) -> int | None:
@@ -272,7 +272,7 @@ class Backend(ABC):
 
     @abstractmethod
     def relearn(self) -> StepResults:
-        """Learn hyper-parameters again; return all steps after the initial labels under the new ones.
+        """Learn hyper-parameters again; return all steps after the initial labels with the new hyper-parameters.
 
         Measures that do not depend on hyper-parameters keep their values, except those of the last step, which are
         provided only now.
@@ -284,7 +284,7 @@ class Backend(ABC):
 
     @abstractmethod
     def fitted(self) -> Any:
-        """The current model as an independent estimator, which belongs to the caller."""
+        """The current model as an independent estimator; the caller may change it."""
 
     def current_model(self) -> Any:
         """The current model for reading; it may share the backend's posterior, and is valid until the next label."""
@@ -316,7 +316,7 @@ class Backend(ABC):
         raise NotImplementedError
 
     def progress(self) -> dict[str, Any]:
-        """All attributes that do not follow from model and settings: what was learned. They are not copied."""
+        """The learned state: all attributes that do not follow from model and settings. They are not copied."""
         return {name: value for name, value in self.__dict__.items() if name not in self.fixed_attributes}
 
     def resume(self, progress: Mapping[str, Any]) -> None:
@@ -329,7 +329,7 @@ class Backend(ABC):
 
         Args:
             validated: Whether the loop has a validation set.
-            screening: Whether the loop is told a positive class.
+            screening: Whether the loop has a positive class.
         """
         counted = COUNTED_FIELDS | (CLASS_COUNT_FIELDS if cls.task == "classification" else frozenset())
         if screening and cls.task == "classification":
@@ -338,7 +338,7 @@ class Backend(ABC):
 
 
 def relearned(step: int, history: StepResults, backend: Backend) -> Relearned:
-    """The past as hyper-parameters learned after a step see it."""
+    """The history with the hyper-parameters that were learned after a step."""
     revised = {name: history.measures[name] for name in backend.revises}
     return Relearned(step, history.kl_new_old, history.kl_old_new, revised)
 
@@ -380,7 +380,7 @@ def register_backend(model_type: type) -> Callable[[_AnyBackend], _AnyBackend]:
                 f"{name}.step_fields must be fields of suffice.Step; {', '.join(unknown)} is none of them"
             )
         if not backend.__module__.startswith("suffice.learner."):
-            # A backend that replaces one of ours comes after it.
+            # The built-in backends are registered first, so that the new backend can replace one.
             _register_own()
         _BACKENDS[model_type] = backend
         return backend
@@ -405,7 +405,7 @@ def backend_type(model: Any) -> type[Backend]:
     for base in type(model).__mro__:
         if base in _BACKENDS:
             return _BACKENDS[base].for_model(model)
-    # Estimators that contain others, such as GridSearchCV, are classifiers or regressors as those are.
+    # The kind of a meta-estimator, such as GridSearchCV, is that of the estimator inside it.
     if not isinstance(model, type) and hasattr(model, "get_params"):
         from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 
@@ -422,7 +422,7 @@ def backend_type(model: Any) -> type[Backend]:
 
 @dataclass
 class LabelHistory:
-    """Labels in the order bought, and how many came at each step.
+    """Labels in the order of labelling, and the number of labels of each step.
 
     Attributes:
         indices: Items, in order.
@@ -433,7 +433,7 @@ class LabelHistory:
     sizes: list[int]
 
     def add(self, indices: Indices, *, together: bool) -> None:
-        """Append labels, each a step of its own or all as one."""
+        """Append labels, each as a separate step or all as one step."""
         self.indices.extend(int(i) for i in indices)
         self.sizes.extend([len(indices)] if together else [1] * len(indices))
 
@@ -472,8 +472,8 @@ def acquisition_and_share(
 ) -> tuple[str, float]:
     """Return the name of the acquisition and the share of random labels of a run, with the defaults of the backend.
 
-    An acquisition that is named is used alone unless a share is given. A screening asks for relevant items first, and
-    for no random ones.
+    If an acquisition is named, there are no random labels unless a share is given. A screening requests the likeliest
+    relevant items first, and no random items.
 
     Raises:
         InvalidValueError: The share is not a number from 0 to 1.
@@ -489,10 +489,9 @@ def acquisition_and_share(
 class ItemSelection:
     """Mixes the picks of a backend with items drawn at random from the unlabelled ones.
 
-    After the initial labels, label number ``k`` (from 1) is a random one where ``floor(k share)`` is larger than
-    ``floor((k - 1) share)``: with a share of 0.2 every fifth label. The random items follow one permutation of the
-    pool, which does not depend on any label. So, given the items that are unlabelled, each of them is equally likely to
-    be the next random item.
+    After the initial labels, label number ``k`` (from 1) is random if ``floor(k share)`` is larger than
+    ``floor((k - 1) share)``: with a share of 0.2 every fifth label. The random items are taken from one permutation of
+    the pool that does not depend on labels. So each unlabelled item is equally likely to be the next random item.
 
     Args:
         backend: Chooses the other items.
@@ -511,7 +510,7 @@ class ItemSelection:
         self._held = np.zeros(0, dtype=np.intp)
 
     def propose(self, most: int) -> Picks:
-        """The next picks, as many as do not depend on the labels to come: at least 1, at most ``most``."""
+        """The next picks that do not depend on labels still to be learned: at least 1, at most ``most``."""
         if len(self._held):
             return self.batch(1)
         if self._order is None:
@@ -522,18 +521,18 @@ class ItemSelection:
         return self._chosen(self.backend.propose(until))
 
     def batch(self, size: int) -> Picks:
-        """Picks to be labelled together; fewer than ``size`` only where the pool ends."""
+        """Picks to be labelled together; fewer than ``size`` only if fewer items are left."""
         if self._order is None:
             return self._chosen(self._not_held(self.backend.batch, size))
         turns = np.array([self._is_random(self._count + k) for k in range(size)])
         drawn = self._not_held(self._order.batch, int(turns.sum()))
         if len(drawn) == size:
             return Picks(drawn, np.ones(size, dtype=bool))
-        # The backend does not know of the random items, so it may pick some of them too.
+        # The backend may also pick some of the random items, because it does not exclude them.
         picked = self._not_held(self.backend.batch, size)
         picked = picked[~np.isin(picked, drawn)]
         size = min(size, len(drawn) + len(picked))
-        # Where the pool ends there may be more turns, or more other places, than items for them.
+        # At the end of the pool there may be fewer items than places for random or for other picks.
         random = turns[:size]
         extra = int(random.sum()) - len(drawn)
         if extra > 0:
@@ -553,33 +552,33 @@ class ItemSelection:
 
     @property
     def count(self) -> int:
-        """Labels after the initial ones."""
+        """Number of labels after the initial ones."""
         return self._count
 
     def resume(self, count: int) -> None:
-        """Continue after so many labels that came after the initial ones; for a share of 0."""
+        """Continue after this number of labels after the initial ones; only for a share of 0."""
         self._count = count
 
     def begin(self, indices: Indices) -> None:
-        """Leave out the items of the initial labels."""
+        """Exclude the items of the initial labels."""
         self.skip(indices)
 
     def take(self, indices: Indices) -> None:
-        """Leave out items that are labelled now."""
+        """Exclude items that were labelled."""
         self._count += len(indices)
         self.skip(indices)
 
     def skip(self, indices: Indices) -> None:
-        """Leave out items that will have no label."""
+        """Exclude items that will have no label."""
         if self._order is not None:
             self._order.skip(indices)
 
     def hold(self, indices: Indices) -> None:
-        """Do not pick these items for now, and no others than these: an empty array ends it."""
+        """Replace the set of items that are temporarily excluded; an empty array excludes none."""
         self._held = np.asarray(indices, dtype=np.intp)
 
     def _not_held(self, picks: Callable[[int], Indices], size: int) -> Indices:
-        """The first picks that are not held back; fewer than ``size`` only where the pool ends."""
+        """The first picks that are not excluded; fewer than ``size`` only if fewer items are left."""
         wanted = size
         while True:
             picked = np.asarray(picks(wanted))
@@ -591,7 +590,7 @@ class ItemSelection:
             wanted *= 2
 
     def _is_random(self, position: int) -> bool:
-        """Whether the label at a position after the initial ones, from 0, is a random one."""
+        """Whether the label at a position after the initial ones, from 0, is random."""
         before, after = (math.floor(self._share * count + _ROUNDING) for count in (position, position + 1))
         return after > before
 

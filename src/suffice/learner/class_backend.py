@@ -37,18 +37,18 @@ from suffice.models.predictive import (
 )
 from suffice.numerics import Floats
 
-# Bytes of scores, flags and numbers that a worker keeps for each point.
+# Bytes of scores, flags and numbers on a worker for each point.
 _ON_WORKERS = 64
-# Acquisitions that rank two classes alike: by how far the predictive is from even.
+# Acquisitions with the same ranking for two classes: by the distance of the predictive probability from 1/2.
 _BY_EVENNESS = {"entropy": True, "margin": True, "map-entropy": False}
 
 
 @register_backend(BayesianLogistic)
 class ClassBackend(Backend):
-    """Labels that are classes, under one prior and one set of classes until either is learned again.
+    """Learns classes with one prior and one set of classes, until either of them changes.
 
-    A class that was not known before makes the posterior one of more weights, which cannot be compared with the one
-    before it: the past is then replayed with the larger set, as after learned hyper-parameters.
+    A new class adds weights to the posterior, which can then not be compared with the previous posterior. So the
+    history is replayed with the larger set of classes, as after learning hyper-parameters.
 
     Args:
         model: A classifier; it is not changed.
@@ -58,7 +58,7 @@ class ClassBackend(Backend):
     task = "classification"
     step_fields = CLASSIFIER_FIELDS | {"kl_prior", "train_error"}
     screening_fields = RELEVANCE_FIELDS
-    # Of two classes it picks what the entropy picks; of many, the entropy asks for what is unsure among all of them.
+    # For two classes the picks are those of the entropy; for many, the entropy depends on all classes.
     default_acquisition = "margin"
     default_random_share = 0.2
     disk_pools = True
@@ -80,7 +80,7 @@ class ClassBackend(Backend):
         self._name = require_known(settings.acquisition, "classification")
         if self._name == "relevance" and settings.positive is None:
             raise InvalidValueError("acquisition 'relevance' asks for one class first: give positive=, the class")
-        # All features, and those in use: the first components only, where the model chooses their number.
+        # All features, and the features in use: only the first components if the model chooses their number.
         self._all_features: Any = (
             settings.X.mapped(model.features, selects=True)
             if isinstance(settings.X, DiskRows)
@@ -91,7 +91,7 @@ class ClassBackend(Backend):
         self._capacity = model.capacity(settings.X.shape[1])
         self._n_components: int | None = None
         if isinstance(self._features, WorkerRows):
-            # A copy of the points in columns, and a few numbers for each.
+            # Memory for a column-major copy of the points, and a few numbers per point.
             self._features.require_room(8 * self._features.shape[1] + _ON_WORKERS, "scoring the pool")
         elif isinstance(self._features, DiskRows):
             require_disk_memory(self._features)
@@ -100,7 +100,7 @@ class ClassBackend(Backend):
         self._history = LabelHistory([], [])
         self._labels: list[Any] = []
         self._fixed = label_free_chooser(self._name, in_memory_for(self._name, self._features), settings.rng)
-        # Nothing is known of a class without a label: the first item of the positive class is looked for at random.
+        # A class without a label has no probability, so the first item of the positive class is searched at random.
         size = len(self._features)
         self._unseen = RandomOrder(size, settings.rng) if self._name == "relevance" else None
         self._taken: list[int] = []
@@ -110,9 +110,9 @@ class ClassBackend(Backend):
         self._learned_at = 0
         self._stale = False
         self._collector = ClassInputCollector(settings.step_inputs, len(self._features))
-        # Classes in the order in which they were met: the column of a class never changes.
+        # Classes in the order of their first labels, so that the column of a class never changes.
         self._order: list[Any] = []
-        # Step inputs are not revised: that would read the whole pool once for each past step.
+        # Step inputs are not computed again, because that would read the whole pool once for each past step.
         self._past_inputs: list[dict[str, Any]] = []
 
     def batch(self, size: int) -> Indices:
@@ -122,7 +122,7 @@ class ClassBackend(Backend):
         return self._fixed.batch(size) if self._fixed is not None else self._pool.nearest(self._state, size)
 
     def skip(self, indices: Indices) -> None:
-        """Leave items out."""
+        """Exclude items."""
         self._taken.extend(int(i) for i in indices)
         self._collector.take(indices)
         for chooser in (self._fixed, self._unseen):
@@ -131,7 +131,7 @@ class ClassBackend(Backend):
         self._pool.take(indices)
 
     def check(self, y: Any) -> None:
-        """Refuse a label that is missing, that is none of the classes given, or a number among words."""
+        """Raise an error for a label that is missing, that is not one of the given classes, or a number among words."""
         class_labels(y, self._model.classes)
         if self._labels:
             class_labels(as_labels([self._labels[0], *np.asarray(as_labels(y)).tolist()]))
@@ -148,7 +148,7 @@ class ClassBackend(Backend):
             raise
 
     def learn(self, indices: Indices, y: Any, *, together: bool) -> StepResults:
-        """Learn labels under the prior at hand."""
+        """Learn labels with the present prior."""
         labels = np.asarray(y)
         codes = [self._codes.get(label) for label in labels.tolist()]
         groups = [slice(0, len(indices))] if together else [slice(k, k + 1) for k in range(len(indices))]
@@ -156,7 +156,7 @@ class ClassBackend(Backend):
             self.check(y)
             self._collector.before(self._predictor(), indices)
             self._add(indices, y, together=together)
-            # Nothing can be said of these steps before the past is replayed, which is due now.
+            # The results of these steps are computed when the history is replayed, which is due now.
             self._stale = True
             missing = np.full(len(groups), np.nan)
             error = missing if self._test is not None else np.zeros(0)
@@ -174,15 +174,15 @@ class ClassBackend(Backend):
         return found if self.until_relearning() == 0 else self._with_inputs(found, len(groups))
 
     def until_relearning(self) -> int | None:
-        """Labels until they have doubled since the prior was learned; 0 when a new class was met."""
+        """Number of labels until they have doubled since the prior was learned; 0 after a new class."""
         if self._stale:
             return 0
         return max(0, 2 * self._learned_at - len(self._labels)) if self._model.learns else None
 
     def relearn(self) -> StepResults:
-        """Learn the prior and choose the components again, with the classes met so far, and replay the past."""
+        """Learn the prior and choose the components again, with the classes known so far, and replay the history."""
         due = self._model.learns and len(self._labels) >= 2 * self._learned_at
-        # A class met for the first time changes the posterior's shape, but not when the prior is learned.
+        # A new class changes the shape of the posterior, but not when the prior is learned again.
         history = self._start() if due else self._start(self._learned_at, keep=True)
         return (
             self._with_inputs(history, 1)
@@ -191,11 +191,11 @@ class ClassBackend(Backend):
         )
 
     def correct(self, index: int, y: Any) -> StepResults:
-        """Change a label and replay; a prior that was learned from it is learned again from the same labels."""
+        """Change a label and replay the history; a prior that was learned from it is learned again."""
         self.check([y])
         place = self._history.indices.index(index)
         kept, self._labels[place] = self._labels[place], y
-        # The classes may be others now, so pool and test set are made anew too.
+        # The set of classes may have changed, so pool and test set are created again too.
         keep = place >= self._learned_at
         try:
             return self._with_past(self._start(self._learned_at, keep=keep))
@@ -205,7 +205,7 @@ class ClassBackend(Backend):
             raise
 
     def fitted(self) -> Any:
-        """The model as it stands, as an estimator of its own."""
+        """The present model as an independent estimator."""
         rows, labels = self._history.indices, np.asarray(self._labels)
         return self._model.at(
             self._settings.X[rows], labels, self._alpha, self._learned_at, n_components=self._n_components
@@ -234,7 +234,7 @@ class ClassBackend(Backend):
     def _predictor(self) -> LaplacePredictor:
         columns = [self._codes.get(label, -1) for label in self._order]
         if len(self._codes) == 1:
-            # Whatever else there may be has the first column that is free.
+            # The first free column stands for unknown classes.
             columns = [0, 1] if len(columns) == 1 else _with_one_more(columns)
         return LaplacePredictor(self._state, self._features, columns)
 
@@ -260,7 +260,7 @@ class ClassBackend(Backend):
         return replace(result, measures=inputs)
 
     def _training_inputs(self) -> dict[str, float]:
-        """Divergence from the prior, and the error of a label drawn from the prediction, on the labels bought."""
+        """Divergence from the prior, and the error of a label drawn from the prediction, for the labelled items."""
         features, codes = self._state.labelled()
         p = LaplacePredictor(self._state, features, list(range(max(2, len(self._classes))))).probabilities(
             np.arange(len(codes))
@@ -269,7 +269,7 @@ class ClassBackend(Backend):
         return {"kl_prior": divergence_from_prior(self._state), "train_error": error}
 
     def _relevance_inputs(self) -> dict[str, float]:
-        """Sums over the probability of the positive class, of labelled and of unlabelled items."""
+        """Sums over probabilities of the positive class, for labelled and for unlabelled items."""
         p = np.zeros(len(self._features))
         if self._settings.positive in self._codes:
             for start, block in blocks_of(self._features):
@@ -296,7 +296,7 @@ class ClassBackend(Backend):
                 chooser.take(indices)
 
     def _start(self, n: int | None = None, *, keep: bool = False) -> StepResults:
-        """Learn prior and components from the first ``n`` labels, all if left out, or keep them; replay the past."""
+        """Learn prior and components from the first ``n`` labels (default: all), or keep them; replay the history."""
         self._classes = self._model.known_classes(self._labels)
         self._codes = {label: code for code, label in enumerate(self._classes.tolist())}
         self._order += [label for label in self._classes.tolist() if label not in self._order]
@@ -318,7 +318,7 @@ class ClassBackend(Backend):
         return self._replay()
 
     def _make_sets(self) -> None:
-        """Make pool, test set and validation set for the present features and classes."""
+        """Create pool, test set and validation set for the present features and classes."""
         self._pool = self._new_pool()
         self._test = self._new_test()
         validation = self._known_rows(self._settings.step_inputs.validation, "validation")
@@ -361,7 +361,7 @@ class ClassBackend(Backend):
         kept = getattr(self, "_pool", None)
         elsewhere = isinstance(self._features, WorkerRows) or self._settings.device is not None
         if elsewhere and kept is not None and kept.source is self._features:
-            # The points are there already.
+            # The points are stored already.
             return cast(ClassPool, kept)
         if isinstance(self._features, WorkerRows):
             pool = self._worker_pool(self._features)
@@ -371,7 +371,7 @@ class ClassBackend(Backend):
             pool = ScoredPool(self._features, self._relevance)
         elif len(self._classes) <= 2 and self._name in _BY_EVENNESS:
             if isinstance(kept, UncertainPool) and kept.source is self._features:
-                # What it knows of the points holds for any posterior; to read the file again takes longer.
+                # Its data about the points are valid for any posterior, and reading the file again takes longer.
                 return kept
             pool = UncertainPool(self._features, averaged=_BY_EVENNESS[self._name])
         else:
@@ -394,7 +394,7 @@ class ClassBackend(Backend):
         return TorchClasses(self._features, self._name, score, device, single=self._settings.dtype == np.float32)
 
     def _used(self, features: Any) -> Any:
-        """The columns in use, of all features; a view where these are the first ones."""
+        """The features in use; a view if these are the first columns."""
         if self._capacity is None or self._n_components is None:
             return features
         chosen = self._capacity.columns(self._n_components)
@@ -423,7 +423,7 @@ class ClassBackend(Backend):
             raise InvalidValueError(
                 f"no class of {name} has been labelled yet; give the model its classes, classes=[...]"
             )
-        # The loss of a class that the model has never met is infinite, so it is measured on the others.
+        # The loss of a class without labels is infinite, so the loss is measured on the other rows.
         codes = np.searchsorted(self._classes, np.asarray(y)[known])
         return _KnownRows(np.ascontiguousarray(features[known]), codes, int(np.count_nonzero(~known)))
 
@@ -447,7 +447,7 @@ class _ClassTest(NamedTuple):
         """The expected error, and the losses of the averaged prediction."""
         if isinstance(self.expected, SoftmaxCrossEntropy):
             return self.expected.error(posterior), self.averaged.losses(posterior)
-        # Of two classes both follow from the same variances, which take most of the time.
+        # For two classes both are computed from the same variances, which take most of the time.
         mean, variance = posterior.latent(self.features)
         return self.expected.error_of(mean, variance), self.averaged.losses_of(moderated(mean, variance))
 

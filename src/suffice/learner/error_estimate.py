@@ -18,21 +18,21 @@ from suffice.models.predictive import FACTORS, Guesses, guessed_places, guesses,
 from suffice.models.regression import GaussianRegressor
 from suffice.numerics import Floats
 
-# What the model's own estimate counts for: of classes as so many expected errors, of numbers as so many labels.
+# Weight of the model's own estimate: for classes in expected errors, for numbers in labels.
 _PRIOR_ERRORS: Final = 4.0
 _PRIOR_LABELS: Final = 20.0
-# The same once all labels have said how sure the model should be. A label that was not drawn at random counts less
-# there, and so do errors for the interval: the labels are few, and one factor does not correct every model.
+# The same weight after sharpening with all labels; the weight of a label that was not drawn at random; and the weight
+# of errors in the interval. Both are below 1, because labels are few and one factor does not correct every model.
 _PRIOR_SHARPENED: Final = 8.0
 _CHOSEN_WEIGHT: Final = 0.5
 _ERRORS_KNOWN: Final = (1.0, 0.7)
-# Share of the probability that each end of an interval leaves out, and the point of the normal distribution there.
+# Probability of each tail of an interval, and the corresponding quantile of the normal distribution.
 _TAIL: Final = 0.05
 _NORMAL_POINT: Final = 1.6449
-# Labels of which a model's losses are compared with its earlier ones, at least, and standard errors that are clear.
+# Minimal number of labels for the comparison with earlier losses, and number of standard errors for a clear result.
 _FEWEST_COMPARED: Final = 10
 _CLEARLY: Final = 2.5
-#: Unlabelled items on which the model's own estimate is averaged, at most.
+#: Maximal number of unlabelled items over which the model's own estimate is averaged.
 REST_ITEMS: Final = 2000
 
 
@@ -72,7 +72,7 @@ def error_now(found: CalibratedError, *, share: bool) -> ErrorNow:
 
 
 def checked_tolerance(tolerance: float | None, *, share: bool) -> float | None:
-    """Return the largest error that is not wrong, or None.
+    """Return the largest error that does not count as wrong, or None.
 
     Args:
         tolerance: As the caller gave it.
@@ -89,14 +89,14 @@ def checked_tolerance(tolerance: float | None, *, share: bool) -> float | None:
 
 
 def calibration_ratio(losses: Any, expected: Any, *, task: str) -> float:
-    r"""Return how much larger the losses of random labels are than the model expects of them, shrunk towards 1.
+    r"""Return the ratio of the losses of random labels to the losses that the model expects, shrunk towards 1.
 
     For classes and for numbers, with losses :math:`l_i` and expected losses :math:`p_i`,
 
     .. math:: \rho = \frac{4 + \sum_i l_i}{4 + \sum_i p_i}, \qquad
               \rho = \frac{20 + \sum_i l_i / p_i}{20 + n}.
 
-    Squared residuals are divided one by one, for a few large ones would rule a quotient of sums.
+    Squared residuals are divided one by one, because a few large residuals would dominate a quotient of sums.
 
     Args:
         losses: Loss of each random label under a model without it: 0 or 1 for classes, the squared residual for
@@ -118,14 +118,14 @@ def calibration_ratio(losses: Any, expected: Any, *, task: str) -> float:
 
 
 def _relative(losses: Floats, expected: Floats) -> Floats:
-    """Losses relative to what was expected; 1 where nothing was."""
+    """Losses relative to the expected losses; 1 if no loss was expected."""
     return np.divide(losses, expected, out=np.ones(len(losses)), where=expected > 0.0)
 
 
 def calibrated_error(model_alone: float, losses: Any, expected: Any, *, task: str) -> CalibratedError:
     r"""Calibrate the error that a model expects of itself by random labels.
 
-    The estimate is :math:`\rho` times what the model expects, see :func:`calibration_ratio`. For classes the interval
+    The estimate is :math:`\rho` times the expected error, see :func:`calibration_ratio`. For classes the interval
     is that of a Poisson count of errors with a gamma prior: :math:`\rho \sim \mathrm{Gamma}(4 + \sum l, 4 + \sum p)`.
     For numbers it is log-normal, with the variance :math:`2 \kappa / (n + 20)` of a mean of squares, where
     :math:`\kappa \ge 1` is the variance of the losses relative to that of Gaussian residuals.
@@ -137,7 +137,7 @@ def calibrated_error(model_alone: float, losses: Any, expected: Any, *, task: st
         task: ``"regression"`` or ``"classification"``.
 
     Returns:
-        The estimate with a 90 % interval. For classes all of it is within 0 and 1.
+        The estimate with a 90 % interval. For classes both are between 0 and 1.
 
     Examples:
         >>> wrong, expected = [1.0] * 6 + [0.0] * 34, [0.1] * 40
@@ -163,10 +163,10 @@ def calibrated_error(model_alone: float, losses: Any, expected: Any, *, task: st
 def sharpened_error(rest: Any, left_out: Any, codes: Any, random: Any) -> CalibratedError:
     r"""Estimate the share of wrong predictions of a classifier whose labels can be left out, in two steps.
 
-    First, all labels say how sure the model should be. Each is predicted without itself, with log probabilities
-    :math:`z_i`; a factor :math:`t` is learned from them, see :func:`suffice.models.predictive.sharpness`, with half
-    the weight for labels that were not drawn at random. With :math:`e(z) = 1 - \max_k \mathrm{softmax}(t z)_k`, then,
-    labels that were drawn at random say how often that is wrong:
+    First, all labels are used to correct the confidence of the model. Each label is predicted without itself, with log
+    probabilities :math:`z_i`. A factor :math:`t` is learned from them, see
+    :func:`suffice.models.predictive.sharpness`, with half the weight for labels that were not drawn at random. Second,
+    with :math:`e(z) = 1 - \max_k \mathrm{softmax}(t z)_k`, the random labels calibrate the error:
 
     .. math:: \hat e = \overline{e(z_{rest})} \; \frac{8 + \sum_i l_i}{8 + \sum_i e(z_i)},
 
@@ -200,7 +200,7 @@ def sharpened_error(rest: Any, left_out: Any, codes: Any, random: Any) -> Calibr
 
 
 def _wrong_shares(logits: Floats) -> Floats:
-    """Probability of all classes but the likeliest, ``m``."""
+    """Probability of all classes except the likeliest, ``m``."""
     return np.asarray(1.0 - np.exp(log_softmax(logits, axis=1)).max(axis=1)) if len(logits) else np.zeros(0)
 
 
@@ -234,8 +234,8 @@ def plan_from_estimate(  # noqa: PLR0913 - all but two by keyword
 ) -> GuaranteePlan:
     """Plan labels and a check from an estimate of the error; see :func:`suffice.checks.plan_total`.
 
-    The plan never expects an error below ``1 / (2 (n + 1))``, or ``3 / n`` while one class only is known: a few labels
-    without an error do not show that there is none.
+    The plan never expects an error below ``1 / (2 (n + 1))``, or ``3 / n`` while only one class is known, because a few
+    labels without an error do not show that the error is 0.
 
     Args:
         target: The share of wrong predictions to guarantee.
@@ -296,7 +296,7 @@ class Worsening(NamedTuple):
 
 
 def worsening(before: Any, now: Any) -> Worsening | None:
-    r"""Compare the losses of the same labels under earlier models and under the model of now.
+    r"""Compare the losses of the same labels under earlier models and under the present model.
 
     With :math:`d_i` the differences, the model counts as worse if :math:`\bar d > 0` and
     :math:`\bar d / (s_d / \sqrt n) > 2.5`. At least 10 labels are needed.
@@ -347,7 +347,7 @@ def _leaves_out(model: Any) -> bool:
 
 
 def _left_out(model: Any, places: Any) -> _LeftOut | None:
-    """Losses of the labels at some places, each left out of a model; None for a model that cannot leave labels out."""
+    """Losses of the labels at some positions, each left out of a model; None if the model cannot leave labels out."""
     if isinstance(model, GaussianRegressor):
         mean, variance = model.prior_.left_out(model.features(model.X_), model.y_)
         squares = (model.y_ - mean)[places] ** 2
@@ -374,7 +374,7 @@ def left_out_losses(model: Any) -> Floats | None:
 def _sharpened(
     model: BayesianLogistic, X_rest: Floats, labels: Mapping[int, Any], items: Sequence[int]
 ) -> CalibratedError:
-    """The estimate of :func:`sharpened_error`, from all random labels and as many others as are left out at most."""
+    """The estimate of :func:`sharpened_error`, from all random labels and a limited number of other labels."""
     place = {item: k for k, item in enumerate(labels)}
     drawn = np.array([place[item] for item in items], dtype=np.intp)
     places = np.union1d(guessed_places(model.state_), drawn)
@@ -410,8 +410,8 @@ def _predictions(model: Any, X: Floats, task: str) -> list[_Prediction]:
 class RandomLabelLosses:
     """Losses of the labels that were drawn at random, each under a model without it.
 
-    Gaussian processes, ridge and logistic regression leave labels out in closed form, so the model of now predicts each
-    random label, initial ones included. Other models predict each random label before they learn it.
+    Gaussian processes, ridge and logistic regression leave labels out in closed form, so the present model predicts
+    each random label, including initial labels. Other models predict each random label before they learn it.
 
     Args:
         task: ``"regression"`` or ``"classification"``.
@@ -439,7 +439,7 @@ class RandomLabelLosses:
             self._predicted.update(zip((int(i) for i in items), found, strict=True))
 
     def label(self, item: int, label: Any) -> None:
-        """Store the loss of an item's label, also of a corrected one; items without a prediction are left out."""
+        """Store the loss of an item's new or corrected label; items without a prediction are ignored."""
         predicted = self._predicted.get(item)
         if predicted is None:
             return
@@ -449,7 +449,7 @@ class RandomLabelLosses:
             self._losses[item] = (float(label) - predicted.label) ** 2
 
     def worsening(self, model: Any, labels: Mapping[int, Any]) -> Worsening | None:
-        """Whether the model of now predicts the newer random labels worse than earlier models did.
+        """Whether the present model predicts the newer random labels worse than earlier models did.
 
         Args:
             model: The current model.
@@ -466,7 +466,7 @@ class RandomLabelLosses:
         return None if now is None else worsening([self._told(item, labels[item]) for item in items], now.comparable)
 
     def _told(self, item: int, label: Any) -> float | None:
-        """The loss of a label when it was told; None for a class that was new then."""
+        """The loss of a label when it was learned; None for a class that was new then."""
         predicted = self._predicted[item]
         if self._task == "regression":
             return self._losses[item]

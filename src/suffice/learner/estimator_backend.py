@@ -36,25 +36,25 @@ from suffice.models.logistic import class_labels
 from suffice.numerics import Floats
 from suffice.trace import DIVERGENCES
 
-# Base classes of ensembles whose prediction is the average of their members, by name: importing them takes long.
+# Names of base classes of ensembles that predict the average of their members; importing the classes takes long.
 _AVERAGING: Final = frozenset({"ForestClassifier", "BaggingClassifier"})
-# Parts of the cross validation that tells how far a regressor without standard deviations is off, and by how much the
-# labels must grow before it is repeated.
+# Folds of the cross validation for the error of a regressor without standard deviations, and the growth of the number
+# of labels after which it is repeated.
 _FOLDS: Final = 5
 _REPEATED: Final = 1.1
-# Scores of items are compared to so many digits.
+# Number of digits to which scores of items are compared.
 _DIGITS: Final = 9
 _LEAST_PROBABILITY: Final = float(np.finfo(np.float64).eps)
 
 
 @dataclass
 class _StepRecorder(Criterion):
-    """No stopping rule: it makes a monitor compute fields, and keeps the last step."""
+    """A rule that never stops. It makes a monitor compute fields, and stores the last step."""
 
     names: tuple[str, ...] = ()
 
     def needs(self) -> frozenset[str]:
-        """No field is required: what cannot be computed of a step is left out."""
+        """No field is required: fields that cannot be computed are left out."""
         return frozenset()
 
     def reads(self) -> frozenset[str]:
@@ -67,11 +67,11 @@ class _StepRecorder(Criterion):
 
 
 class EstimatorBackend(Backend):
-    """Labels learned by a new fit of a scikit-learn estimator for each step. Base of the backends below.
+    """Learns labels by fitting a scikit-learn estimator again at each step. Base of the backends below.
 
     The estimator is cloned and fitted to all labels so far. A parameter ``random_state`` that is None is set from the
     seed of the learner, so that runs can be repeated. A :class:`suffice.StopMonitor` computes the inputs of the
-    stopping rule. A corrected label is learned by another fit; earlier steps stay as they were.
+    stopping rule. A corrected label is learned by another fit; earlier steps do not change.
 
     Args:
         model: The estimator; it is not changed.
@@ -88,7 +88,7 @@ class EstimatorBackend(Backend):
         self._name = require_known(settings.acquisition, f"any {self.task}")
         self._fixed = self._label_free_chooser()
         self._free = np.ones(self._size, dtype=bool)
-        # Trees give many items the same score: such ties are broken at random.
+        # Trees give many items the same score, so ties are broken at random.
         self._order = settings.rng.permutation(self._size)
         self._history = LabelHistory([], [])
         self._labels: list[Any] = []
@@ -131,7 +131,7 @@ class EstimatorBackend(Backend):
         raise NotImplementedError
 
     def skip(self, indices: Indices) -> None:
-        """Leave items out."""
+        """Exclude items."""
         self._free[indices] = False
         if self._fixed is not None:
             self._fixed.skip(indices)
@@ -151,11 +151,11 @@ class EstimatorBackend(Backend):
         return StepResults.joined(self._past[-len(groups) :])
 
     def relearn(self) -> StepResults:
-        """The past as it was: there are no hyper-parameters that would change it."""
+        """The unchanged history, because there are no hyper-parameters to learn again."""
         return StepResults.joined(self._past)
 
     def correct(self, index: int, y: Any) -> StepResults:
-        """Change a label and fit again; earlier steps stay as they were."""
+        """Change a label and fit again; earlier steps do not change."""
         self.check([y])
         place = self._history.indices.index(index)
         kept, self._labels[place] = self._labels[place], y
@@ -170,7 +170,7 @@ class EstimatorBackend(Backend):
         return StepResults.joined(self._past)
 
     def progress(self) -> dict[str, Any]:
-        """Refuse to be saved: an estimator is an object of another package.
+        """Raise an error, because an estimator is an object of another package and cannot be saved.
 
         Raises:
             SufficeError: Always.
@@ -178,7 +178,7 @@ class EstimatorBackend(Backend):
         raise SufficeError(f"progress is for the models of suffice; {type(self._estimator).__name__} is none of them")
 
     def fitted(self) -> Any:
-        """The fitted estimator, which belongs to the caller."""
+        """The fitted estimator; the caller may change it."""
         return deepcopy(self._model)
 
     def current_model(self) -> Any:
@@ -201,7 +201,7 @@ class EstimatorBackend(Backend):
         return found
 
     def _refitted(self) -> StepResults:
-        """Fit to all labels, and return what is known of the step."""
+        """Fit to all labels, and return the results of the step."""
         rows, labels = self._history.indices, np.asarray(as_labels(self._labels))
         self._model = self._fit(self._settings.X[rows], labels)
         self._monitor.update(self._model, rows, labels)
@@ -213,7 +213,7 @@ class EstimatorBackend(Backend):
         unknown, loss, wrong = np.full(1, np.nan), np.zeros(0), np.zeros(0)
         if self._settings.test is not None:
             found, share = self._losses(*self._settings.test)
-            # Without a posterior there is no mean of the loss over it: the loss of the prediction stands for it.
+            # Without a posterior the loss of the prediction replaces the mean of the loss over the posterior.
             loss, wrong = np.array([found]), wrong if share is None else np.array([share])
         pair = KLPair(unknown, unknown)
         return StepResults(pair, loss, measures=stacked([measures]), predictive_error=loss, wrong_share=wrong)
@@ -263,13 +263,13 @@ class ClassifierBackend(EstimatorBackend):
         return CommitteeBackend if averaging else ClassifierBackend
 
     def check(self, y: Any) -> None:
-        """Refuse a label that is missing, or a number among words."""
+        """Raise an error for a label that is missing, or a number among words."""
         class_labels(y)
         if self._labels:
             class_labels(as_labels([self._labels[0], *np.asarray(as_labels(y)).tolist()]))
 
     def expected_errors(self, rows: Indices) -> tuple[Floats, Floats] | None:
-        """Probabilities of a wrong prediction, and their reducible parts if the committee tells them."""
+        """Probabilities of a wrong prediction, and their reducible parts if a committee provides them."""
         width = len(self._model.classes_)
         found, known = self._now().errors(rows, range(width), width)
         return (found.total, found.reducible) if known else None
@@ -281,7 +281,7 @@ class ClassifierBackend(EstimatorBackend):
             return np.zeros(len(rows)) if gains is None else gains
         p = fitted.probabilities(rows, range(width), width)
         if self._name == "relevance":
-            # Nothing is known of a class without a label: its first item is looked for at random.
+            # A class without a label has no probability, so its first item is searched at random.
             columns = np.flatnonzero(np.asarray(self._model.classes_) == self._settings.positive)
             return p[:, columns[0]] if len(columns) else np.zeros(len(rows))
         return margin(p) if self._name == "margin" else entropy(p)
@@ -292,7 +292,8 @@ class ClassifierBackend(EstimatorBackend):
         try:
             return super()._fit(X, labels)
         except ValueError:
-            # Many classifiers refuse labels of one class. That class is then predicted until there is a second one.
+            # Many classifiers cannot be fitted to one class. That class is then predicted until there is a second
+            # class.
             return DummyClassifier(strategy="prior").fit(X, labels)
 
     def _losses(self, X: Any, y: Any) -> tuple[float, float | None]:
@@ -303,7 +304,7 @@ class ClassifierBackend(EstimatorBackend):
         known = codes >= 0
         if not known.any():
             return float("nan"), wrong
-        # The loss of a class that was never met is no number; its rows count as predicted wrong.
+        # The loss of an unknown class is not finite; its rows count as wrong predictions.
         chosen = p[known, codes[known]]
         return float(-np.log(np.maximum(chosen, _LEAST_PROBABILITY)).mean()), wrong
 
@@ -337,7 +338,7 @@ class RegressorBackend(EstimatorBackend):
             )
 
     def check(self, y: Any) -> None:
-        """Refuse a label that is no number."""
+        """Raise an error for a label that is not a number."""
         targets(y)
 
     def judged_model(self) -> Any:
@@ -345,7 +346,7 @@ class RegressorBackend(EstimatorBackend):
         return self._model
 
     def expected_errors(self, rows: Indices) -> tuple[Floats, Floats] | None:
-        """Variances of the label, and of the noise-free value if the estimator tells them apart."""
+        """Variances of the label, and of the noise-free value if the estimator provides them."""
         found = self._now().numbers(rows)
         return None if found.latent is None else (found.variance, found.latent)
 
@@ -360,7 +361,7 @@ class RegressorBackend(EstimatorBackend):
         return _WithDeviation(model, _cross_validated_error(self._estimator, X, y), len(y))
 
     def fitted(self) -> Any:
-        """The fitted estimator, which belongs to the caller."""
+        """The fitted estimator; the caller may change it."""
         return deepcopy(self._model if self._tells else self._model.estimator)
 
     def current_model(self) -> Any:
@@ -415,13 +416,13 @@ def _cross_validated_error(estimator: Any, X: Any, y: Floats) -> float:
 
 def _fitted_clone(estimator: Any, X: Any, y: Any) -> Any:
     with warnings.catch_warnings():
-        # Of few labels many estimators warn at every step: iterations that do not converge, classes with few labels.
+        # With few labels many estimators warn at every step, for example about convergence or classes with few labels.
         warnings.simplefilter("ignore")
         return clone(estimator).fit(X, y)
 
 
 def _seeded(estimator: Any, rng: np.random.Generator) -> Any:
-    """The estimator with a number for each ``random_state`` that is None."""
+    """The estimator with each ``random_state`` that is None replaced by a number."""
     found = estimator.get_params(deep=True)
     names = sorted(name for name in found if name.rpartition("__")[2] == "random_state" and found[name] is None)
     return estimator.set_params(**{name: int(rng.integers(2**31)) for name in names})

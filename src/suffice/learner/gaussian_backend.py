@@ -47,14 +47,14 @@ from suffice.models.regression import BayesianRidge, GaussianProcess, GaussianRe
 from suffice.numerics import Floats
 
 _LOSSES = ("selected_loss", "selected_expected_loss")
-# Labels whose factor is made at once when the past is replayed.
+# Number of labels whose factor is computed at once when the history is replayed.
 _LONGEST = 256
-# Items whose variance is followed to know the error of the unlabelled ones, at most.
+# Maximal number of items whose variance is tracked for the error of the unlabelled items.
 _REST_ITEMS = 1000
 
 
 class GaussianBackend(Backend):
-    """Labels with Gaussian noise, under one prior until it is learned again. Base of the two backends below.
+    """Learns labels with Gaussian noise, with one prior until it is learned again. Base of the two backends below.
 
     Args:
         model: A regressor; it is not changed.
@@ -81,7 +81,7 @@ class GaussianBackend(Backend):
         self._skipped: list[int] = []
         self._random: set[int] = set()
         self._fixed = label_free_chooser(self._name, in_memory_for(self._name, self._features), settings.rng)
-        # Set where picks depend on the posterior.
+        # Set if picks depend on the posterior.
         self._planner: LargestVariance | LargestReduction | None = None
         self._require_memory()
         self._test: FollowedError | None = None
@@ -89,7 +89,7 @@ class GaussianBackend(Backend):
         self._stop_set: FollowedVariance | None = None
         self._all: FollowedVariance | None = None
         self._rest: FollowedVariance | None = None
-        # Items that are followed for the error of the unlabelled ones, and the place of each item among them or -1.
+        # Items that are tracked for the error of the unlabelled items, and the position of each item among them or -1.
         self._rest_items: Indices = np.zeros(0, dtype=np.intp)
         self._rest_place: Indices = np.zeros(0, dtype=np.intp)
         self._label_variance = 1.0
@@ -99,12 +99,12 @@ class GaussianBackend(Backend):
 
     @property
     def revises(self) -> frozenset[str]:
-        """Variances of past steps follow from the prior."""
-        # The gain is over predictions as they were made.
+        """Variances of past steps depend on the prior."""
+        # The recent gain uses predictions that were made at the time, so it is not computed again.
         return self._settings.step_inputs.names & ((self.step_fields | {"validation_error"}) - {"recent_gain"})
 
     def propose(self, most: int) -> Indices:
-        """The next picks, as far as no label matters to them."""
+        """The next picks that do not depend on labels still to be learned."""
         return self._chooser.propose(most)
 
     def batch(self, size: int) -> Indices:
@@ -112,7 +112,7 @@ class GaussianBackend(Backend):
         return self._chooser.batch(size)
 
     def skip(self, indices: Indices) -> None:
-        """Leave items out."""
+        """Exclude items."""
         self._skipped.extend(int(i) for i in indices)
         self._chooser.skip(indices)
         if self._all is not None:
@@ -121,11 +121,11 @@ class GaussianBackend(Backend):
             self._rest.take(self._places(indices))
 
     def mark_random(self, indices: Indices) -> None:
-        """Note items that were drawn at random: their labels decide whether new hyper-parameters are accepted."""
+        """Record items that were drawn at random; their labels decide whether new hyper-parameters are accepted."""
         self._random.update(int(i) for i in indices)
 
     def check(self, y: Any) -> None:
-        """Refuse a label that is no number."""
+        """Raise an error for a label that is not a number."""
         targets(y)
 
     def begin(self, indices: Indices, y: Any) -> None:
@@ -141,7 +141,7 @@ class GaussianBackend(Backend):
             self._recent.keep(len(self._history.indices), self._rest_means())
 
     def learn(self, indices: Indices, y: Any, *, together: bool) -> StepResults | SingleLabelTerms:
-        """Learn labels under the prior at hand."""
+        """Learn labels with the present prior."""
         self._y[indices] = targets(y)
         planned = None if self._planner is None else self._planner.block(indices)
         mark: Any = self._state.mark()
@@ -152,21 +152,21 @@ class GaussianBackend(Backend):
             raise
         self._history.add(indices, together=together)
         self._chooser.take(indices)
-        # Where hyper-parameters are to be learned again, the gain is that of the model after it.
+        # If hyper-parameters will be learned again now, the gain is computed with the model after that.
         return result if self.until_relearning() == 0 else self._with_gain(result)
 
     def until_relearning(self) -> int | None:
-        """Labels until they have doubled since hyper-parameters were learned."""
+        """Number of labels until they have doubled since hyper-parameters were learned."""
         return max(0, 2 * self._learned_at - len(self._history.indices)) if self._model.learns else None
 
     def relearn(self) -> StepResults:
-        """Learn hyper-parameters again, and replay the past under them."""
+        """Learn hyper-parameters again, and replay the history with them."""
         found = self._with_gain(self._start())
         assert isinstance(found, StepResults)
         return found
 
     def correct(self, index: int, y: Any) -> StepResults:
-        """Change a label and replay; hyper-parameters learned from it are learned again, from the same items."""
+        """Change a label and replay the history; hyper-parameters learned from it are learned again."""
         kept, self._y[index] = self._y[index], targets([y])[0]
         try:
             return self._corrected(index)
@@ -181,7 +181,7 @@ class GaussianBackend(Backend):
         return self._replay()
 
     def fitted(self) -> Any:
-        """The model as it stands, as an estimator of its own."""
+        """The present model as an independent estimator."""
         assert self._prior is not None
         rows = self._history.indices
         return self._model.at(self._settings.X[rows], self._y[rows], self._prior, self._learned_at)
@@ -193,20 +193,20 @@ class GaussianBackend(Backend):
         return self._model.at(self._settings.X[rows], self._y[rows], self._prior, self._learned_at, self._state)
 
     def expected_errors(self, rows: Indices) -> tuple[Floats, Floats]:
-        """The variances of labels, and those of the noise-free values."""
+        """The variances of labels and of the noise-free values."""
         assert self._prior is not None
         _, latent = self.current_model().latent(self._settings.X[rows])
         return latent + self._prior.scaling.scale**2 * self._state.noise, latent
 
     def _rest_means(self) -> Floats:
-        """Predictions for the items that are followed for the error of the unlabelled ones."""
+        """Predictions for the items that are tracked for the error of the unlabelled items."""
         assert self._prior is not None
         assert self._rest is not None
         centre, scale = self._prior.scaling
         return np.asarray(centre + scale * self._rest.mean)
 
     def _with_gain(self, result: StepResults | SingleLabelTerms) -> StepResults | SingleLabelTerms:
-        """The results with the gain since half of the labels at the last step; steps before it have none."""
+        """The results with the gain since half of the labels, for the last step only."""
         if self._rest is None or "recent_gain" not in self._settings.step_inputs.names:
             return result
         found, n, means = StepResults.joined([result]), len(self._history.indices), self._rest_means()
@@ -226,16 +226,16 @@ class GaussianBackend(Backend):
         random = np.array([i in self._random for i in indices]) if self._random else None
         self._prior = self._model.prior(self._features[indices], self._y[indices], self._prior, random)
         self._learned_at = n
-        # Labels that are all the same have no spread to compare errors with.
+        # If all labels are the same, their variance is 0 and errors cannot be compared with it.
         self._label_variance = float(self._y[indices].var()) or 1.0
 
     def _replay(self) -> StepResults:
-        """Everything from the first label under the prior at hand: posterior, pool, test set."""
+        """Compute posterior, pool and test set again from the first label with the present prior."""
         assert self._prior is not None
         indices = np.array(self._history.indices, dtype=np.intp)
         capacity = max(len(indices), self._settings.expected)
         self._state = self._prior.start(self._features.shape[1], capacity)
-        # What followed the old posterior goes before its successor comes: both would not fit where one just does.
+        # Free the old posterior and its points first, because there may not be memory for both.
         self.__dict__.pop("_chooser", None)
         self._planner = None
         self._test = self._validation = self._stop_set = self._all = self._rest = None
@@ -258,7 +258,7 @@ class GaussianBackend(Backend):
         assert self._prior is not None
         block = block_of(self._state, self._features[indices]) if planned is None else planned
         extension = self._state.extend(block, self._prior.scaling.apply(self._y[indices]))
-        # First what can fail; then the test set, which does not go back.
+        # First the operations that can fail; then the test set, which cannot be undone.
         terms = extension.terms()
         pair = extension.together() if together else None
         error = predictive = np.zeros(0)
@@ -267,7 +267,7 @@ class GaussianBackend(Backend):
             error, predictive = (each * scale for each in self._test.follow(extension.white))
         lower = extension.block.lower
         if pair is not None and self._settings.step_inputs.about(_LOSSES):
-            # Of labels that came together each is seen as it was before all of them.
+            # Labels of one step are compared with the predictions before all of them.
             terms = (
                 np.sum(lower**2, axis=1) / self._state.noise - 1.0,
                 (lower @ extension.white) ** 2 / self._state.noise,
@@ -281,7 +281,7 @@ class GaussianBackend(Backend):
         return StepResults(in_units_of_noise(*terms), error, measures=measures, predictive_error=predictive)
 
     def _watch(self, capacity: int) -> None:
-        """Start to follow what the wanted step inputs need, and nothing else."""
+        """Start to track the items that the wanted step inputs need."""
         inputs = self._settings.step_inputs
         if inputs.validation is not None:
             self._validation = self._new_test(inputs.validation, capacity)
@@ -299,7 +299,7 @@ class GaussianBackend(Backend):
             self._rest.take(self._places(np.array(self._skipped, dtype=np.intp)))
 
     def _places(self, indices: Indices) -> Indices:
-        """Places among the items that are followed for the error of the unlabelled ones, of those among them."""
+        """Positions of the given items among the tracked items; items that are not tracked are left out."""
         places = self._rest_place[indices]
         return np.asarray(places[places >= 0])
 
@@ -307,12 +307,12 @@ class GaussianBackend(Backend):
         """The wanted step inputs after each of some labels, in the units of the targets."""
         assert self._prior is not None
         scale, noise = self._prior.scaling.scale**2, self._state.noise
-        # Squared residual of each label, and what was expected of it.
+        # Squared residual of each label, and its expected value.
         found = {_LOSSES[0]: terms[1] * noise * scale, _LOSSES[1]: (terms[0] + 1.0) * noise * scale}
         if self._validation is not None:
             found["validation_error"] = self._validation.follow(white).predictive * scale
         if self._stop_set is not None:
-            # Where labels fall as predicted, the expectation of (y - mean)^2 is s + noise.
+            # If the model is correct, the expectation of (y - mean)^2 is s + noise.
             found["expected_error"] = (self._stop_set.follow(len(white)).mean + noise) * scale
         if self._all is not None:
             largest = self._all.follow(len(white), indices).largest
@@ -354,15 +354,15 @@ class GaussianBackend(Backend):
 
     @abstractmethod
     def _rows(self, points: Floats, capacity: int, dtype: Any) -> FollowedRows:
-        """Points that follow the posterior."""
+        """Points whose predictions are updated with the posterior."""
 
     @abstractmethod
     def _sums(self, capacity: int, dtype: Any) -> ReductionPool:
-        """The pool, scored by the fall of its mean variance."""
+        """The pool, scored by the decrease of its mean variance."""
 
     @abstractmethod
     def _memory(self, pool_bytes: int, others: int) -> tuple[int, str]:
-        """Bytes needed to follow pool and other points, and how they are used.
+        """Bytes needed to track pool and other points, and how they are used.
 
         Args:
             pool_bytes: Bytes of one number for each pool item; 0 if the pool is not followed.
@@ -370,7 +370,7 @@ class GaussianBackend(Backend):
         """
 
     def _require_memory(self) -> None:
-        """Say before the first label if pool, test set and posterior will not fit."""
+        """Raise an error before the first label if pool, test set and posterior exceed the memory."""
         size, single = np.dtype(self._settings.dtype).itemsize, self._settings.dtype == np.float32
         m = len(self._features)
         inputs = self._settings.step_inputs
@@ -379,10 +379,10 @@ class GaussianBackend(Backend):
         tests = sum(map(len, followed))
         tests += min(m, _REST_ITEMS) if inputs.about(REST_FIELDS) else 0
         tests += m if inputs.about({"pool_variance", "pool_gain"}) else 0
-        # A pool on a device takes the memory of that device; of one on disk, little is kept.
+        # A pool on a device uses the memory of that device; a pool on disk needs little memory.
         follows = self._fixed is None and self._settings.device is None
         if isinstance(self._features, WorkerRows):
-            # The workers follow the pool; what is kept here is a few numbers for each item.
+            # The workers hold the pool; this process stores a few numbers for each item.
             follows = False
             require_memory(PER_ITEM * m, f"a pool of {m:,} items on workers, {PER_ITEM} bytes for each here,")
             self._require_workers(self._features, size)
@@ -395,7 +395,7 @@ class GaussianBackend(Backend):
         )
 
     def _require_workers(self, rows: WorkerRows, itemsize: int) -> None:
-        """Say before the first label if the workers of a cluster cannot follow their parts of the pool."""
+        """Raise an error before the first label if parts of the pool exceed the memory of the workers."""
         del itemsize
         rows.require_room(0, "the pool")
 
@@ -411,7 +411,7 @@ class ProcessBackend(GaussianBackend):
 
     def __init__(self, model: GaussianRegressor, settings: RunSettings) -> None:
         super().__init__(model, settings)
-        # Drawn once, so that it stays when hyper-parameters are learned again; other acquisitions draw nothing.
+        # Drawn once, so that it is the same after hyper-parameters are learned again; other acquisitions draw nothing.
         reduces = self._name == "variance-reduction"
         self._sample = sample_of(len(self._features), settings.rng) if reduces else None
 
@@ -446,7 +446,7 @@ class ProcessBackend(GaussianBackend):
         return ShardPrior(tuple(state.kernel.length_scale), state.noise, capacity, np.dtype(self._settings.dtype).name)
 
     def _shards(self, make: type[Shard], prior: Any) -> Callable[[], Shards]:
-        """What makes the shards on the workers; called when the first pick is asked for."""
+        """A function that creates the shards on the workers; called at the first pick."""
         rows = self._features
         return lambda: DaskShards(rows.client, rows.parts, rows.sizes, prior, make=make)
 
@@ -470,7 +470,7 @@ class ProcessBackend(GaussianBackend):
 class RidgeBackend(GaussianBackend):
     """Ridge regression: memory grows with features times points."""
 
-    # No acquisition was better than random labels for a linear model, which is hardly ever the true one.
+    # No acquisition was better than random labels for a linear model, which is almost never the true model.
     default_acquisition = "random"
     disk_pools = True
     worker_acquisitions = frozenset({"random", "order"})

@@ -56,7 +56,7 @@ class ErrorGuarantee(Criterion):
             self.tolerance = real(self.tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
 
     def accepts(self, tolerance: float | None) -> bool:
-        """Whether a guarantee with this tolerance, None for classes, is one that the rule asks for."""
+        """Whether a guarantee with this tolerance, None for classes, satisfies the rule."""
         return self.tolerance is None or (tolerance is not None and tolerance <= self.tolerance)
 
     def judge(self, step: Step) -> Verdict:
@@ -139,7 +139,7 @@ def guarantee_rules(rule: Criterion) -> "list[ErrorGuarantee | RecallGuarantee]"
 
 
 def proven_fields(rule: Criterion, found: Guarantee | None) -> dict[str, Any] | None:
-    """Fields of a step that a guarantee of the present model gives a rule; None if the rule uses no guarantees.
+    """Fields of a step with a guarantee of the present model; None if the rule uses no guarantees.
 
     Args:
         rule: The rule.
@@ -161,7 +161,7 @@ def proven_fields(rule: Criterion, found: Guarantee | None) -> dict[str, Any] | 
     if found.quantity in ("error", "within") and all(each.accepts(found.tolerance) for each in wanted):
         return {"guaranteed_error": found.value, "guarantee_confidence": found.confidence}
     classes = {str(each.class_name) for each in rules if isinstance(each, RecallGuarantee)}
-    # Rules about several classes cannot tell which of them the recall is of.
+    # The field of a step does not name the class, so rules about several classes cannot use it.
     if found.quantity == "recall" and classes == {found.class_name}:
         return {"guaranteed_recall": found.value, "guarantee_confidence": found.confidence}
     return {}
@@ -188,7 +188,7 @@ def _judged(
     missing: str,
     proves: Callable[[float], str],
 ) -> Verdict:
-    """Compare what is guaranteed with a target.
+    """Compare the guaranteed value with a target.
 
     Args:
         rule: The rule.

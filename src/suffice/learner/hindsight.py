@@ -1,4 +1,4 @@
-"""Recorded runs in hindsight: what a person would have been told at the stop, and whether the order matters."""
+"""Evaluation of recorded runs: the decision at the stop, and the effect of the order of labels."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -30,8 +30,8 @@ from suffice.numerics import Floats
 from suffice.presentation.text_format import count
 from suffice.trace import RecordedCheck, Trace
 
-# As on the page: a stop in doubt is looked at again once there are this many times the labels, and a stop of LabelWorth
-# is withdrawn once a label is worth this many times its cost.
+# As on the page: a stop in doubt is examined again when the number of labels has grown by this factor, and a stop of
+# LabelWorth is withdrawn if the value of a label exceeds its cost by this factor.
 _LOOKED_AGAIN: Final = 1.1
 _WITHDRAWN: Final = 1.5
 
@@ -60,10 +60,10 @@ def run_decision(  # noqa: PLR0913 - the run and its settings, all but five by k
     at_most: float | None = None,
     verdicts: Sequence[Verdict] | None = None,
 ) -> RunDecision:
-    """Return the decision of a recorded run: the labels are told to a learner again, up to the stop.
+    """Return the decision of a recorded run. A learner learns the labels again, up to the stop.
 
-    The stop is where :meth:`suffice.ActiveLearner.decision` would have said so. That is where the rule first says stop,
-    or some labels later if the decision is in doubt there.
+    The stop is the step at which :meth:`suffice.ActiveLearner.decision` would have advised to stop. That is the first
+    stop of the rule, or some labels later if the decision is in doubt there.
 
     Args:
         model: The model of the run.
@@ -72,7 +72,7 @@ def run_decision(  # noqa: PLR0913 - the run and its settings, all but five by k
         trace: The run, of :func:`suffice.simulate`.
         rule: The stopping rule; the run has recorded what it requires.
         at_most: The error that is wanted, see :meth:`suffice.ActiveLearner.decision`.
-        verdicts: What the rule says of each step, if it is known already.
+        verdicts: Verdicts of the rule for each step, if they are known already.
 
     Examples:
         >>> from suffice.learner import simulate
@@ -104,7 +104,7 @@ def run_decision(  # noqa: PLR0913 - the run and its settings, all but five by k
         if counts[k] < _LOOKED_AGAIN * looked_at and not ends and k < len(said) - 1:
             continue
         looked_at = counts[k]
-        # A stop that stands is told with what the rule says now, if it says so now.
+        # A valid stop is reported with the present verdict if the rule says stop now.
         shown = verdict if verdict.stop else replace(said[counts.index(since)], n_labelled=counts[k])
         decision = _decision(learner, rule, shown, since, at_most)
         if decision.stop:
@@ -114,13 +114,13 @@ def run_decision(  # noqa: PLR0913 - the run and its settings, all but five by k
 
 
 def _started(model: Any, X: Any, trace: Trace) -> ActiveLearner:
-    """A learner like that of the run, whose own rule costs nothing."""
+    """A learner with the settings of the run and a rule that needs no computation."""
     drawn = bool(np.isin(trace.initial, trace.random_items).all())
     about, rule = trace.about, Budget(len(X) + 1)
     seed = about["seed"] if isinstance(about.get("seed"), int) else 0
     share = float(about.get("random_share", 0.0))
     if drawn and share == 0.0:
-        # Drawn with the same seed, the first items are known to be random without being marked.
+        # With the same seed the learner draws the same first items, and knows that they are random.
         learner = ActiveLearner(
             model, X, criterion=rule, acquisition=about["acquisition"], seed=seed, initial=len(trace.initial)
         )
@@ -132,12 +132,12 @@ def _started(model: Any, X: Any, trace: Trace) -> ActiveLearner:
 
 
 def _initial_random(trace: Trace) -> Any:
-    """Which initial items were drawn at random; None where the learner knows."""
+    """The initial items that were drawn at random; None if the learner determines them itself."""
     return np.isin(trace.initial, trace.random_items) if float(trace.about.get("random_share", 0.0)) > 0.0 else None
 
 
 def _standing(since: int | None, verdict: Verdict) -> int | None:
-    """Number of labels at which the stop that stands was said first."""
+    """Number of labels at the first verdict of the stop that is still valid."""
     if verdict.stop:
         return verdict.n_labelled if since is None else since
     worth = verdict.rule == LabelWorth.__name__ and verdict.value is not None and verdict.threshold is not None
@@ -191,7 +191,7 @@ def audited_stop(  # noqa: PLR0913 - as above
     compare: bool = True,
     verdicts: Sequence[Verdict] | None = None,
 ) -> AuditedStop:
-    """Return where a rule stops on an audited run, and how good the model was on the rows after that.
+    """Return the stop of a rule on an audited run, and the error of the model on the rows after it.
 
     Args:
         model: The model.
@@ -201,7 +201,7 @@ def audited_stop(  # noqa: PLR0913 - as above
         rule: The stopping rule; the run has recorded what it requires.
         at_most: The error that is wanted, see :meth:`suffice.ActiveLearner.decision`.
         compare: Whether to measure the error at the end too, and to compare the model with others.
-        verdicts: What the rule says of each step, if it is known already.
+        verdicts: Verdicts of the rule for each step, if they are known already.
 
     Examples:
         >>> from suffice.models import BayesianRidge
@@ -240,7 +240,7 @@ def audited_stop(  # noqa: PLR0913 - as above
         n_labelled=n,
         unlabelled=len(rest),
         share=share,
-        # It is measured, so there is no interval.
+        # The error is measured, so there is no interval.
         error=ErrorNow(error, error, error, len(rest)),
         baseline=baseline,
         common=common,
@@ -262,7 +262,7 @@ def audit_orders(  # noqa: PLR0913 - as above
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[AuditedStop]:
-    """Audit the same rows in several random orders: how much the stop depends on the order.
+    """Audit the same rows in several random orders, to show how much the stop depends on the order.
 
     Args:
         model: One of :mod:`suffice.models`, or a pipeline that ends in one.
@@ -317,7 +317,7 @@ def _losses(predicted: Any, labels: Any, *, share: bool) -> Floats:
 
 
 def _mean_error(losses: Floats, *, share: bool) -> float:
-    """The share of wrong predictions, or the root of the mean squared error."""
+    """The share of wrong predictions, or the root mean squared error."""
     mean = float(np.mean(losses))
     return mean if share else math.sqrt(mean)
 
@@ -353,7 +353,7 @@ class GuaranteedRun:
 
 
 def guaranteed_run(trace: Trace) -> GuaranteedRun:
-    """Return what a run with random checks has guaranteed, and what it cost.
+    """Return the guarantees of a run with random checks, and their cost.
 
     Args:
         trace: The result of :func:`suffice.simulate` or :func:`suffice.audit` with ``rule`` or ``check``.

@@ -1,7 +1,7 @@
 """Checks of a learner's model by random samples of its items, and the guarantees that the samples prove.
 
-A check is drawn from the unlabelled items at one moment. A running check asks for a share of the labels in a random
-order, never learns them, and bounds the error again and again.
+A check is drawn from the unlabelled items at one time. A running check requests a share of the labels in a random
+order, never learns them, and computes bounds of the error repeatedly.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -45,7 +45,7 @@ class CheckedQuantity:
 def checked_quantity(
     task: str, classes: list[Any], given: Mapping[str, Any], *, unlabelable_as: Any, predicted_as_found: bool
 ) -> CheckedQuantity:
-    """Return what a check is to guarantee.
+    """Return the validated quantity that a check will guarantee.
 
     Args:
         task: ``"classification"`` or ``"regression"``.
@@ -105,9 +105,9 @@ def proven_guarantee(  # noqa: PLR0913 - all but three by keyword
     found: Callable[[], int],
     predicted_as_class: Callable[[], int],
 ) -> Guarantee | None:
-    """Return what a complete check proves about predictions; None if it proves nothing.
+    """Return the guarantee of a complete check; None if there is no guarantee.
 
-    It proves nothing for ``share`` if too many items could not be labelled.
+    With ``share`` there is no guarantee if too many items could not be labelled.
 
     Args:
         check: The check.
@@ -125,7 +125,7 @@ def proven_guarantee(  # noqa: PLR0913 - all but three by keyword
         except InvalidValueError:
             return None
     if asked.quantity == "precision":
-        # The sample was drawn from the items that are predicted as the class.
+        # The sample was drawn from the items predicted as the class.
         return check.precision_guarantee(predicted, asked.class_name, check.pool, **stated)
     if asked.quantity == "recall":
         if asked.predicted_as_found:
@@ -136,7 +136,7 @@ def proven_guarantee(  # noqa: PLR0913 - all but three by keyword
 
 @dataclass(frozen=True, eq=False)
 class FrozenModel:
-    """A model at the moment of a check.
+    """The state of a model when a check is drawn.
 
     Attributes:
         model: The fitted model, independent of the learner.
@@ -160,7 +160,7 @@ class FrozenModel:
 
 
 class CheckOwner(Protocol):
-    """The learner, as a check sees it."""
+    """The interface of the learner for a check."""
 
     @property
     def labels(self) -> dict[int, Any]:
@@ -170,19 +170,19 @@ class CheckOwner(Protocol):
         """Labels as plain values; raises InvalidValueError for one that cannot be learned."""
 
     def _check_closed(self, check: "ModelCheck") -> None:
-        """Take the labels of a check that is complete or aborted."""
+        """Receive the labels of a check that is complete or aborted."""
 
 
 class ModelCheck:
     """A random sample of the unlabelled items, drawn to guarantee the predictions of a learner's model.
 
-    :meth:`suffice.ActiveLearner.check` returns it. It freezes the model: the guarantee is about the predictions that
-    the model made at that moment. The labels are given with :meth:`tell`, in any order and in any number of calls. When
-    every item of :attr:`indices` has an answer the check is complete, and :attr:`guarantee` is there.
+    :meth:`suffice.ActiveLearner.check` returns it. The model is frozen: the guarantee covers the predictions of the
+    model when the check was drawn. The labels are given with :meth:`tell`, in any order and in any number of calls.
+    When every item of :attr:`indices` has an answer, the check is complete, and :attr:`guarantee` is available.
 
-    The learner learns the labels of the check when labelling goes on: at the next :meth:`~suffice.ActiveLearner.ask`,
-    :meth:`~suffice.ActiveLearner.tell` or :meth:`~suffice.ActiveLearner.check`. Until then the learner's model is the
-    one that was checked.
+    The learner learns the labels of the check when labelling continues: at the next
+    :meth:`~suffice.ActiveLearner.ask`, :meth:`~suffice.ActiveLearner.tell` or :meth:`~suffice.ActiveLearner.check`.
+    Until then the learner's model is the checked model.
 
     Attributes:
         record: The sample and its answers, as a :class:`suffice.checks.Check`.
@@ -204,7 +204,7 @@ class ModelCheck:
 
     def __init__(self, record: Check, asked: CheckedQuantity, frozen: FrozenModel, owner: CheckOwner) -> None:
         self._asked, self._frozen, self._owner = asked, frozen, owner
-        # Items that were skipped before have their answer already.
+        # Items that were skipped before count as answered.
         self.record = record.cannot_label(frozen.skipped.intersection(record.items))
         self._indices = np.array(self.record.pending, dtype=np.intp)
         self._predicted = dict(zip(frozen.unlabelled.tolist(), frozen.predictions.tolist(), strict=True))
@@ -213,7 +213,7 @@ class ModelCheck:
         state = "aborted" if self.aborted else "complete" if self.complete else f"{len(self.pending)} pending"
         return f"ModelCheck({count(self.record.size, 'item')} of {self.record.pool:,}, {state})"
 
-    # What was drawn, and the frozen model.
+    # The sample and the frozen model.
 
     @property
     def indices(self) -> "Indices":
@@ -232,12 +232,12 @@ class ModelCheck:
 
     @property
     def aborted(self) -> bool:
-        """Whether the check was given up."""
+        """Whether the check was aborted."""
         return self.record.aborted
 
     @property
     def open(self) -> bool:
-        """Whether answers are still awaited."""
+        """Whether answers are missing and the check was not aborted."""
         return not (self.complete or self.aborted)
 
     @property
@@ -257,7 +257,7 @@ class ModelCheck:
 
     @property
     def unlabelled(self) -> "Indices":
-        """Items that were unlabelled when the check was drawn, in rising order; skipped items are among them."""
+        """Items that were unlabelled when the check was drawn, including skipped items, in rising order."""
         return self._frozen.unlabelled.copy()
 
     @property
@@ -268,7 +268,7 @@ class ModelCheck:
     # Answers.
 
     def tell(self, labels: Any) -> Guarantee | None:
-        """Take labels of items of the check. They are not learned before the check is complete or aborted.
+        """Record labels of items of the check. They are not learned before the check is complete or aborted.
 
         Args:
             labels: Labels by item; or a series with one label for each item of :attr:`pending`, in that order. A class
@@ -287,7 +287,7 @@ class ModelCheck:
         return self._changed(self.record.tell(dict(zip(given, usable, strict=True))))
 
     def cannot_label(self, items: Any) -> Guarantee | None:
-        """Take items of the check that cannot be labelled: each counts as a wrong prediction, or is excluded.
+        """Record items of the check that cannot be labelled. Each counts as a wrong prediction, or is excluded.
 
         When the check is complete or aborted, the learner skips these items.
 
@@ -318,10 +318,10 @@ class ModelCheck:
         self.record = self.record.correct(_items(item)[0], usable)
 
     def abort(self) -> None:
-        """Give the check up. It gives no guarantee, and its error probability stays spent.
+        """Abort the check. It yields no guarantee, and its error probability stays spent.
 
-        The learner learns the labels that were told. Those that come first in the order of :attr:`indices`, without a
-        gap, count as random labels.
+        The learner learns the labels that were given. Labels before the first unanswered item in the order of
+        :attr:`indices` count as random labels.
 
         Raises:
             InvalidValueError: The check is complete or aborted.
@@ -333,10 +333,10 @@ class ModelCheck:
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """Guarantee of the check; None while it is open, after it was aborted, and if it proves nothing.
+        """Guarantee of the check; None if it is open, was aborted, or nothing can be guaranteed.
 
-        It proves nothing for ``share`` if too many items could not be labelled. A corrected label of the check, or of
-        an item that was labelled before (for recall), changes it; the error probability stays the same.
+        With ``share`` there is no guarantee if too many items could not be labelled. The guarantee changes if a label
+        of the check is corrected, or (for recall) a label from before the check; the error probability stays the same.
         """
         if not self.complete:
             return None
@@ -360,7 +360,7 @@ class ModelCheck:
     def random_prefix(self) -> list[int]:
         """Labelled items before the first item without an answer, in the order in which they were drawn.
 
-        These are a random sample of the items that were unlabelled. There are none if the check was drawn from one
+        They are a random sample of the items that were unlabelled. The list is empty if the check was drawn from one
         predicted class.
         """
         if self._asked.quantity == "precision":
@@ -370,7 +370,7 @@ class ModelCheck:
         return [item for item in items[:first] if item in self.record.labels]
 
     def _changed(self, record: Check) -> Guarantee | None:
-        """Take new answers; hand them to the learner if the check is closed now."""
+        """Store new answers; pass them to the learner if the check is closed now."""
         before, self.record = self.record, record
         if not self.open:
             try:
@@ -403,13 +403,13 @@ class ModelCheck:
 
 @dataclass(frozen=True)
 class ModelGuarantee:
-    """The newest guarantee of a learner, and whether it is about the present model.
+    """The newest guarantee of a learner, and whether it covers the present model.
 
     Attributes:
         guarantee: The statement.
         check: The check that proves it, with the frozen model and its predictions.
         about_present_model: Whether the learner's model is still the one that was checked. If labels were learned or
-            corrected since, the present model has no guarantee; the statement is true of the frozen model.
+            corrected since, the present model has no guarantee; the statement holds for the frozen model.
     """
 
     guarantee: Guarantee
@@ -443,7 +443,7 @@ class CheckSequence:
 
     @property
     def newest(self) -> ModelCheck | None:
-        """The newest check that proves something, or None."""
+        """The newest check with a guarantee, or None."""
         return next((check for check in reversed(self.checks) if check.guarantee is not None), None)
 
     def alpha(self, confidence: float | None = None) -> float:
@@ -460,7 +460,7 @@ class CheckSequence:
                 f"confidence must be {1.0 - self._alpha:.10g}, as for the first check, because all checks share it; "
                 f"not {confidence!r}"
             )
-        # 1 - 0.95 is not 0.05.
+        # Rounded, because 1 - 0.95 is not exactly 0.05 in floating point.
         return round(level, 15)
 
     def next_alpha(self, confidence: float | None = None) -> float:
@@ -470,7 +470,7 @@ class CheckSequence:
     def draw(
         self, size: Any, asked: CheckedQuantity, frozen: FrozenModel, owner: CheckOwner, alpha: float
     ) -> ModelCheck:
-        """Draw the next check; it may be complete at once, if all its items were skipped before.
+        """Draw the next check; it is complete immediately if all its items were skipped before.
 
         Raises:
             InvalidValueError: The size is not possible, or too small for the quantity: nothing is drawn or spent.
@@ -497,13 +497,13 @@ class CheckSequence:
         return check
 
     def answered(self, item: int, label: Any) -> None:
-        """Take a new or corrected label of an item into every closed check that contains it."""
+        """Update every closed check that contains an item with its new or corrected label."""
         for check in self.checks:
             if not check.open and not check.aborted and item in check.record.items:
                 check.record = check.record.correct(item, label)
 
     def require_not_in_open(self, items: Iterable[int], method: str) -> None:
-        """Refuse items that belong to the open check.
+        """Raise an error for items that belong to the open check.
 
         Raises:
             InvalidValueError: An item belongs to it; the message names the method of the check to use.
@@ -513,7 +513,7 @@ class CheckSequence:
 
 
 def require_size(m: Any, pool: int, which: str = "unlabelled item") -> int:
-    """Return the size of a check, if so many items can be drawn.
+    """Return the validated size of a check.
 
     Args:
         m: The size.
@@ -546,7 +546,7 @@ def _items(items: Any) -> list[int]:
     return [int(item) for item in array]
 
 
-# The first and the last size of the sample at which it is evaluated.
+# The smallest and the largest size of the sample for evaluations.
 _FIRST_SIZE: Final = 30
 _LAST_SIZE: Final = 480
 # Products of a share and a count may be below a whole number by rounding.
@@ -580,7 +580,7 @@ class RunningEvaluation:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Guarantee of the evaluation, for the predictions of the model at that moment."""
+        """Guarantee of the evaluation, for the predictions of the model at that time."""
         place = np.searchsorted(self.frozen.unlabelled, self.items)
         predicted = dict(zip(self.items, self.frozen.predictions[place].tolist(), strict=True))
         pool = len(self.frozen.unlabelled)
@@ -629,7 +629,7 @@ class RunningCheck:
 
     @property
     def newest(self) -> RunningEvaluation | None:
-        """The newest evaluation, with the model that it is about; None before the first."""
+        """The newest evaluation, with its model; None before the first."""
         return self.evaluations[-1] if self.evaluations else None
 
     @property
@@ -639,7 +639,7 @@ class RunningCheck:
 
     @property
     def next_size(self) -> int | None:
-        """Size of the sample at the next evaluation; None if there is none any more."""
+        """Size of the sample at the next evaluation; None after the last."""
         done = len(self.evaluations)
         return self.grid.sizes[done] if done < len(self.grid.sizes) else None
 
@@ -657,14 +657,14 @@ class RunningCheck:
 
 @dataclass
 class RunningSample:
-    r"""Keeps the random order, the labels of the sample, and the evaluations of a running check.
+    r"""The random order, the labels of the sample, and the evaluations of a running check.
 
     The order is one permutation of the pool, drawn before the first label. The sample consists of the first items of
-    that order, without those that the model has learned. The learner chooses among all items that it has not learned,
-    those of the sample included; one that it chooses leaves the sample. What it has learned, and when, depends on the
-    labels and on the places of the learned items in the order, and not on the order of the others. So, given the
-    learned items, every order of the others is equally likely, and the first :math:`m` of them are a simple random
-    sample.
+    that order, without the items that the model has learned. The learner chooses among all items that it has not
+    learned, including the sample; a chosen item is removed from the sample. The learned items, and the times at which
+    they were learned, depend on the labels and on the positions of the learned items in the order, and not on the order
+    of the other items. So, given the learned items, every order of the other items is equally likely, and the first
+    :math:`m` of them are a simple random sample.
 
     Attributes:
         order: The permutation.
@@ -689,7 +689,7 @@ class RunningSample:
     evaluations: list[RunningEvaluation] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        # The place of each item in the order.
+        # The position of each item in the order.
         self._place = np.argsort(self.order)
 
     @staticmethod
@@ -715,7 +715,7 @@ class RunningSample:
                 f"check_share is {part:g}, which is less than one of the {count(size, 'item')} of the pool; give a "
                 "larger share"
             )
-        # 1 - 0.95 is not 0.05.
+        # Rounded, because 1 - 0.95 is not exactly 0.05 in floating point.
         alpha = round(1.0 - confidence, 15)
         grid = EvaluationGrid.doubling(min(_FIRST_SIZE, last), last, alpha=alpha)
         return RunningSample(rng.permutation(size), part, grid, confidence, tolerance)
@@ -732,7 +732,7 @@ class RunningSample:
         return max(0, min(size, int(self.share * (paid + size) + _ROUNDING) - self.asked))
 
     def next_items(self, number: int, status: Any, others: Collection[int]) -> list[int]:
-        """The next items of the sample without a label; fewer only where the pool ends.
+        """The next items of the sample without a label; fewer only if fewer items are left.
 
         Args:
             number: How many.
@@ -744,7 +744,7 @@ class RunningSample:
         return free[:number]
 
     def prefix(self, status: Any) -> list[int]:
-        """The sample so far: the items with an answer, in the random order, before the first one without."""
+        """The sample so far: items in the random order before the first item without an answer."""
         rest = self.order[status[self.order] != 1]
         waiting = np.flatnonzero(status[rest] == 0)
         return [int(item) for item in (rest[: waiting[0]] if len(waiting) else rest)]
@@ -761,7 +761,7 @@ class RunningSample:
         return tuple(found[:size]) if len(found) >= size else None
 
     def evaluate(self, items: tuple[int, ...], frozen: FrozenModel) -> RunningEvaluation:
-        """Compute the bound from these items, and keep it."""
+        """Compute the bound from these items, and store it."""
         known = {item: self.labels[item] for item in items if item in self.labels}
         each = self.grid.alpha_each
         found = RunningEvaluation(frozen, items, known, each, self.confidence, self.tolerance)
@@ -769,11 +769,11 @@ class RunningSample:
         return found
 
     def answered(self, item: int, label: Any) -> None:
-        """Take a new or corrected label of an item into the evaluations that contain it."""
+        """Update the evaluations that contain an item with its new or corrected label."""
         self.evaluations = [each.answered(item, label) for each in self.evaluations]
 
     def state(self, status: Any, version: int) -> RunningCheck:
-        """The state as a value.
+        """A copy of the state.
 
         Args:
             status: Status of each item.

@@ -16,30 +16,30 @@ from suffice.models.factory import make_model, model_description
 from suffice.models.kernels import KernelFeatures
 from suffice.numerics import Floats
 
-# A model is compared with others from so many labels on, up to so many, in so many parts.
+# Minimal and maximal number of labels for a comparison, and number of folds.
 _FEWEST_COMPARED: Final = 30
 _MOST_COMPARED: Final = 2000
 _FOLDS: Final = 5
 _TREES: Final = 100
-# Another model is clearly better if it is so by this many standard errors, and its error is at most this share of that
-# of the present one; it is possibly better from fewer standard errors and a larger share on.
+# Another model is clearly better if the difference is at least this many standard errors, and its error at most this
+# share of the error of the present model. For a possibly better model both conditions are weaker.
 _CLEARLY: Final = 2.0
 _CLEARLY_BETTER: Final = 0.8
 _POSSIBLY: Final = 1.0
 _POSSIBLY_BETTER: Final = 0.9
-# A smaller difference does not matter: of the share of wrong classes, or of squared errors relative to the variance.
+# Smaller differences are ignored: of the share of wrong classes, or of squared errors relative to the variance.
 _SMALLEST: Final = 0.01
-# Random labels from which another model can be clearly better; half of them for a model that is possibly better.
+# Minimal number of random labels for a clearly better model; half of it for a possibly better model.
 _FEWEST_RANDOM: Final = 20
 
 
 def better_model(model: Any, X: Floats, y: Any, random: Any, *, present: str = "") -> Alternative | None:
     r"""Compare a fitted model with others on the same labels.
 
-    The present model predicts each label without having learned it; the others by cross validation in five parts. Only
-    labels of items that were drawn at random count: the present model has chosen the others because it is unsure of
-    them, and any other model would look better there. With :math:`d_i` the differences of the losses (0 or 1 for
-    classes, squares for numbers) of :math:`m` such labels, another model is clearly better if
+    The present model predicts each label with this label left out; other models are compared by five-fold cross
+    validation. Only labels of items that were drawn at random are used: the present model has chosen the other items
+    because it is uncertain about them, and any other model would look better there. With :math:`d_i` the differences of
+    the losses (0 or 1 for classes, squares for numbers) of :math:`m` such labels, another model is clearly better if
     :math:`\bar d > 2\, s_d / \sqrt m`, if its loss is at most 0.8 times that of the present model, and if there are at
     least 20 random labels. It is possibly better with 1 in place of 2 and 0.9 in place of 0.8. A difference below 0.01,
     for numbers below 0.01 of the variance of the labels, does not count.
@@ -53,8 +53,8 @@ def better_model(model: Any, X: Floats, y: Any, random: Any, *, present: str = "
         present: Name of the present model, which is not compared with itself.
 
     Returns:
-        The best model that is clearly better, else one that is possibly better; None if there is none, if there are
-        fewer than 30 labels, or if the present model cannot leave labels out.
+        The best clearly better model, or otherwise a possibly better one; None if there is neither, if there are fewer
+        than 30 labels, or if the present model cannot leave labels out.
     """
     labels, drawn = np.asarray(y), np.asarray(random, dtype=bool)
     current = left_out_losses(model)
@@ -79,7 +79,7 @@ def better_on_rest(  # noqa: PLR0913 - labels to learn and labels to compare on
 ) -> Alternative | None:
     """Compare a model with others that learn the same labels, on other rows whose labels are known.
 
-    What counts as better is as in :func:`better_model`, with the losses of the other rows. They need not be random:
+    The criteria are those of :func:`better_model`, with the losses of the other rows. These rows need not be random:
     every model predicts the same rows, and has learned none of them.
 
     Args:
@@ -108,7 +108,7 @@ def better_on_rest(  # noqa: PLR0913 - labels to learn and labels to compare on
 
 
 def _best_of(others: list[tuple[str, str, Floats]], ours: Floats, *, share: bool, scale: float) -> Alternative | None:
-    """The best of several models that is clearly better than the present one, else one that is possibly better."""
+    """The best clearly better one of several models, or otherwise a possibly better one."""
     found = []
     for name, description, theirs in others:
         difference = ours - theirs
@@ -127,7 +127,7 @@ def _best_of(others: list[tuple[str, str, Floats]], ours: Floats, *, share: bool
 def _candidates(labels: Any, *, share: bool) -> list[tuple[str, str, Any]]:
     """Models to compare with: name, description, and an estimator to fit."""
     if share:
-        # The posterior mode of the model of that name, without its posterior: it fits many times faster.
+        # The posterior mode of the model of that name, without the posterior, because it fits many times faster.
         kernel = make_pipeline(KernelFeatures(min(100, len(labels))), LogisticRegression(C=1.0, max_iter=500))
         return [
             ("kernel", model_description("kernel"), kernel),
@@ -141,7 +141,7 @@ def _candidates(labels: Any, *, share: bool) -> list[tuple[str, str, Any]]:
 
 
 def _cross_validated(estimator: Any, X: Floats, labels: Any, *, share: bool) -> Floats:
-    """Losses of the labels, each predicted by a model fitted to the other parts."""
+    """Losses of the labels, each predicted by a model fitted to the other folds."""
     order = np.random.default_rng(0).permutation(len(labels))
     losses = np.zeros(len(labels))
     for k in range(_FOLDS):

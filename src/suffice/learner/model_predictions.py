@@ -20,11 +20,11 @@ from suffice.posteriors.fitted_models import ModelPrior, model_prior, same_rows
 
 # The average of a committee may differ from the prediction of the model by rounding.
 _SAME: Final = 1e-6
-# Rows of probabilities may miss a sum of 1 by so much, in single precision.
+# Tolerance of the sum of a row of probabilities, for single precision.
 _SUM_TOLERANCE: Final = 1e-3
-# Members of a committee that give their class a larger probability than this on average are certain of everything.
+# Members of a committee with a larger mean probability of their class than this are always certain.
 _CERTAIN: Final = 0.95
-# Items for which the predictions of all members of a committee are held at a time.
+# Number of items for which the predictions of all members of a committee are in memory at a time.
 _ROWS: Final = 4096
 
 #: ``predict(model, X)`` of a caller: class probabilities, or a mean and a standard deviation.
@@ -50,7 +50,7 @@ class PoolRows:
 
     def __init__(self, X: Any) -> None:
         if issparse(X):
-            # Not every sparse form can select rows.
+            # Not every sparse format can select rows.
             self._X, self._size = X.tocsr(), X.shape[0]
         elif isinstance(X, str | bytes | dict) or not (hasattr(X, "__len__") and hasattr(X, "__getitem__")):
             raise InvalidTypeError(
@@ -74,7 +74,7 @@ class PoolRows:
             return X.iloc[items]
         origin = type(X).__module__.partition(".")[0]
         if origin in ("torch", "polars", "pyarrow"):
-            # A data set of torch has items, but is no tensor.
+            # A data set of torch has items, but is not a tensor.
             whole = hasattr(X, "index_select") or origin != "torch"
             if whole:
                 return X.take(items) if origin == "pyarrow" else X[items.tolist()]
@@ -98,7 +98,7 @@ class NumberPredictions(NamedTuple):
 
 
 class KnownPosterior(NamedTuple):
-    """The posterior of an update, and what it follows from.
+    """The posterior of an update, and the data for computing it.
 
     Attributes:
         value: The posterior.
@@ -114,7 +114,7 @@ class KnownPosterior(NamedTuple):
 
 
 class ComparedPosteriors(NamedTuple):
-    """The posterior of an update, and the pair that its divergences are computed from.
+    """The posterior of an update, and the pair of posteriors for its divergences.
 
     Attributes:
         known: That of this update.
@@ -128,7 +128,7 @@ class ComparedPosteriors(NamedTuple):
 
 
 class FittedModel:
-    """A fitted model as a monitor uses it: what it offers, and its predictions for items of a pool.
+    """The interface of a monitor to a fitted model: its capabilities, and its predictions for items of a pool.
 
     Args:
         model: The model.
@@ -158,7 +158,7 @@ class FittedModel:
         self.gives_deviation = self.task == "regression" and _returns_deviation(self._last)
 
     def frozen(self) -> "FittedModel | None":
-        """The same with a copy of the model, which later fits do not change; None if it cannot be copied."""
+        """The same object with a copy of the model, which later fits do not change; None if it cannot be copied."""
         try:
             copied = _copy_of(self._model)
         except Exception:
@@ -180,7 +180,7 @@ class FittedModel:
 
     @cached_property
     def _prior(self) -> ModelPrior | str | None:
-        """The prior of the model, why its settings have none, or None if nothing is known of models like this."""
+        """The prior of the model, the reason why there is none, or None if the type of the model is unknown."""
         try:
             return model_prior(self._model)
         except SufficeError as error:
@@ -200,13 +200,13 @@ class FittedModel:
 
     @property
     def _own_posterior(self) -> Any:
-        """The posterior that a model of suffice itself has, or None."""
+        """The posterior of a model of suffice, or None for other models."""
         return getattr(self._model, "posterior", None) if type(self._model).__module__.startswith("suffice") else None
 
     def posteriors(
         self, labels: Mapping[int, Any], before: Mapping[int, Any] | None, known: KnownPosterior | None
     ) -> ComparedPosteriors:
-        """The posterior of the model, and that of the labels before under the same prior.
+        """The posterior of the model, and the posterior given the earlier labels with the same prior.
 
         Args:
             labels: All labels by item.
@@ -249,7 +249,7 @@ class FittedModel:
     # Classes.
 
     def has_committee(self, items: Indices) -> bool:
-        """Whether the model has a committee; an ensemble is tried on some items."""
+        """Whether the model has a committee; an ensemble is tested on some items."""
         if isinstance(self._last, BayesianLogistic):
             return len(self._last.classes_) > 1
         return self._with_members(items)[1] is not None
@@ -346,8 +346,8 @@ class FittedModel:
     def errors(self, items: Indices, columns: Sequence[int], width: int) -> tuple[ExpectedErrors, bool]:
         """Expected errors of items, and whether their reducible part is known; it is 0 if not.
 
-        It is not known without a committee. A committee whose members are certain of everything, such as trees with
-        pure leaves, does not tell it either: it takes all noise for ignorance.
+        It is not known without a committee. It is also not known for a committee whose members are always certain, such
+        as trees with pure leaves: such a committee does not distinguish noise from uncertainty about the model.
         """
         if isinstance(self._last, BayesianLogistic) and len(columns) > 1:
             return self._laplace(items, columns, width).errors(np.arange(len(items))), True
@@ -390,7 +390,7 @@ class FittedModel:
         return NumberPredictions(mean, variance, self._latent(items, variance))
 
     def _latent(self, items: Indices, variance: Floats) -> Floats | None:
-        """Variances of the noise-free values; None if the model does not tell them."""
+        """Variances of the noise-free values; None if the model does not provide them."""
         if self._predict is not None:
             return None
         if isinstance(self._last, GaussianRegressor):
@@ -400,14 +400,14 @@ class FittedModel:
             return np.asarray(np.maximum(variance - 1.0 / self._last.alpha_, 0.0))
         if ("sklearn", "GaussianProcessRegressor") in names:
             X, kernel = np.asarray(self._transformed(items)), self._last.kernel_
-            # Called with two arguments a kernel leaves white noise out; called with one it puts it in.
+            # A kernel omits white noise if it is called with two arguments, and includes it with one argument.
             parts = [X[k : k + _ROWS // 8] for k in range(0, len(X), _ROWS // 8)]
             white = np.concatenate([kernel.diag(part) - np.diag(kernel(part, part)) for part in parts])
             scale = float(np.squeeze(self._last._y_train_std)) ** 2
             return np.asarray(np.maximum(variance - white * scale, 0.0))
         return None
 
-    # Predictions as the user of the model sees them.
+    # Predictions in the user's classes and units.
 
     def predicted(self, items: Indices, labels: Sequence[Any]) -> Any:
         """The predicted class or number of each item.
@@ -443,7 +443,7 @@ class FittedModel:
         return answer.detach().cpu().numpy() if hasattr(answer, "detach") else answer
 
     def _table(self, answer: Any, rows: int) -> Floats:
-        """Class probabilities, ``N x C`` or ``N x K x C``, checked."""
+        """Validated class probabilities, ``N x C`` or ``N x K x C``."""
         try:
             p = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError):
@@ -474,7 +474,7 @@ def _is_pipeline(model: Any) -> bool:
 
 
 def _has_method(model: Any, name: str) -> bool:
-    """Whether a model has a method; one that is available under other settings only counts as absent."""
+    """Whether a model has a method; a method that is unavailable with the present settings counts as absent."""
     return callable(getattr(model, name, None))
 
 
@@ -500,7 +500,7 @@ def _require_fitted(model: Any) -> None:
 
 
 def _placed(p: Floats, columns: Sequence[int], width: int) -> Floats:
-    """Columns in another order, with zeros where there is none."""
+    """Columns in another order, with zeros for missing columns."""
     if list(columns) == list(range(width)):
         return p
     placed = np.zeros((*p.shape[:-1], width))
@@ -523,7 +523,7 @@ def _forest_members(forest: Any, X: Any) -> tuple[Floats, Floats]:
     """Probabilities by a forest, ``N x C``, and by each of its trees, ``N x K x C``."""
     found = np.stack(_tree_probabilities(forest.estimators_, X), axis=1)
     averaged = np.zeros((found.shape[0], found.shape[2]))
-    # In the order of the trees, as the forest adds them.
+    # In the order in which the forest adds its trees.
     for k in range(found.shape[1]):
         averaged += found[:, k]
     return averaged / found.shape[1], found
@@ -560,7 +560,7 @@ def _ensemble_members(model: Any, X: Any, averaged: Floats) -> Floats | None:
     else:
         inputs = [X if parts is None else X[:, parts[k]] for k in range(len(members))]
         found = [np.asarray(member.predict_proba(each)) for member, each in zip(members, inputs, strict=True)]
-    # Members know classes by their codes, or by their names; a member may lack some.
+    # Members have codes or names of classes; a member may lack some classes.
     for names in (list(range(len(classes))), np.asarray(classes).tolist()):
         known = [np.asarray(member.classes_).tolist() for member in members]
         if not all(set(each) <= set(names) for each in known):

@@ -23,16 +23,16 @@ _ESTIMATED: Final = {
     "dropout": "the divergence tells how far training has moved the weights, not what the labels tell",
     "last-layer": "the divergence is that of the last layer alone, and training moves the features before it too",
 }
-# Masks of the test error and masks of the choice must not be the same.
+# The test error and the choice of items must use different masks.
 _CHOOSING, _TESTING = 1, 2
 
 
 @register_backend(DropoutNetwork)
 class NetworkBackend(Backend):
-    """Labels learned by further training.
+    """Learns labels by further training.
 
-    The past cannot be computed anew, for the network of an earlier round is gone: a corrected label is learned like a
-    new one, and the divergences of earlier rounds stay as they were.
+    The history cannot be computed again, because networks of earlier rounds are not stored. A corrected label is
+    learned like a new label, and the divergences of earlier rounds do not change.
 
     Args:
         model: The network; it is not changed.
@@ -42,7 +42,7 @@ class NetworkBackend(Backend):
     task = "classification"
     step_fields = CLASSIFIER_FIELDS
     default_acquisition = "batchbald"
-    # A network cannot leave labels out, so only random labels tell how far its own estimate of its error is off.
+    # A network cannot leave labels out, so only random labels can calibrate its own estimate of its error.
     default_random_share = 0.2
     # Networks compute in single precision, and an image is a row of several axes.
     input_dtype = np.float32
@@ -65,7 +65,7 @@ class NetworkBackend(Backend):
         self._test: tuple[Any, Any] | None = None
         self._draws: Any = None
         self._collector = ClassInputCollector(settings.step_inputs, len(settings.X))
-        # Classes in the order in which they were met: the column of a class never changes.
+        # Classes in the order of their first labels, so that the column of a class never changes.
         self._order: list[Any] = []
 
     def batch(self, size: int) -> Indices:
@@ -79,11 +79,11 @@ class NetworkBackend(Backend):
             return rows[self._joint(min(size, len(rows)))]
         score = _scores(self._draws, self._name)
         best = float(score.max(initial=0.0)) or 1.0
-        # Scores equal up to rounding are ties, which go to the lowest index.
+        # Scores that are equal up to rounding are ties; the lowest index is chosen.
         return rows[np.argsort(-np.round(score / best, 6), kind="stable")[:size]]
 
     def _joint(self, size: int) -> Indices:
-        """A batch by BatchBALD; where no label would tell more, by how uncertain a row is, and at random."""
+        """A batch by BatchBALD; if no label has an information gain, by the uncertainty of the rows, then at random."""
         chosen = batchbald(self._draws, size)
         telling = chosen.indices[chosen.gains > TIE]
         if len(telling) == size:
@@ -95,13 +95,13 @@ class NetworkBackend(Backend):
         return np.concatenate([telling, others[order[: size - len(telling)]]])
 
     def skip(self, indices: Indices) -> None:
-        """Leave items out."""
+        """Exclude items."""
         self._leave_out(indices)
         if self._fixed is not None:
             self._fixed.skip(indices)
 
     def check(self, y: Any) -> None:
-        """Refuse a label that is missing, or that is none of the classes given."""
+        """Raise an error for a label that is missing, or that is not one of the given classes."""
         class_labels(y, self._model.classes)
 
     def begin(self, indices: Indices, y: Any) -> None:
@@ -123,11 +123,11 @@ class NetworkBackend(Backend):
         return StepResults.joined(self._past[-len(groups) :])
 
     def relearn(self) -> StepResults:
-        """The past as it was: there is nothing to learn again."""
+        """The unchanged history, because there is nothing to learn again."""
         return StepResults.joined(self._past)
 
     def correct(self, index: int, y: Any) -> StepResults:
-        """Change a label and train on; earlier rounds stay as they were."""
+        """Change a label and continue training; earlier rounds do not change."""
         self.check([y])
         labels = list(self._labels)
         labels[self._history.indices.index(index)] = y
@@ -138,7 +138,7 @@ class NetworkBackend(Backend):
         return StepResults.joined(self._past)
 
     def fitted(self) -> Any:
-        """The network as it stands, as an estimator of its own."""
+        """The present network as an independent estimator."""
         return copy.deepcopy(self._model)
 
     def current_model(self) -> Any:
@@ -187,7 +187,8 @@ class NetworkBackend(Backend):
             model.prepare(y)
             old: Any = model.posterior if of_weights else None
             self._trained(lambda: model.learn(np.concatenate([self._rows(), self._settings.X[indices]]), labels))
-            # The last layer before the new labels, on the features of now: both posteriors are of one model.
+            # The last layer before the new labels, with the present features, so that both posteriors belong to one
+            # model.
             old, new = (old, model.posterior) if of_weights else model.last_layer_pair(n)
             measures = {"loss": np.array([model.losses_[-1]])}
             if of_weights:
@@ -218,7 +219,7 @@ class NetworkBackend(Backend):
         return quality(draws, np.searchsorted(self._model.classes_, np.asarray(y)[known])).log_loss
 
     def _predictor(self) -> SampledPredictor:
-        """The network as it stands, always seen through the same masks."""
+        """The present network, always with the same masks."""
         model = self._model
         self._order += [label for label in model.classes_.tolist() if label not in self._order]
         columns = np.searchsorted(model.classes_, np.asarray(self._order))
@@ -243,8 +244,8 @@ class NetworkBackend(Backend):
             )
         inputs = self._test[0] if known.all() else self._test[0][np.flatnonzero(known)]
         draws = self._model.log_draws(inputs, self._model.samples, self._seed(_TESTING))
-        # The loss of a class that the network has never met is no number, so losses and calibration are measured on the
-        # others; its rows count as predicted wrong.
+        # The loss of an unknown class is not finite, so losses and calibration are measured on the other rows; rows of
+        # unknown classes count as wrong predictions.
         found = quality(draws, np.searchsorted(self._model.classes_, self._test[1][known]))
         accuracy = found.accuracy * float(known.mean())
         measures |= {"accuracy": np.array([accuracy]), "calibration_error": np.array([found.calibration_error])}
@@ -260,14 +261,14 @@ class NetworkBackend(Backend):
     def _probabilities(self, rows: Indices) -> Any:
         if self._pool is None:
             self._pool = self._model.machine_.tensor(self._settings.X)
-        # New masks every round: few draws that stayed the same would be asked the same questions.
+        # New masks every round, because the same few masks would prefer the same items again.
         model = self._model
         if model.machine_.plan.device.type == "cpu":
             require_memory(8 * len(rows) * model.samples * len(model.classes_), f"{model.samples} draws of the pool")
         return exponentials(model.log_draws(self._pool[rows], model.samples, self._seed(_CHOOSING)))
 
     def _require_memory(self) -> None:
-        """Refuse a last layer whose Hessian does not fit."""
+        """Raise an error if the Hessian of the last layer exceeds the memory."""
         model = self._model
         if model.approximation == "last-layer":
             width = model.machine_.features(model.machine_.tensor(model.X_[:1])).shape[1]
@@ -275,7 +276,7 @@ class NetworkBackend(Backend):
             require_memory(4 * 8 * weights**2, f"the posterior of {weights} weights of the last layer")
 
     def _seed(self, purpose: int) -> int:
-        """Seed of masks: of the choice it changes with the round, of the test error it does not."""
+        """Seed of masks. For the choice of items it changes with the round, for the test error it does not."""
         number = self._model.rounds_ if purpose == _CHOOSING else 0
         return int(np.random.SeedSequence((self._model.seed, purpose, number)).generate_state(1)[0])
 

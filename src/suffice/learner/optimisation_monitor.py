@@ -1,4 +1,4 @@
-"""A stopping rule beside a Bayesian optimisation: one call per evaluation with the fitted Gaussian process."""
+"""A stopping rule for a Bayesian optimisation: one call per evaluation with the fitted Gaussian process."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,22 +25,22 @@ from suffice.posteriors import GaussianProcessPosterior, as_posterior
 
 _FORMAT: Final = "suffice-optimisation-1"
 _PROVIDED: Final = REGRET_FIELDS | {"kl_new_old", "kl_old_new"}
-# The search for the least lower bound: the points it continues from, the points near each, and how near, as shares of
-# the ranges.
+# The search for the least lower bound: number of starting points, number of points near each, and their distances as
+# shares of the ranges.
 _STARTS: Final = 4
 _NEAR: Final = 24
 _RADII: Final = (0.1, 0.03, 0.01, 0.003)
-# Probability with which a point near another one has another category.
+# Probability that a nearby point has another category.
 _OTHER_CATEGORY: Final = 0.2
 # Rows whose prior variances are computed at a time.
 _ROWS: Final = 64
 
 
 class OptimisationMonitor:
-    r"""A stopping rule that follows a Bayesian optimisation with a Gaussian process.
+    r"""Applies a stopping rule to a Bayesian optimisation with a Gaussian process.
 
     Call :meth:`update` after each evaluation with the model that was fitted on all evaluations. The monitor computes
-    what the rules of Bayesian optimisation require, for each evaluation since the last call, in their order. It never
+    the inputs of the rules of Bayesian optimisation for each evaluation since the last call, in their order. It never
     fits or changes a model. Both posteriors of a step have the hyper-parameters of the present model, because
     posteriors with different priors cannot be compared.
 
@@ -69,7 +69,7 @@ class OptimisationMonitor:
     Raises:
         InvalidValueError: An argument is out of range.
         InvalidTypeError: ``rule`` is not a stopping rule.
-        MissingInputError: The rule requires an input that is not known in an optimisation.
+        MissingInputError: The rule requires an input that is not available in an optimisation.
 
     Examples:
         >>> import numpy as np
@@ -123,7 +123,7 @@ class OptimisationMonitor:
         return f"OptimisationMonitor({type(self._rule).__name__}: {self._evaluations} evaluations, {said})"
 
     def update(self, model: Any) -> Verdict:
-        """Take the model after one or more new evaluations, and return the verdict of the rule.
+        """Update with the model after one or more new evaluations, and return the verdict of the rule.
 
         Args:
             model: A Gaussian process that was fitted on all evaluations, in the order in which they came: that of
@@ -131,7 +131,7 @@ class OptimisationMonitor:
                 or a :class:`suffice.posteriors.GaussianProcessPosterior`. Its inputs are those of the space.
 
         Returns:
-            The verdict after the last evaluation. Without new evaluations it is the one before.
+            The verdict after the last evaluation; the previous verdict if there are no new evaluations.
 
         Raises:
             InvalidTypeError: It is no such model.
@@ -260,7 +260,7 @@ class _Space:
         self.dimension = self.width - len(columns) + len(self._groups)
 
     def spread(self, n: int, rng: np.random.Generator) -> Floats:
-        """Random points, of which each of ``n`` equal parts of the range of each input contains one."""
+        """Random points such that each of ``n`` equal parts of the range of each input contains one point."""
         strata = rng.permuted(np.tile(np.arange(n), (self.width, 1)), axis=1).T
         shares = (strata + rng.random((n, self.width))) / n
         for group in self._groups:
@@ -268,7 +268,7 @@ class _Space:
         return np.asarray(self.low + (self.high - self.low) * shares)
 
     def near(self, points: Floats, radius: float, rng: np.random.Generator) -> Floats:
-        """Points near others; a category is changed at times."""
+        """Points near other points; categories are changed with a small probability."""
         shifts = radius * (self.high - self.low) * rng.standard_normal(points.shape)
         found = np.asarray(np.clip(points + shifts, self.low, self.high))
         for group in self._groups:

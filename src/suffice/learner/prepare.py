@@ -43,7 +43,7 @@ class PreparedModel(NamedTuple):
     allows_missing: bool = False
 
     def inputs(self, X: Any, name: str) -> Floats:
-        """Inputs as the Bayesian model takes them, checked."""
+        """Validated inputs in the form that the model requires."""
         if isinstance(X, DiskRows):
             rows = X if self.transform is None else X.mapped(self.transform.transform)
             if rows is not X:
@@ -78,7 +78,7 @@ class PreparedModel(NamedTuple):
         """The fitted model with its transformers in front again."""
         if self.transform is None:
             if self.columns:
-                # Estimators that contain others have the names of those, which cannot be set.
+                # Meta-estimators take the names from the estimator inside them, and do not allow setting them.
                 with suppress(AttributeError):
                     fitted.feature_names_in_ = np.array(self.columns, dtype=object)
             return fitted
@@ -88,7 +88,7 @@ class PreparedModel(NamedTuple):
 def prepare(model: Any, X_pool: Any) -> PreparedModel:
     """Split a pipeline and fit its transformers on the pool, which needs no label; a bare model is cloned.
 
-    A pipeline with a transformer that needs labels stays whole, if its last step is fitted again for every step anyway.
+    A pipeline with a transformer that needs labels is not split if its last step is fitted again at every step anyway.
 
     Raises:
         InvalidTypeError: No backend is registered for the model.
@@ -107,14 +107,14 @@ def prepare(model: Any, X_pool: Any) -> PreparedModel:
     except (TypeError, ValueError):
         if not backend.refits:
             raise
-        # A transformer that needs labels, or bad inputs, which the fit of the whole pipeline reports.
+        # A transformer that needs labels, or invalid inputs, which are reported by the fit of the whole pipeline.
         return PreparedModel(None, clone(model), backend, "model", names, missing)
     missing = backend.refits and bool(get_tags(last).input_tags.allow_nan)
     return PreparedModel(transform, clone(last), backend, name, allows_missing=missing)
 
 
 def pool_rows(model: Any, X_pool: Any, client: Any = None) -> Any:
-    """A pool on disk or on workers as rows that stay there, if the model can use it so; else in memory.
+    """A pool on disk or on workers as rows that stay there if the model supports it; otherwise in memory.
 
     Args:
         model: A model, or a pipeline that ends in one.
@@ -155,7 +155,7 @@ def pool_rows(model: Any, X_pool: Any, client: Any = None) -> Any:
 
 
 def _fitted_in_batches(steps: Any, rows: DiskRows) -> Pipeline:
-    """Transformers fitted on a pool on disk, one after the other, a batch at a time."""
+    """Transformers fitted on a pool on disk, one after the other, in batches."""
     fitted: list[tuple[str, Any]] = []
     for name, step in steps:
         if step is None or step == "passthrough":
@@ -193,13 +193,13 @@ def require_provided(  # noqa: PLR0913 - all but two by keyword
     names: tuple[str, str] | None = None,
     remedy: str = "",
 ) -> None:
-    """Refuse a rule or record that requires fields of a step which a loop with this model does not provide.
+    """Raise an error if a rule or record requires fields of a step that a loop with this model does not provide.
 
     Args:
         required: The fields, as :meth:`suffice.Criterion.needs` returns them.
         model: A model, or a pipeline that ends in one.
         validated: Whether the loop has a validation set.
-        screening: Whether the loop is told a positive class.
+        screening: Whether the loop has a positive class.
         names: What the error calls the rule and the loop; "criterion" and "a loop of regression" or likewise if left
             out.
         remedy: How to correct it; the error lists the fields that the loop provides if left out.
@@ -226,7 +226,7 @@ def require_provided(  # noqa: PLR0913 - all but two by keyword
 
 
 def labelled_set(prepared: PreparedModel, given: Any, width: int, names: tuple[str, str]) -> tuple[Floats, Any] | None:
-    """Inputs and labels of a test or validation set as the model takes them, or None where neither is given.
+    """Inputs and labels of a test or validation set in the form that the model requires; None if neither is given.
 
     Raises:
         InvalidValueError: One is there without the other, or they do not fit.
@@ -243,7 +243,7 @@ def labelled_set(prepared: PreparedModel, given: Any, width: int, names: tuple[s
 
 
 def validation_set(prepared: PreparedModel, given: Any, width: int) -> tuple[Floats, Any] | None:
-    """The validation set as the model takes it, or None where there is none."""
+    """The validation set in the form that the model requires, or None."""
     if given is None:
         return None
     if not isinstance(given, tuple | list) or len(given) != 2:
@@ -252,7 +252,7 @@ def validation_set(prepared: PreparedModel, given: Any, width: int) -> tuple[Flo
 
 
 def known_labels(y: Any, rows: int, name: str, beside: str) -> Any:
-    """Labels as an array, one for each row, or an error that names them."""
+    """Labels as an array, one for each row; raises an error that names the argument."""
     labels = np.asarray(as_labels(y))
     if labels.ndim != 1 or len(labels) != rows:
         raise InvalidValueError(
@@ -264,7 +264,7 @@ def known_labels(y: Any, rows: int, name: str, beside: str) -> Any:
 def label_costs(costs: Any, size: int) -> Floats:
     """Cost of the label of each item; 1 by default."""
     if costs is None:
-        # One number for all items takes no memory for each.
+        # A broadcast number needs no memory per item.
         return np.broadcast_to(1.0, (size,))
     try:
         found = np.broadcast_to(np.asarray(costs, dtype=np.float64), (size,))
@@ -276,7 +276,7 @@ def label_costs(costs: Any, size: int) -> Floats:
 
 
 def generator(seed: Any) -> np.random.Generator:
-    """The randomness that a seed stands for."""
+    """The random generator for a seed."""
     if isinstance(seed, np.random.Generator):
         return seed
     return np.random.default_rng(whole(seed, "seed", least=0))
@@ -290,7 +290,7 @@ def seed_name(seed: Any) -> int | str:
 
 
 def first_items(initial: Any, size: int, rng: np.random.Generator) -> Indices:
-    """The items labelled first: so many at random, or those given.
+    """The initial items: a number of random items, or the given items.
 
     Raises:
         InvalidValueError: There are not so many, or an index is out of range or comes twice.
@@ -305,7 +305,7 @@ def first_items(initial: Any, size: int, rng: np.random.Generator) -> Indices:
 
 
 def checked_indices(indices: Any, size: int, name: str) -> Indices:
-    """Return indices into a pool as an array, or say what is wrong with them."""
+    """Return valid indices into a pool as an array, or raise an error that names the problem."""
     array = np.atleast_1d(np.asarray(indices))
     if array.dtype.kind == "b":
         came = f"a mask of {array.size} flags" if np.ndim(indices) else repr(indices)
@@ -332,11 +332,11 @@ def _on_host(X: Any) -> Any:
 
 
 def pool_device(device: Any, X_pool: Any, backend: type[Backend], acquisition: str) -> str | None:
-    """The device of torch that a pool is scored on: the one that is named, or that of a tensor on a graphics card.
+    """The torch device for scoring a pool: the named device, or that of a tensor on a graphics card.
 
     Args:
         device: The name, or None.
-        X_pool: The pool, as it was given.
+        X_pool: The pool, as given by the caller.
         backend: The backend of the model.
         acquisition: Name of the acquisition.
 
@@ -377,7 +377,7 @@ def pool_device(device: Any, X_pool: Any, backend: type[Backend], acquisition: s
 
 
 def number_type(dtype: Any) -> Any:
-    """Return the number type that a pool is kept in, or say which there are."""
+    """Return the number type for storing a pool, or raise an error that lists the supported types."""
     try:
         found = np.dtype(dtype)
     except TypeError:

@@ -65,8 +65,8 @@ from suffice.models.threads import one_thread
 from suffice.numerics import Floats
 from suffice.trace import DIVERGENCES, RecordedCheck, Relearned, Trace
 
-# A plan is made again after this share of the labels that it expects before its check, or of those so far if it expects
-# no check.
+# A plan is computed again after this share of the labels that it expects before its check, or of the present labels if
+# it expects no check.
 _LOOK_AHEAD: Final = 0.25
 _REPLANNED: Final = 0.1
 # Seconds between two checkpoints of labels.
@@ -74,7 +74,7 @@ _SAVED_EVERY: Final = 1.0
 
 
 class CheckpointFile(NamedTuple):
-    """Path of a checkpoint, the fingerprint of the run that it belongs to, and whether it holds labels to replay."""
+    """Path of a checkpoint, the fingerprint of its run, and whether it contains labels to replay."""
 
     path: Path
     run: dict[str, Any]
@@ -82,7 +82,7 @@ class CheckpointFile(NamedTuple):
 
 
 class RunPlan(NamedTuple):
-    """Length of a run, and what to do at each step."""
+    """Length of a run, and the actions at each step."""
 
     steps: int
     size: int
@@ -98,7 +98,7 @@ class RunPlan(NamedTuple):
 
     @property
     def calibrated(self) -> bool:
-        """Whether the losses of random labels are to be recorded."""
+        """Whether the losses of random labels are recorded."""
         return self.counting is not None and not self.counting.names.isdisjoint({"calibration", "random_labels"})
 
 
@@ -176,7 +176,7 @@ class RunRecorder:
         self.calibration: list[tuple[float, int]] = []
         self.results: list[StepResults | SingleLabelTerms] = []
         self.picks: list[Any] = []
-        # Labels by item, and how many of the picks they contain.
+        # Labels by item, and the number of picks that they include.
         self._known: dict[int, Any] = {}
         self._noted = 0
         self.relearned: list[Relearned] = []
@@ -184,7 +184,7 @@ class RunRecorder:
         self.done = 0
         self.seconds: list[float] = []
         self._since = time.monotonic()
-        # Whether the initial labels, or those of a saved run, are learned; and when the labels were saved last.
+        # Whether the initial labels or the labels of a saved run are learned; and the time of the last save.
         self.begun, self._saved_at = False, self._since
 
     def begin(self) -> None:
@@ -245,7 +245,7 @@ class RunRecorder:
             )
 
     def step(self) -> None:
-        """One step, or several that are known already."""
+        """One step, or several steps whose items are known already."""
         plan, backend = self.plan, self.backend
         watched = plan.watch is not None or plan.compares
         one_by_one = watched or (plan.calibrated and self.selection.all_random)
@@ -255,7 +255,7 @@ class RunRecorder:
         self.save()
 
     def _learn(self, chosen: Any, random: Any) -> None:
-        """Learn the labels of some items, and record what they did."""
+        """Learn the labels of some items, and record the results."""
         plan, backend = self.plan, self.backend
         drawn = chosen[random]
         backend.mark_random(drawn)
@@ -276,13 +276,13 @@ class RunRecorder:
         if plan.watch is not None:
             self.watched.append(plan.watch.at(backend))
             self._require_other_names(self.watched[-1], result)
-        # Of steps that were taken up from a saved run, the time is not known any more: it counts from there.
+        # The time of steps of a saved run is not known, so the time starts at the resumption.
         self.seconds += [time.monotonic() - self._since] * (self.done - len(self.seconds))
         if plan.calibrated:
             self._record_calibration(new=len(drawn) > 0)
 
     def _record_calibration(self, *, new: bool) -> None:
-        """Record how much larger the losses of random labels are than expected, and how many there are.
+        """Record the ratio of the losses of random labels to the expected losses, and the number of random labels.
 
         Only random labels change it, and leaving labels out is expensive.
 
@@ -311,7 +311,7 @@ class RunRecorder:
             raise InvalidValueError(f"watch gives {min(taken)}, which is recorded already; give it another name")
 
     def save(self, *, now: bool = False) -> None:
-        """Save the run if it has a checkpoint; labels to replay not more often than every second, unless ``now``."""
+        """Save the run if it has a checkpoint. Labels to replay are saved at most once per second, unless ``now``."""
         saved = self.plan.checkpoint
         if saved is not None and saved.replays:
             if self.begun and (now or time.monotonic() - self._saved_at >= _SAVED_EVERY):
@@ -320,7 +320,8 @@ class RunRecorder:
                 save_steps(saved, SavedSteps(groups, random, self.seconds))
                 self._saved_at = time.monotonic()
         elif self.plan.checkpoint is not None:
-            # The key of the backend's state is that of earlier versions, so that their checkpoints can be resumed.
+            # The key of the backend's state is the same as in earlier versions, so that their checkpoints can be
+            # resumed.
             random = np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
             state = {
                 "course": self.backend.state(),
@@ -380,7 +381,7 @@ def record_run(selection: ItemSelection, labels: Any, first: Any, plan: RunPlan)
 
 
 def _ending(result: StepResults, history: StepResults) -> StepResults:
-    """The result with its last step as the hyper-parameters learned after it see it."""
+    """The result with its last step computed with the hyper-parameters that were learned after it."""
     new_old, old_new, error, *losses = (
         np.append(getattr(result, name)[:-1], getattr(history, name)[-1:])
         for name in ("kl_new_old", "kl_old_new", "error", *TEST_LOSSES)
@@ -402,9 +403,9 @@ def fingerprint(**parts: Any) -> dict[str, Any]:
 
 
 def model_parameters(model: Any) -> dict[str, str]:
-    """All parameters of a model or pipeline, in full; of a module among them also the weights that it came with."""
+    """All parameters of a model or pipeline, in full; for a torch module also its initial weights."""
     found = model.get_params(deep=True)
-    # The steps of a pipeline are listed one by one besides.
+    # The steps of a pipeline are also listed one by one.
     return {f"model's {name}": _full(value) for name, value in found.items() if name not in ("steps", "transformers")}
 
 
@@ -412,7 +413,7 @@ def _full(value: Any) -> str:
     if hasattr(value, "get_params"):
         return type(value).__name__
     if not hasattr(value, "state_dict"):
-        # Where something lies in memory is no part of what it is.
+        # Addresses in memory are not part of the identity.
         return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
     weights = b"".join(tensor.detach().cpu().double().numpy().tobytes() for tensor in value.state_dict().values())
     return f"{' '.join(repr(value).split())} whose first weights have checksum {crc32(weights):08x}"
@@ -420,7 +421,7 @@ def _full(value: Any) -> str:
 
 def _print(part: Any) -> Any:
     if isinstance(part, WorkerRows) and part.plain is not None:
-        # The same rows in memory are the same run.
+        # A pool in memory with the same rows gives the same fingerprint.
         part = part.plain
     if isinstance(part, DiskRows):
         return part.fingerprint()
@@ -445,7 +446,7 @@ class SavedSteps(NamedTuple):
 
 
 def save_steps(checkpoint: CheckpointFile, steps: SavedSteps) -> None:
-    """Write the labels of a run in place of those before.
+    """Write the labels of a run, and replace those that were saved before.
 
     Raises:
         SufficeError: They cannot be written there.
@@ -466,7 +467,7 @@ def load_steps(path: Path, run: dict[str, Any]) -> SavedSteps | None:
     """The labels that were saved for this run; None if there are none yet.
 
     Raises:
-        CheckpointError: The file is no checkpoint, or that of another run.
+        CheckpointError: The file is not a checkpoint, or belongs to another run.
     """
     if not path.exists():
         return None
@@ -492,7 +493,7 @@ def _require_same_run(path: Path, known: dict[str, Any], run: dict[str, Any]) ->
 
 
 def save_checkpoint(path: Path, run: dict[str, Any], state: dict[str, Any]) -> None:
-    """Write a state in place of the one before.
+    """Write a state, and replace the state that was saved before.
 
     Raises:
         SufficeError: It cannot be written there.
@@ -504,7 +505,7 @@ def save_checkpoint(path: Path, run: dict[str, Any], state: dict[str, Any]) -> N
             try:
                 torch.save({"format": _FORMAT, "run": run, "state": state}, file)
             except RuntimeError as error:
-                # What torch says of a disk that is full.
+                # torch raises this error if the disk is full.
                 raise OSError(str(error).splitlines()[0]) from None
             file.flush()
             os.fsync(file.fileno())
@@ -516,7 +517,7 @@ def load_checkpoint(path: Path, run: dict[str, Any]) -> dict[str, Any] | None:
     """The state that was saved for this run; None if there is none yet.
 
     Raises:
-        CheckpointError: The file is no checkpoint, or that of another run.
+        CheckpointError: The file is not a checkpoint, or belongs to another run.
     """
     if not path.exists():
         return None
@@ -563,7 +564,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
 ) -> Trace:
     """Label a pool as active learning would, and record every step.
 
-    A label leaves ``y_pool`` only when it is bought: neither model nor record sees another.
+    A label is read from ``y_pool`` only when it is requested: neither model nor record uses other labels.
 
     Args:
         model: One of :mod:`suffice.models`, any classifier or regressor of scikit-learn, or a pipeline that ends in
@@ -607,12 +608,12 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         progress: Called now and then with the steps done and the steps to do.
 
     Returns:
-        The run, one row a step; ``trace.checks`` are its checks.
+        The run, one row per step; ``trace.checks`` are its checks.
 
     Raises:
         InvalidValueError: Something does not fit, named.
-        NotEnoughMemoryError: The pool needs more memory than there is; said before the first step.
-        TrainingDivergedError: A network's loss is not finite any more; the steps before are in ``checkpoint``.
+        NotEnoughMemoryError: The pool needs more memory than available; raised before the first step.
+        TrainingDivergedError: The loss of a network is not finite; the earlier steps are in ``checkpoint``.
 
     Examples:
         >>> import numpy as np
@@ -654,7 +655,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     require_provided(requested, prepared.model, validated=held_out is not None)
     wanted_fields = requested - DIVERGENCES
     optional = optional_fields(record) & available
-    # Counts that a rule only uses if given are no part of a checkpoint's fingerprint, as in earlier versions.
+    # Optional counts are not part of the fingerprint of a checkpoint, as in earlier versions.
     computed = (wanted_fields | (optional - COUNTED_FIELDS)) - CLASS_COUNT_FIELDS
     drawn_with = seed if isinstance(seed, int | np.integer) else 0
     inputs = new_step_inputs(computed, pool.shape[0], stop_set, seed=int(drawn_with), validation=held_out)
@@ -703,16 +704,16 @@ class CheckedRun:
     """A simulated run that stops when a rule says so, with random checks of the model.
 
     Labels are chosen as in every run. With :class:`suffice.learner.ErrorGuarantee`, alone or inside another rule, the
-    run asks :meth:`suffice.ActiveLearner.guarantee_plan` from time to time. When a check is expected to be the cheapest
-    way to the target, it is drawn and answered with the known labels. If it proves the target, the run stops; if not,
-    its labels are learned and labelling goes on. With :class:`suffice.learner.RecallGuarantee` a check is drawn when
-    :meth:`suffice.ActiveLearner.recall_plan` says that it takes no more labels than there are.
+    run calls :meth:`suffice.ActiveLearner.guarantee_plan` at intervals. When a check is expected to reach the target at
+    the least cost, it is drawn and answered with the known labels. If it proves the target, the run stops; otherwise
+    its labels are learned and labelling continues. With :class:`suffice.learner.RecallGuarantee` a check is drawn when
+    it needs no more labels than there are, according to :meth:`suffice.ActiveLearner.recall_plan`.
 
-    The plans are recorded in ``trace.about["expected_totals"]``: pairs of the number of labels and the number of labels
-    that the plan expected in all, None where it expected no success. ``trace.about["labels"]`` is the number of all
-    labels, and ``trace.about["labels_in_checks"]`` that of the labels that were asked for in checks.
+    The plans are recorded in ``trace.about["expected_totals"]``: pairs of the number of labels and the total number of
+    labels that the plan expected, None if it expected no success. ``trace.about["labels"]`` is the number of all
+    labels, and ``trace.about["labels_in_checks"]`` the number of labels in checks.
 
-    With a running check there are no plans: its evaluations are judged by the rule.
+    With a running check there are no plans: the rule is applied to its evaluations.
 
     Args:
         model: As for :func:`simulate`, like all others.
@@ -813,7 +814,7 @@ class CheckedRun:
             self._recorded.append(RecordedCheck(found.n_labelled, found.items, found.guarantee, truth, passed))
 
     def _check_planned(self) -> bool:
-        """Draw a check if a plan says so; whether one was drawn."""
+        """Draw a check if it is due by the plan; return whether one was drawn."""
         learner, n = self._learner, len(self._learner.labelled)
         if not self._targets or n < self._planned_at or not learner.left or learner.running_check is not None:
             return False
@@ -822,7 +823,7 @@ class CheckedRun:
             return self._recall_planned(target)
         plan = learner.guarantee_plan(target.at_most, tolerance=self._tolerance)
         self._totals.append((n, plan.expected_total))
-        # The nearer the check is, the more often the plan is made again.
+        # The plan is computed again more often shortly before the check.
         wait = _REPLANNED * n if plan.more_labels is None else _LOOK_AHEAD * plan.more_labels
         self._planned_at = n + max(1, math.floor(wait))
         if not plan.check_now or plan.check_size is None:
@@ -843,13 +844,13 @@ class CheckedRun:
         return True
 
     def _draw(self, m: int, **asked: Any) -> None:
-        """Check, answer and record."""
+        """Draw a check, answer it with the known labels, and record it."""
         learner = self._learner
         check = learner.check(min(m, learner.left), **asked)
         found = check.tell(self._labels[check.indices])
         truth = true_value(check, self._labels)
         self._recorded.append(RecordedCheck(check.n_labelled, check.record.items, found, truth, self._passed(found)))
-        # The next plan knows the labels of the check.
+        # The next plan includes the labels of the check.
         self._planned_at = len(learner.labelled) + 1
 
     def _passed(self, found: Guarantee | None) -> bool | None:
@@ -877,7 +878,7 @@ def _check_arguments(check: int | Mapping[str, Any] | None) -> dict[str, Any] | 
 
 
 def true_value(check: ModelCheck, labels: Any) -> float:
-    """The true value of what a check is about, given all labels of the pool; see :class:`suffice.trace.RecordedCheck`.
+    """The true value of the checked quantity, given all labels of the pool; see :class:`suffice.trace.RecordedCheck`.
 
     Args:
         check: A check; without a guarantee the value is NaN.
@@ -907,7 +908,7 @@ def _true_value(found: Guarantee | None, frozen: FrozenModel, sample: tuple[int,
 
 
 def _endless(model: Any, X: Any) -> Criterion:
-    """A rule that never stops, and records what the default rule requires if the model can tell it."""
+    """A rule that never stops, and records the inputs of the default rule if the model provides them."""
     never = Budget((X.shape[0] if hasattr(X, "shape") else len(X)) + 1)
     rule = LabelWorth()
     return rule & never if rule.needs() <= provided_fields(model) else never
@@ -939,10 +940,10 @@ def audit(  # noqa: PLR0913 - as above
     check: int | Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trace:
-    """Look back on data that were labelled in this order: the whole curve of divergences, and so any rule's verdicts.
+    """Compute the curve of divergences for data that were labelled in this order, so that any rule can be applied.
 
-    For Gaussian noise the whole history comes from one factorisation (and one more for each time that hyper-parameters
-    are learned again, on half as many labels).
+    For Gaussian noise the whole history is computed from one factorisation, and one more each time that
+    hyper-parameters are learned again, on half as many labels.
 
     Args:
         model: As for :func:`simulate`.
@@ -960,7 +961,7 @@ def audit(  # noqa: PLR0913 - as above
         progress: Called now and then with the steps done and the steps to do.
 
     Returns:
-        The run; ``trace.ratio()`` is the error ratio, ``trace.replay(rule)`` what a rule would have said.
+        The run; ``trace.ratio()`` is the error ratio, ``trace.replay(rule)`` gives the verdicts of a rule.
 
     Examples:
         >>> import numpy as np

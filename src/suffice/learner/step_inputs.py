@@ -1,6 +1,6 @@
-"""The inputs of a stopping rule besides divergences: which a loop provides, and how they are computed.
+"""The inputs of a stopping rule other than divergences: which of them a loop provides, and how they are computed.
 
-The stop set is drawn once: items on which rules observe the model's predictions.
+The stop set is drawn once. It contains the items on which rules observe the model's predictions.
 """
 
 from bisect import bisect_left, bisect_right
@@ -25,9 +25,9 @@ from suffice.trace import STEP_FIELDS
 
 @dataclass(frozen=True, eq=False)
 class StopSet:
-    r"""A fixed random sample of the pool, drawn before labelling starts and never drawn again, nor made smaller.
+    r"""A fixed random sample of the pool, drawn once before labelling starts. It never becomes smaller.
 
-    Rules that watch predictions compare the same items before and after a label; an item that gets a label stays.
+    Rules compare predictions for the same items before and after a label. An item that gets a label stays in the set.
 
     Attributes:
         indices: Which items of the pool, ascending.
@@ -53,7 +53,7 @@ class StopSet:
             size: How many; all of a smaller pool.
             seed: Seed of the drawing.
             clusters: Draw from this many clusters of the inputs (k-means), from each in proportion to its size: a rare
-                kind of item is then not missed by chance. Needs the inputs.
+                kind of item is then not missed by chance. This requires the inputs.
 
         Raises:
             InvalidValueError: An argument that cannot be used.
@@ -98,7 +98,7 @@ class StopSet:
         Args:
             kappa: The kappa measured.
             chance: Agreement that two models would have by chance: one half for two classes of equal share, near 1
-                for a rare class, where kappa is known less well.
+                for a rare class, for which kappa is less accurate.
 
         Reference: [Cohen1960], the standard error of kappa, and the correction for a finite population.
 
@@ -149,7 +149,7 @@ VALIDATION_FIELDS: Final = frozenset({"validation_error", "validation_labels"})
 #: Losses of the selected items before their labels were learned, and the losses that the model expected.
 LOSS_FIELDS: Final = frozenset({"selected_loss", "selected_expected_loss"})
 SELECTED_FIELDS: Final = LOSS_FIELDS | {"selected_probabilities", "selected_labels", "selected_agreement"}
-#: Fields about the pool, with their values for an empty pool, where nothing is uncertain.
+#: Fields about the pool, with their values for an empty pool.
 NOTHING_LEFT: Final = {
     "pool_max_entropy": 0.0,
     "pool_uncertainty": 0.0,
@@ -163,13 +163,13 @@ POOL_FIELDS: Final = frozenset(NOTHING_LEFT)
 STOP_SET_FIELDS: Final = frozenset({"stop_probabilities", "stop_confidence", "stop_agreement", "expected_error"})
 #: Fields about the error of unlabelled items, and the part of it that more labels could remove.
 REST_FIELDS: Final = frozenset({"unlabelled_error", "reducible_error", "recent_gain", "error_scale"})
-#: Fields of a step that a loop for classification can count if it is told the positive class.
+#: Fields of a step that a loop for classification can count if the positive class is given.
 SCREENING_FIELDS: Final = frozenset({"relevant_found", "estimated_relevant"})
 #: Fields that are computed from the probability of the positive class.
 RELEVANCE_FIELDS: Final = frozenset({"expected_found", "found_variance", "expected_missed", "missed_variance"})
-# Items on which they are averaged, at most.
+# Maximal number of items over which they are averaged.
 _REST_ITEMS: Final = 500
-# Share of the labels that predictions are kept for, and of them between two predictions that are kept.
+# The gain is measured since this share of the labels; and the minimal distance of two stored predictions, as a share.
 _HALF: Final = 0.5
 _KEPT_EVERY: Final = 0.02
 #: Fields that :class:`ClassInputCollector` computes.
@@ -177,7 +177,7 @@ CLASSIFIER_FIELDS: Final = SELECTED_FIELDS | POOL_FIELDS | STOP_SET_FIELDS | RES
 # Members of a committee: posterior draws, or passes of a network.
 _MEMBERS: Final = 10
 _ROWS: Final = 4096
-# Nodes of the quadrature over a logit, and draws of the weights, for expected errors; numbers held at a time.
+# For expected errors: nodes of the quadrature over a logit, draws of the weights, and values in memory at a time.
 _NODES: Final = 32
 _ERROR_DRAWS: Final = 48
 _HELD: Final = 100_000
@@ -185,7 +185,7 @@ _HELD: Final = 100_000
 
 @dataclass(frozen=True)
 class StepInputs:
-    """The fields that a run has to provide for each step besides its divergences.
+    """The fields that a run must provide for each step in addition to divergences.
 
     Attributes:
         names: Fields of a :class:`suffice.Step`.
@@ -223,7 +223,7 @@ def requested_fields(record: "Criterion | str | Iterable[Any]", available: froze
 
 
 def optional_fields(record: Any) -> frozenset[str]:
-    """Fields that rules to be recorded use where a step has them, but do not require.
+    """Optional fields of recorded rules: used if a step has them, but not required.
 
     Args:
         record: As for :func:`requested_fields`.
@@ -236,7 +236,7 @@ def optional_fields(record: Any) -> frozenset[str]:
 
 
 def new_step_inputs(names: frozenset[str], pool_size: int, stop_set: Any, *, seed: int, validation: Any) -> StepInputs:
-    """The fields that a run has to provide; the stop set is drawn if a field needs it and none is given."""
+    """The fields that a run must provide; the stop set is drawn if a field needs it and none is given."""
     stop = None
     if names & STOP_SET_FIELDS:
         stop = stop_items(stop_set, pool_size, seed)
@@ -244,7 +244,7 @@ def new_step_inputs(names: frozenset[str], pool_size: int, stop_set: Any, *, see
 
 
 def stop_items(stop_set: Any, pool_size: int, seed: int) -> Indices:
-    """Items of a stop set: the one given, or one drawn with a given size, or with 2000 items.
+    """Items of a stop set: the given set, or a set drawn with the given size or with 2000 items.
 
     Raises:
         InvalidValueError: It was drawn from a pool of another size, or the size is not a whole number from 1.
@@ -282,8 +282,8 @@ class ExpectedErrors(NamedTuple):
 
     .. math:: e = 1 - \max_k \bar p_k, \qquad r = E_w[\max_k p_{w,k}] - \max_k \bar p_k \ge 0.
 
-    Somebody who knew the weights would be wrong with probability :math:`e - r`, so ``r`` is the expected value of
-    perfect information about them. It is 0 where no label can change the prediction.
+    With known weights the probability of an error would be :math:`e - r`, so ``r`` is the expected value of perfect
+    information about the weights. It is 0 if no label can change the prediction.
 
     Attributes:
         total: ``e`` of each item.
@@ -299,10 +299,10 @@ class ExpectedErrors(NamedTuple):
 class RecentGain:
     r"""Compares the present predictions with those at half of the labels.
 
-    The predictions that a model made at half of the labels are judged by the present model: with :math:`\hat y` the
+    The predictions of the model at half of the labels are evaluated with the present model: with :math:`\hat y` the
     present and :math:`\hat y'` the earlier prediction, the gain is the mean of :math:`p(\hat y) - p(\hat y')` over some
-    items for classes, and of :math:`(\hat y - \hat y')^2` for numbers. It estimates by how much the error has fallen.
-    Where half of the labels came before the first prediction, the gain since then is scaled up in proportion.
+    items for classes, and of :math:`(\hat y - \hat y')^2` for numbers. It estimates the decrease of the error.
+    If there were no predictions at half of the labels, the gain since the first prediction is scaled up in proportion.
     """
 
     def __init__(self) -> None:
@@ -310,17 +310,17 @@ class RecentGain:
         self._predictions: list[Any] = []
 
     def keep(self, n_labelled: int, predictions: Any) -> None:
-        """Store predictions, if those at half of the labels can ever be asked for."""
+        """Store predictions, if they can be needed later as those at half of the labels."""
         if self._counts and n_labelled - self._counts[-1] < _KEPT_EVERY * n_labelled:
             return
-        # Those before the last one at or below half of the labels are not needed any more.
+        # Predictions before the last one at or below half of the labels are not needed any more.
         old = max(0, bisect_right(self._counts, _HALF * n_labelled) - 1)
         del self._counts[:old], self._predictions[:old]
         self._counts.append(n_labelled)
         self._predictions.append(predictions)
 
     def state(self) -> list[tuple[int, list[int]]]:
-        """Return the numbers of labels and the predicted classes that are kept, for a checkpoint."""
+        """Return the stored numbers of labels and predicted classes, for a checkpoint."""
         return [(n, np.asarray(kept).tolist()) for n, kept in zip(self._counts, self._predictions, strict=True)]
 
     def restore(self, state: "Sequence[tuple[int, list[Any]]]", dtype: Any = np.intp) -> None:
@@ -329,7 +329,7 @@ class RecentGain:
         self._predictions = [np.array(kept, dtype=dtype) for _, kept in state]
 
     def before(self, n_labelled: int) -> "RecentGain":
-        """Return the same without predictions at this number of labels or more."""
+        """Return a copy without predictions at this number of labels or more."""
         earlier = RecentGain()
         end = bisect_left(self._counts, n_labelled)
         earlier._counts, earlier._predictions = self._counts[:end], self._predictions[:end]
@@ -364,13 +364,13 @@ class ClassInputCollector:
 
     def __init__(self, wanted: StepInputs, size: int) -> None:
         self._wanted, self._free = wanted, np.ones(size, dtype=bool)
-        # Always the same items. Errors are averaged over those of them that are unlabelled.
+        # A fixed set of items. Errors are averaged over the unlabelled items among them.
         self._looked_at: Indices | None = None
         if wanted.about(REST_FIELDS):
             self._looked_at = np.sort(np.random.default_rng(0).permutation(size)[:_REST_ITEMS])
         self._recent = RecentGain()
         self._n_labelled = 0
-        # The last predictions, where changes of them are wanted.
+        # The last predictions, if their changes are wanted.
         self._predicted = np.full(size if wanted.about(POOL_FIELDS) else 0, -1)
         self._selected: _Selected | None = None
 
@@ -388,7 +388,7 @@ class ClassInputCollector:
             self._predicted[rows] = _in_parts(model.probabilities, rows).argmax(axis=1)
 
     def state(self) -> list[tuple[int, list[int]]]:
-        """Return the earlier predictions that are kept, for a checkpoint."""
+        """Return the stored earlier predictions, for a checkpoint."""
         return self._recent.state()
 
     def restore(self, state: "Sequence[tuple[int, list[int]]]") -> None:
@@ -466,9 +466,9 @@ class ClassInputCollector:
             return {}
         if self._wanted.about({"stop_probabilities", "stop_confidence", "expected_error"}):
             p = _in_parts(model.probabilities, stop)
-            # Half precision, as a record keeps them: a rule sees the same live and replayed.
+            # Half precision, as in a record, so that a rule has the same inputs in a live run and in a replay.
             found = {"stop_probabilities": p.astype(np.float16), "stop_confidence": float(p.max(axis=1).mean())}
-            # Where labels fall as predicted, the expected log loss of the averaged prediction is its entropy.
+            # If the model is correct, the expected log loss of the averaged prediction is its entropy.
             found["expected_error"] = float(entropies(p).mean())
         if self._wanted.about({"stop_agreement"}):
             votes = np.concatenate([model.votes(part, _MEMBERS) for part in _parts(stop)], axis=1)
@@ -477,7 +477,7 @@ class ClassInputCollector:
 
 
 def classes_seen(first: Any, others: Any) -> NDArray[np.intp]:
-    """The number of different classes among the labels bought by each step.
+    """The number of different classes among the labels at each step.
 
     Args:
         first: Labels before the first step.
@@ -544,8 +544,7 @@ def stacked(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def joined_rows(parts: "Sequence[Any]") -> Any:
     """Rows of several steps, one after the other.
 
-    Where steps differ in their number of items, or a class was met later, what is not there is NaN, or -2 among whole
-    numbers.
+    If steps differ in their number of items or classes, missing values are NaN, or -2 for integers.
     """
     if parts[0].ndim == 1 or len({part.shape[1:] for part in parts}) == 1:
         return np.concatenate(parts)
@@ -578,7 +577,7 @@ class LaplacePredictor(NamedTuple):
         posterior: Of two classes or many.
         features: Of all items, ``m x J``.
         columns: Which code each column is of; -1 for a class that no label has any more, which has no probability.
-            While one class is met, a second column stands for whatever else there may be.
+            While only one class is known, a second column stands for all unknown classes.
     """
 
     posterior: Any
@@ -590,7 +589,7 @@ class LaplacePredictor(NamedTuple):
         return self._columns_of(probabilities(moderated_logits(self.posterior, self.features[rows])))
 
     def votes(self, rows: Indices, members: int) -> Any:
-        """The likeliest class under each of several draws of the weights, always of the same random numbers."""
+        """The likeliest class for each of several draws of the weights, always with the same random numbers."""
         features = self.features[rows]
         place = np.array([self.columns.index(code) for code in range(1 + max(self.columns))])
         drawn = weight_draws(self.posterior, members)
@@ -609,7 +608,7 @@ class LaplacePredictor(NamedTuple):
             mean, variance = self.posterior.latent(features)
             nodes, weights = hermite(_NODES)
             p = expit(mean[:, None] + np.sqrt(variance)[:, None] * nodes)
-            # Distances from 1/2, so that nothing cancels where both classes are equally probable.
+            # Distances from 1/2, to avoid cancellation if both classes are equally probable.
             second = p @ weights
             known, averaged = np.abs(p - 0.5) @ weights, np.abs(second - 0.5)
             both = np.column_stack([1.0 - second, second])
@@ -677,8 +676,8 @@ def bagged_votes(  # noqa: PLR0913 - all but four by keyword
 ) -> tuple[Any, int]:
     """Votes of a committee made by bagging, for :func:`suffice.criteria.committee_agreement`.
 
-    Each member is a clone of the estimator, fitted on as many labels as there are, drawn with replacement within each
-    class, so that no member lacks one.
+    Each member is a clone of the estimator, fitted on a bootstrap sample of the labels. The sample is drawn within each
+    class, so that every member has all classes.
 
     Args:
         estimator: A classifier of scikit-learn's kind; it is not changed.

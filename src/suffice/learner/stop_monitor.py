@@ -82,17 +82,17 @@ from suffice.presentation.text_format import percent
 from suffice.trace import DIVERGENCES, Trace, drawn_curve
 
 _FORMAT: Final = "suffice-monitor-1"
-# Items on which errors are averaged at each update, at most; the same number as for the models of suffice.
+# Maximal number of items over which errors are averaged at each update; the same as for the models of suffice.
 _SAMPLE_ITEMS: Final = 500
-# Items on which an ensemble is tried whether it predicts the average of its members.
+# Number of items for testing whether an ensemble predicts the average of its members.
 _TRIED_ITEMS: Final = 50
-# Items that a function of the caller is asked about again.
+# Number of items for which the caller's function is called again as a test.
 _ASKED_ITEMS: Final = 5
-# Number of the stream of random numbers that checks are drawn from.
+# Number of the random stream for checks.
 _CHECK_STREAM: Final = 18
 #: Fields that require a committee of classifiers.
 COMMITTEE_FIELDS: Final = frozenset({"selected_agreement", "stop_agreement", "pool_gain"})
-# At so many labels, half of the error is taken for removable if nothing is known.
+# Number of labels at which half of the error is assumed to be reducible if nothing else is known.
 _REMOVABLE: Final = 50.0
 # Fields that require the variance of noise-free values.
 _LATENT_FIELDS: Final = frozenset({"pool_variance", "pool_gain"})
@@ -126,7 +126,7 @@ class _Earlier(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Remembered:
-    """Predictions of the model of the last update for all unlabelled items, where there is no copy of the model.
+    """Predictions of the model of the last update for all unlabelled items, if the model cannot be copied.
 
     Attributes:
         items: The items, rising.
@@ -141,12 +141,12 @@ class _Remembered:
     votes: Any = None
 
     def places(self, items: Any) -> Indices:
-        """Places of items."""
+        """Positions of items."""
         return np.searchsorted(self.items, np.asarray(items, dtype=np.intp))
 
 
 class _Mark(NamedTuple):
-    """An update that later ones are compared with.
+    """Data of an update for comparison with later updates.
 
     Attributes:
         n_labelled: Labels then.
@@ -164,7 +164,7 @@ class _Mark(NamedTuple):
 
 
 class _Facts(NamedTuple):
-    """The fields of a step, and what later updates compare with; and why there are no divergences."""
+    """The fields of a step, the data for later comparisons, and the reason if there are no divergences."""
 
     fields: dict[str, Any]
     codes: Any
@@ -174,11 +174,11 @@ class _Facts(NamedTuple):
 
 
 class StopMonitor:
-    """A stopping rule that follows a model and a loop of any kind.
+    """Applies a stopping rule to a model and a loop of any kind.
 
     Call :meth:`update` after each round with the fitted model and all labels so far. The monitor finds which labels are
     new, corrected or removed, computes the inputs that the rule requires, and returns its verdict. It never fits or
-    changes a model. It uses what the model offers:
+    changes a model. It uses one of these, as far as the model has them:
 
     - ``predict_proba``, with ``classes_``;
     - ``estimators_``, as a committee, if the prediction of the ensemble is their average (forests, bagging);
@@ -187,17 +187,18 @@ class StopMonitor:
       scikit-learn's ``LogisticRegression``, ``BayesianRidge`` and Gaussian processes, also at the end of a pipeline;
     - ``predict=``, for any other model.
 
-    Some rules compare the model with that of the update before. Their first verdict is undecided. An update without new
-    labels replaces the step before it. If labels were removed, steps with as many labels or more are forgotten.
+    Some rules compare the model with the model of the previous update. Their first verdict is undecided. An update
+    without new labels replaces the previous step. If labels were removed, steps with as many labels or more are
+    removed.
 
     Divergences compare two posteriors that differ in labels only. Both have the hyper-parameters and the transformers
-    of the present model. If these have changed, the posterior of the update before is computed again from its labels.
+    of the present model. If these have changed, the posterior of the previous update is computed again from its labels.
 
     :class:`suffice.LabelWorth` requires the part of the error that more labels can remove. It is computed from a
     committee, the posterior of a model of suffice, or the variance of a Bayesian regression. Otherwise the recent gain
-    stands for it, or the share ``50 / (50 + n)`` of the error at ``n`` labels if that is larger; also for a committee
-    whose members are certain of everything, as the trees of a forest with default settings are, because they do not
-    tell noise from ignorance.
+    is used, or the share ``50 / (50 + n)`` of the error at ``n`` labels if that is larger. This also applies to a
+    committee whose members are always certain, such as the trees of a forest with default settings, because it does not
+    distinguish noise from uncertainty about the model.
 
     Args:
         X_pool: All items, labelled and unlabelled: an array, a table of pandas or polars, a sparse matrix, a list of
@@ -275,7 +276,7 @@ class StopMonitor:
         self._rule = rule.copy()
         self._rule.reset()
         size = len(self._pool)
-        # Always the same items. The order is used to look at some unlabelled ones.
+        # A fixed set of items, and a fixed order for choosing some unlabelled items.
         self._order = np.random.default_rng(self._seed).permutation(size)
         self._sample = np.sort(self._order[:_SAMPLE_ITEMS])
         self._stop: Indices = np.zeros(0, dtype=np.intp)
@@ -284,7 +285,7 @@ class StopMonitor:
         self._since = time.monotonic()
         self._task: str | None = None
         self._classes: list[Any] = []
-        # Labels by item in the order in which they came, and the number of the update with which each came.
+        # Labels by item in their order, and the number of the update of each label.
         self._labels: dict[int, Any] = {}
         self._arrival: dict[int, int] = {}
         self._random: dict[int, None] = {}
@@ -293,14 +294,14 @@ class StopMonitor:
         self._recent = RecentGain()
         self._steps: list[Step] = []
         self._serial = 0
-        # The model of the last update: a copy, or what it predicts.
+        # The model of the last update: a copy, or its predictions.
         self._kept: FittedModel | _Remembered | None = None
         self._columns: list[int] = []
-        # What the function of the caller returned for some items.
+        # Results of the caller's function for some items.
         self._answers: Any = None
         self._model_name = "model"
         self._checks = CheckSequence(partial(np.random.default_rng, [self._seed, _CHECK_STREAM]))
-        # Labels of checks that no update has had.
+        # Labels of checks that were not in an update yet.
         self._checked: dict[int, Any] = {}
         self.verdicts: list[Verdict] = []
         self.verdict = self._undecided("no model was given yet; call update")
@@ -309,11 +310,11 @@ class StopMonitor:
         count = f"{len(self._labels)} of {len(self._pool)} items labelled"
         return f"StopMonitor({type(self._rule).__name__}: {count}, {'stop' if self.verdict.stop else 'go on'})"
 
-    # What is known.
+    # State.
 
     @property
     def labels(self) -> dict[int, Any]:
-        """The label of each item, those of checks included."""
+        """The label of each item, including labels of checks."""
         return {**self._labels, **self._checked}
 
     @property
@@ -333,7 +334,7 @@ class StopMonitor:
 
     @property
     def relevant_found(self) -> int | None:
-        """Number of labelled items of the positive class, those of checks included; None without ``positive``."""
+        """Number of labelled items of the positive class, including those of checks; None without ``positive``."""
         if self._positive is None:
             return None
         return sum(bool(label == self._positive) for label in self.labels.values())
@@ -350,7 +351,7 @@ class StopMonitor:
 
     @one_at_a_time
     def update(self, model: Any, indices: Any, labels: Any, random: Any = ()) -> Verdict:
-        """Return what the rule says of a model and all labels so far.
+        """Update with a model and all labels so far, and return the verdict of the rule.
 
         Args:
             model: The fitted model. It is not changed; a copy is kept until the next update.
@@ -419,7 +420,7 @@ class StopMonitor:
         self._labels, self._arrival, self._serial, self._recent = given, arrival, serial, facts.recent
         self._random = {item: None for item in [*self._random, *sorted(drawn)] if item in given}
         self._earlier = {item: said for item, said in {**self._earlier, **earlier}.items() if item in given}
-        # Codes, posteriors and labels of the last two are enough: labels are removed rarely.
+        # Codes, posteriors and labels of the last two updates are enough, because labels are rarely removed.
         marks = [*[_Mark(mark.n_labelled, mark.serial) for mark in marks[:-1]], *marks[-1:]]
         labelled = given if wanted & DIVERGENCES else None
         self._marks = [*marks, _Mark(len(given), serial, facts.codes, facts.posterior, labelled)]
@@ -432,7 +433,7 @@ class StopMonitor:
     # Arguments.
 
     def _plain_labels(self, labels: Any, items: Indices, task: str) -> dict[int, Any]:
-        """Labels by item, in the order in which they came first, as plain values."""
+        """Labels by item as plain values, in the order of their first updates."""
         listed = isinstance(labels, np.ndarray) or not hasattr(labels, "__iter__")
         values = np.asarray(as_labels(labels if listed else list(labels)))
         if values.shape != items.shape:
@@ -470,7 +471,7 @@ class StopMonitor:
             raise InvalidValueError(f"random holds item {other[0]}, which is not in indices")
         return set(given.tolist())
 
-    # What the rule requires, and what the model offers.
+    # Inputs of the rule, and capabilities of the model.
 
     def _wanted(self, fitted: FittedModel) -> frozenset[str]:
         """The fields that the rule uses and this model provides.
@@ -502,7 +503,7 @@ class StopMonitor:
         return reads & provided
 
     def _with_classes(self, fitted: FittedModel, given: Mapping[int, Any]) -> tuple[list[Any], list[int]]:
-        """All classes met so far in a fixed order, and where each column of the model goes."""
+        """All classes so far in a fixed order, and the position of each column of the model among them."""
         if fitted.task != "classification":
             return [], []
         known = fitted.classes(list(given.values())) if fitted.gives_probabilities else []
@@ -536,10 +537,10 @@ class StopMonitor:
         return {item: _Earlier(tuple(row), ballot) for item, row, ballot in rows}
 
     def _require_own_model(self, fitted: FittedModel) -> None:
-        """Refuse a function that answers for the copy of the model before as for the present one.
+        """Raise an error for a function that does not use the model that it is given.
 
         Raises:
-            InvalidValueError: It did not answer so before, so that it does not use the model that it is given.
+            InvalidValueError: Its result for the copy of the previous model has changed to that of the present model.
         """
         if not isinstance(self._kept, FittedModel) or self._answers is None:
             return
@@ -558,7 +559,7 @@ class StopMonitor:
         columns: list[int],
         wanted: frozenset[str],
     ) -> FittedModel | _Remembered:
-        """A copy of the model, or what it predicts for all unlabelled items if it cannot be copied."""
+        """A copy of the model, or its predictions for all unlabelled items if it cannot be copied."""
         copied = fitted.frozen()
         if copied is not None:
             return copied
@@ -574,7 +575,7 @@ class StopMonitor:
     # The fields of a step.
 
     def _facts(self, now: "_Round", wanted: frozenset[str], last: _Mark | None, selected: list[int]) -> _Facts:
-        """The fields of the step, without those that nothing can be compared with yet."""
+        """The fields of the step, without fields that need a previous update if there is none."""
         found: dict[str, Any] = {
             "seconds": time.monotonic() - self._since,
             "cost": self._label_cost * len(now.labels),
@@ -611,7 +612,7 @@ class StopMonitor:
         return _Facts({name: value for name, value in found.items() if name in wanted}, codes, posterior, recent, why)
 
     def _recounted(self, steps: list[Step], given: Mapping[int, Any]) -> list[Step]:
-        """Earlier steps, with other numbers of relevant items where labels were corrected or removed."""
+        """Earlier steps, with updated numbers of relevant items if labels were corrected or removed."""
         counts = np.cumsum([label == self._positive for label in given.values()])
         return [
             step
@@ -681,7 +682,7 @@ class StopMonitor:
         return found
 
     def _rest_facts(self, now: "_Round", recent: RecentGain, last: _Mark | None) -> dict[str, Any]:
-        """Fields about the error of unlabelled items and what more labels can remove of it."""
+        """Fields about the error of unlabelled items and its reducible part."""
         rest, n = ~np.isin(self._sample, list(now.labels)), len(now.labels)
         reducible: Floats | None
         if now.fitted.task == "classification":
@@ -692,7 +693,7 @@ class StopMonitor:
             gain = recent.since_half(n, lambda past: float((p[rows, predicted] - p[rows, past]).mean()))
         else:
             predicted, total, reducible = now.fitted.numbers(self._sample)
-            # Labels that are all the same have no spread to compare errors with.
+            # If all labels are the same, their variance is 0 and errors cannot be compared with it.
             scale = float(np.var(list(now.labels.values()))) or 1.0
             gain = recent.since_half(n, lambda past: float(np.mean((predicted - past) ** 2)))
         recent.keep(n, predicted)
@@ -702,8 +703,9 @@ class StopMonitor:
         if reducible is not None:
             found["reducible_error"] = float(reducible[rest].mean()) if rest.any() else 0.0
         elif last is not None:
-            # Nothing tells which part of the error more labels can remove: what they removed lately stands for it, or
-            # a share that falls with the number of labels. A model that has not begun to learn has removed nothing.
+            # The reducible part of the error is not known. The recent gain is used instead, or a share that decreases
+            # with the number of labels if it is larger, because the recent gain of a model that has not learned yet is
+            # 0.
             found["reducible_error"] = max(gain, found["unlabelled_error"] * _REMOVABLE / (_REMOVABLE + n))
         return found
 
@@ -716,7 +718,7 @@ class StopMonitor:
         )
 
     def _exhausted(self, verdict: Verdict) -> Verdict:
-        """The verdict; or, where the rule would go on but every item is labelled, that."""
+        """The verdict of the rule; a stop if the rule would go on but every item is labelled."""
         if self.left or verdict.stop:
             return verdict
         reason = f"every item of the pool is labelled; the rule itself: {verdict.reason}"
@@ -725,7 +727,7 @@ class StopMonitor:
     # The error of the unlabelled items.
 
     def _calibrating(self) -> list[int]:
-        """Random labels that a model without them has predicted."""
+        """Random labels that were predicted by a model without them."""
         return [item for item in self._labels if item in self._random and item in self._earlier]
 
     def _require_model(self) -> "FittedModel | _Remembered":
@@ -735,16 +737,16 @@ class StopMonitor:
 
     @one_at_a_time
     def error_estimate(self, most: int = REST_ITEMS, *, tolerance: float | None = None) -> CalibratedError:
-        """The error of the unlabelled items: what the model expects of itself, calibrated by the random labels.
+        """The error of the unlabelled items: the error that the model expects, calibrated by the random labels.
 
         For classes it is the share of wrong predictions. For numbers it is the mean squared error, in squared units of
         the labels: ``value ** 0.5`` is the root mean squared error, in their unit, which :meth:`decision` states and
-        takes as ``at_most``. With ``tolerance`` it is the share of predictions that are off by more than that. Each
-        random label was predicted by the model of the update before it. It is an estimate, not a guarantee. Without
-        random labels it is the model's own account, which may be far too low.
+        takes as ``at_most``. With ``tolerance`` it is the share of predictions whose error exceeds the tolerance. Each
+        random label was predicted by the model of the previous update. It is an estimate, not a guarantee. Without
+        random labels it is the error that the model expects of itself, which may be far too low.
 
         Args:
-            most: How many unlabelled items are looked at, at most.
+            most: Maximal number of unlabelled items to use.
             tolerance: For numbers: the largest error that is not wrong, at least 0.
 
         Raises:
@@ -831,7 +833,7 @@ class StopMonitor:
         )
 
     def _reducible(self) -> float:
-        """The part of the error that more labels can remove, as far as it is known."""
+        """The part of the error that more labels can remove, if it is known."""
         if self._steps and self._steps[-1].reducible_error is not None:
             return self._steps[-1].reducible_error
         if not isinstance(self._kept, FittedModel) or not self._kept.gives_probabilities:
@@ -859,8 +861,8 @@ class StopMonitor:
         """Draw a random check of the unlabelled items, to guarantee the predictions of the model of the last update.
 
         The arguments and the guarantee are those of :meth:`suffice.ActiveLearner.check`. Give the labels of the check
-        to :meth:`suffice.learner.ModelCheck.tell`. If your model is to learn them too, fit it and give them to the next
-        :meth:`update`, where they count as random labels.
+        to :meth:`suffice.learner.ModelCheck.tell`. If your model should learn them too, fit it and pass them to the
+        next :meth:`update`, where they count as random labels.
 
         Raises:
             SufficeError: There was no update yet, or another check is open.
@@ -891,7 +893,7 @@ class StopMonitor:
 
     @property
     def guarantee(self) -> ModelGuarantee | None:
-        """The newest guarantee, and whether it is about the model of the last update; None if there is none."""
+        """The newest guarantee, and whether it covers the model of the last update; None if there is none."""
         check = self._checks.newest
         if check is None or check.guarantee is None:
             return None
@@ -925,14 +927,14 @@ class StopMonitor:
 
     @one_at_a_time
     def _check_closed(self, check: ModelCheck) -> None:
-        """Take the labels of a check, and have the rule judge its guarantee."""
+        """Receive the labels of a check, and apply the rule to its guarantee."""
         self._checked.update({item: label for item, label in check.record.labels.items() if item not in self._labels})
         found = check.guarantee
         proven = proven_fields(self._rule, found if check.version == self._serial else None)
         if proven is not None:
             step = replace(self._steps[-1] if self._steps else Step(n_labelled=len(self._labels)), **proven)
             if not self._rule.needs() - {name for name in FIELD_KINDS if getattr(step, name) is not None}:
-                # A copy judges, because no labels were learned: the step is the same, apart from the guarantee.
+                # A copy of the rule is used, because no labels were learned: only the guarantee is new in the step.
                 self.verdict = self._rule.copy().observe(replace(step, n_labelled=len(self.labels)))
         self.verdict = self._exhausted(self.verdict)
 
@@ -940,7 +942,7 @@ class StopMonitor:
 
     @one_at_a_time
     def trace(self) -> Trace:
-        """The run so far, as :meth:`suffice.ActiveLearner.trace`: what the rule was told at each step.
+        """The run so far, as :meth:`suffice.ActiveLearner.trace`: the inputs of the rule at each step.
 
         The divergences are NaN if the rule does not use them.
         """
@@ -963,7 +965,7 @@ class StopMonitor:
         )
 
     def to_frame(self) -> Any:
-        """The steps as a table of pandas: what the rule said, and the numbers that it was told.
+        """The steps as a table of pandas: the verdicts of the rule, and its inputs.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -1152,7 +1154,7 @@ class StopMonitor:
 
 @dataclass(frozen=True, eq=False)
 class _Round:
-    """One update: the model, the labels, and what was predicted before they were known."""
+    """One update: the model, the labels, and the predictions before the labels were known."""
 
     fitted: FittedModel
     labels: Mapping[int, Any]
@@ -1162,7 +1164,7 @@ class _Round:
     random: set[int]
 
     def probabilities(self, items: Indices) -> Floats:
-        """Class probabilities of items, with all classes met so far."""
+        """Class probabilities of items, for all classes so far."""
         return self.fitted.probabilities(items, self.columns, len(self.classes))
 
     def codes(self, items: Any) -> Any:
@@ -1171,7 +1173,7 @@ class _Round:
         return np.array([place[self.labels[int(item)]] for item in items], dtype=np.intp)
 
     def loss(self, item: int) -> tuple[float, float]:
-        """The loss of an item's label under the model before it, and the loss that this model expected."""
+        """The loss of an item's label under the previous model, and the loss that this model expected."""
         return _loss_of(self.earlier[item], self.labels[item], self.classes)
 
     def selected_facts(self, items: list[int], wanted: frozenset[str]) -> dict[str, Any]:
@@ -1188,7 +1190,7 @@ class _Round:
         for row, values in zip(p, rows, strict=True):
             row[: len(values)] = values
         codes = self.codes(items)
-        # A class that the model did not know then.
+        # A class that was unknown to the model then.
         labels = np.where(codes < p.shape[1], codes, -1)
         found = {"selected_probabilities": p, "selected_labels": labels, **selected_losses(p, labels)}
         if "selected_agreement" in wanted and all(each.votes is not None for each in known):
@@ -1206,7 +1208,7 @@ def _loss_of(said: _Earlier, label: Any, classes: Sequence[Any]) -> tuple[float,
 
 
 def _posteriors(now: _Round, last: _Mark | None) -> tuple[ComparedPosteriors, dict[str, Any]]:
-    """The posterior of an update, and the divergences from that of an earlier one, if there is one.
+    """The posterior of an update, and the divergences from the posterior of an earlier update, if there is one.
 
     Raises:
         InvalidValueError: There is no posterior.
@@ -1301,7 +1303,7 @@ _KEPT: Final = ("items", "predicted", "table", "votes")
 
 
 def _encoded(value: Any) -> Any:
-    """An array as JSON values, without a change of any number; anything else as it is."""
+    """An array as JSON values with exactly the same numbers; other values are returned unchanged."""
     if not isinstance(value, np.ndarray):
         return value
     data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode("ascii")

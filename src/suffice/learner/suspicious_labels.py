@@ -1,4 +1,4 @@
-"""Labels that are probably wrong: how likely each is to models that have not learned it."""
+"""Labels that are probably wrong: the probability of each label under models that have not learned it."""
 
 import math
 import warnings
@@ -15,16 +15,16 @@ from suffice.models.regression import GaussianRegressor
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
 
-#: Labels from which the model can say something about each of them.
+#: Minimal number of labels for a ranking.
 FEWEST: Final = 20
 _TREES: Final = 200
 _LEAF: Final = 3
-# What a forest gives a class that none of its trees has seen.
+# Probability in a forest of a class that occurs in none of its trees.
 _UNSEEN: Final = 1e-3
 
 
 class SuspiciousLabel(NamedTuple):
-    """A label, and what the models say that have not learned it.
+    """A label, and the prediction of models that have not learned it.
 
     Attributes:
         item: The item.
@@ -51,19 +51,20 @@ class SuspiciousLabel(NamedTuple):
 def suspicious_labels(model: Any, X: Any, labels: Mapping[int, Any]) -> list[SuspiciousLabel]:
     r"""Rank labels by how unlikely they are, the least likely first.
 
-    Each label is judged by models that have not learned it. For classes these are the model itself, where it can leave
-    labels out in closed form (:func:`suffice.models.predictive.guesses`), and a random forest, whose trees have each
-    seen a part of the labels only. The logits of each are multiplied by the factor that suits all labels best
+    Each label is evaluated by models that have not learned it. For classes these are the model itself, if it can leave
+    labels out in closed form (:func:`suffice.models.predictive.guesses`), and a random forest, of which each tree has
+    learned only a part of the labels. The logits of each are multiplied by the factor that suits all labels best
     (:func:`suffice.models.predictive.sharpness`), and the probability is
 
     .. math:: p(y_i \mid \text{others}) \propto \sqrt{p_{model}(y_i)\; p_{forest}(y_i)} .
 
-    The forest finds wrong labels where the model cannot represent the classes, and the model where a forest needs more
-    labels. For numbers it is :math:`2\,\Phi(-|y_i - \mu_{-i}| / s_{-i})` with mean and deviation of the label given all
-    others; a model that cannot leave labels out is replaced by a random forest, with one deviation for all labels.
+    The forest finds wrong labels if the model cannot represent the classes, and the model if a forest would need more
+    labels. For numbers the probability is :math:`2\,\Phi(-|y_i - \mu_{-i}| / s_{-i})` with mean and deviation of the
+    label given all others; a model that cannot leave labels out is replaced by a random forest, with one deviation for
+    all labels.
 
-    Labels of items near the boundary of two classes are unlikely by nature. So a label at the top of the list is not
-    necessarily wrong; it is worth a second look.
+    Labels of items near the boundary of two classes have a low probability even if they are correct. So the first
+    labels of the list are not necessarily wrong; they should be reviewed.
 
     Args:
         model: A fitted model without its pipeline.
@@ -71,7 +72,7 @@ def suspicious_labels(model: Any, X: Any, labels: Mapping[int, Any]) -> list[Sus
         labels: The label of each item, in the same order.
 
     Returns:
-        All labels; none if there are fewer than 20, or if they are all the same.
+        All labels; an empty list if there are fewer than 20, or if they are all the same.
 
     Examples:
         >>> from suffice.models import BayesianLogistic
@@ -113,13 +114,13 @@ def _sharpened(logs: Floats, codes: NDArray[np.intp]) -> Floats:
 
 
 def _forest_logs(X: Any, codes: NDArray[np.intp], n_classes: int) -> Floats:
-    """Log probabilities of all classes, each item judged by the trees that have not seen it, ``n x K``."""
+    """Log probabilities of all classes, for each item from the trees that have not learned it, ``n x K``."""
     from sklearn.ensemble import RandomForestClassifier
 
     forest = RandomForestClassifier(_TREES, min_samples_leaf=_LEAF, oob_score=True, random_state=0)
     p = np.full((len(codes), n_classes), _UNSEEN)
     with warnings.catch_warnings():
-        # With few trees an item may have been seen by all of them; then all classes are alike.
+        # With few trees an item may have been learned by all of them; then all classes have the same probability.
         warnings.simplefilter("ignore")
         forest.fit(X, codes)
     p[:, forest.classes_] += np.nan_to_num(forest.oob_decision_function_)

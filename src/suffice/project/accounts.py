@@ -1,4 +1,4 @@
-"""Accounts of a labelling project: names, roles, and what the journal keeps of passwords and personal links."""
+"""Accounts of a labelling project: names, roles, and hashes of passwords and personal links for the journal."""
 
 import hashlib
 import hmac
@@ -14,7 +14,7 @@ from suffice.project.events import Event, EventKind, moment, printable, shown
 
 Role = Literal["label", "review", "manage"]
 SignInKind = Literal["password", "link"]
-#: The roles; each may do what those before it may.
+#: The roles. Each role has all permissions of the roles before it.
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 #: Events that change accounts.
 ACCOUNT_KINDS: Final = frozenset(
@@ -25,7 +25,7 @@ ACCOUNT_KINDS: Final = frozenset(
         EventKind.account_removed,
     }
 )
-#: Characters of a password.
+#: Limits of the length of a password, in characters.
 SHORTEST_PASSWORD: Final = 8
 LONGEST_PASSWORD: Final = 200
 #: Cost of the hash of a new password: 16 MiB of memory, and about a quarter of a second.
@@ -34,7 +34,7 @@ _MOST_MEMORY: Final = 2**26
 
 
 class NotAllowedError(SufficeError):
-    """Something that a role does not allow."""
+    """An action that the role of the account does not allow."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Account:
     """A person who signs in under a name.
 
     Attributes:
-        name: The name, which is also that of the person in labels.
+        name: The name. It is also the name of the person in labels.
         role: What the person may do.
-        sign_in: Whether by a password or by a personal link.
+        sign_in: Whether the person signs in with a password or with a personal link.
         made: When the account was made, in seconds since 1970.
-        kept: What the journal keeps of it: a salted hash of the password, or a hash of the token in the link.
+        kept: Data in the journal: a salted hash of the password, or a hash of the token in the link.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Account:
 
     @property
     def stamp(self) -> str:
-        """Another text for each password or link that the account gets, also for the same password; not to be shown."""
+        """A text that changes with each new password or link, even if the password is the same. It must stay secret."""
         return hashlib.sha256(json.dumps(dict(self.kept), sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Account:
 
 
 def permits(role: Role, needed: Role) -> bool:
-    """Whether somebody with a role may do what needs another.
+    """Whether a role has the permissions of another role.
 
     Examples:
         >>> permits("review", "label"), permits("review", "manage")
@@ -76,10 +76,10 @@ def permits(role: Role, needed: Role) -> bool:
 
 
 def checked_role(role: Any) -> Role:
-    """Return a role, or say what is wrong with it.
+    """Return a valid role, or raise an error that names the problem.
 
     Raises:
-        InvalidValueError: It is none of the roles.
+        InvalidValueError: The value is not a role.
     """
     for each in ROLES:
         if role == each:
@@ -88,14 +88,14 @@ def checked_role(role: Any) -> Role:
 
 
 def checked_password(password: Any) -> str:
-    """Return a password, or say what is wrong with it.
+    """Return a valid password, or raise an error that names the problem.
 
     Raises:
-        InvalidValueError: It is too short or too long, or holds what is no letter.
+        InvalidValueError: It is too short or too long, or contains control characters or surrogates.
     """
     text = password if isinstance(password, str) else ""
     if not SHORTEST_PASSWORD <= len(text) <= LONGEST_PASSWORD or not printable(text):
-        # What came is not repeated: it may stay on a screen.
+        # The message does not contain the password, because it may remain visible on a screen.
         raise InvalidValueError(
             f"a password must be {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters without control characters, and "
             f"this one has {len(text)}"
@@ -125,13 +125,13 @@ def made_link_token() -> str:
 
 
 def account_with_password(accounts: Iterable[Account], name: str, password: str) -> Account | None:
-    """The account of a name and its password, or None; takes as long where there is no such account.
+    """The account with a name and password, or None. It takes the same time if there is no such account.
 
-    Letters of the name may be written large or small.
+    The name is compared without regard to upper and lower case.
     """
     found = next((each for each in accounts if folded(each.name) == folded(name)), None)
     usable = found is not None and found.sign_in == "password"
-    # Where there is no account, the password is compared with a hash that no password has.
+    # If there is no account, the password is compared with a hash that no password has, so that the time is the same.
     nobody: Mapping[str, Any] = {"salt": "00" * 16, "hash": "00" * 32, **SCRYPT}
     kept = found.kept if found is not None and usable else nobody
     same = hmac.compare_digest(
@@ -141,7 +141,7 @@ def account_with_password(accounts: Iterable[Account], name: str, password: str)
 
 
 def account_with_link(accounts: Iterable[Account], token: str) -> Account | None:
-    """The account whose personal link has a token, or None; compares with all of them."""
+    """The account whose personal link has a token, or None. The token is compared with all accounts."""
     given = kept_link(token)["sha256"]
     fitting = [
         each for each in accounts if each.sign_in == "link" and hmac.compare_digest(str(each.kept["sha256"]), given)
@@ -150,7 +150,7 @@ def account_with_link(accounts: Iterable[Account], token: str) -> Account | None
 
 
 def folded(name: str) -> str:
-    """A name for comparison: two that differ only in large and small letters, or in how these are encoded, are one.
+    """A name for comparison: the same for names that differ only in upper and lower case or in their encoding.
 
     Examples:
         >>> folded("Zoë ") == folded("ZOE\u0308")
@@ -165,8 +165,8 @@ def accounts_after(accounts: Mapping[str, Account], event: Event) -> dict[str, A
     """The accounts after one of :data:`ACCOUNT_KINDS`, by name.
 
     Raises:
-        LookupError: The event is about an account that is not there.
-        ValueError: The account is there already.
+        LookupError: The account of the event does not exist.
+        ValueError: The account of the event exists already.
     """
     name, data = str(event.data["name"]), event.data
     if event.kind is EventKind.account_made:
@@ -187,7 +187,7 @@ def found_account(accounts: Mapping[str, Account], name: Any) -> Account:
     """The account of a name.
 
     Raises:
-        InvalidValueError: There is none.
+        InvalidValueError: There is no such account.
     """
     found = accounts.get(name.strip()) if isinstance(name, str) else None
     if found is None:
@@ -207,7 +207,7 @@ def _kind(data: Mapping[str, Any]) -> SignInKind:
 
 
 def _scrypt(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:
-    # The same letters can be made of other characters on another keyboard.
+    # Keyboards may encode the same letters as different characters.
     text = unicodedata.normalize("NFKC", password)
     return hashlib.scrypt(_bytes(text), salt=salt, n=n, r=r, p=p, maxmem=_MOST_MEMORY, dklen=32)
 

@@ -23,18 +23,18 @@ from suffice.project.settings import Settings
 from suffice.project.state import Answer, ProjectState
 from suffice.project.status_summary import decision_of
 
-# Seconds after which the journal is looked at for what other processes wrote.
+# Seconds between two checks of the journal for events of other processes.
 _POLL: Final = 1.0
-# While there is much to learn: seconds between two published statuses, and between two choices of the best items.
+# During long learning: seconds between two published statuses, and between two choices of the best items.
 _PUBLISH, _CHOOSE = 1.0, 4.0
-# Somebody who did something within so many seconds will want an item soon.
+# A person counts as active for this many seconds after an action; items are prepared for active people.
 _ACTIVE: Final = 600.0
 _LEAST_QUEUE, _MOST_QUEUE, _ITEMS_A_PERSON = 4, 100, 3
-# Seconds that are waited for the end of what cannot be interrupted.
+# Seconds to wait at the end for a computation that cannot be interrupted.
 _LEAVING: Final = 10.0
-# Seconds between two times that what was learned is written, at least, and as a multiple of what writing takes.
+# Minimal time between two saved states: in seconds, and as a multiple of the time that saving takes.
 _KEEP, _KEEP_SHARE = 30.0, 50.0
-# All items are predicted once nothing was new for so many seconds; and seconds for it before the end.
+# Predictions for all items are computed after this many idle seconds; and seconds allowed for them at the end.
 _IDLE, _LAST_PREDICTIONS = 10.0, 2.0
 
 
@@ -51,19 +51,19 @@ class LearnableProject(Protocol):
 
     @property
     def lock(self) -> AbstractContextManager[Any]:
-        """To be held while the state is read."""
+        """Lock to hold while the state is read."""
 
     def state(self) -> ProjectState:
         """Present state."""
 
     def advise(self, decision: Decision) -> bool:
-        """Write down that the decision is to stop, or no longer is."""
+        """Record a change of the decision to stop."""
 
 
 class _PendingWork(NamedTuple):
     """Labels to learn, settings, number of items to keep ready, and whether there is advice to stop.
 
-    ``items`` is the number of items: once others are added, the model learns anew.
+    ``items`` is the number of items. When items are added, the model learns all labels again.
     """
 
     answers: list[Answer]
@@ -74,11 +74,11 @@ class _PendingWork(NamedTuple):
 
 
 def queue_size(people: int, left: int) -> int:
-    """Items to have ready: a few for each person, so that the next ones are there while the model learns.
+    """Number of items to prepare: a few for each person, so that people do not wait while the model learns.
 
     Args:
-        people: How many label.
-        left: Items neither labelled nor skipped.
+        people: Number of people who label.
+        left: Number of items that are neither labelled nor skipped.
 
     Examples:
         >>> queue_size(1, 1000), queue_size(20, 1000), queue_size(20, 7)
@@ -90,16 +90,17 @@ def queue_size(people: int, left: int) -> int:
 class BackgroundLearner:
     """Learns the labels of a project in a separate thread, keeps items ready, and records the advice to stop.
 
-    If learning fails, ``learning_status`` says why, and it is tried again when labels change. Labelling goes on
-    meanwhile. What was learned is read from files when it starts, and written when it has caught up and at the end.
+    If learning fails, ``learning_status`` contains the reason, and learning is tried again when labels change.
+    Labelling is not interrupted. The saved state is read at the start. The state is saved when all labels are learned,
+    and at the end.
 
     Args:
         project: The project.
-        files: Where what was learned is kept; nowhere if left out.
+        files: Files for the saved state; nothing is saved if left out.
 
     Attributes:
-        learning_status: What the model says after the labels learned so far. It is replaced whole; reading it never
-            waits.
+        learning_status: Results for the labels learned so far. It is replaced, never modified, so reading it needs no
+            lock.
     """
 
     def __init__(self, project: LearnableProject, files: LearnedFiles | None = None) -> None:
@@ -109,26 +110,26 @@ class BackgroundLearner:
         self._woken = self._closing = False
         # The number of answers that could not be learned; -1 while learning works.
         self._given_up = -1
-        # Answers that a check holds back.
+        # Number of answers that a check withholds.
         self._held = 0
         self._project_learner: ProjectLearner | None = None
         self._in_use = threading.Lock()
         self._done: _PendingWork | None = None
-        # The newest ranking of labels, with the model and the answers that it is of.
+        # Cache of the newest ranking of labels, with its model and answers.
         self._reviewing = threading.Lock()
         self._reviewed: tuple[str, list[Answer], list[SuspiciousLabel]] | None = None
-        # Whether the model has learned other answers meanwhile, for a check.
+        # Whether the model has learned other answers than the published ones, for a check.
         self._ahead = False
-        # Rounds so far, and the last one of which everything was learned, or given up.
+        # Number of rounds, and the last round after which all answers were learned or had failed.
         self._rounds = self._settled = 0
-        # Whether the past is being learned from the first label on: what it says on the way is not of now.
+        # Whether all labels are being learned again from the first on; intermediate results are then not shown.
         self._afresh = True
         self._chosen = float("-inf")
-        # The results that were read from files, and the answers that they are about, until as many are learned.
+        # Results that were read from files, and their answers, until the learner has learned as many.
         self._reopened: tuple[LearningStatus, _PendingWork] | None = None
-        # Answers that were not learned, but read from files.
+        # Number of answers in the state that was read from files.
         self._resumed = 0
-        # When something new was learned, what of it was written, when, and how long that took.
+        # Time of the last new answer; the answers that were saved last, when, and how long that took.
         self._changed = self._kept_at = float("-inf")
         self._kept_work: _PendingWork | None = None
         self._predicted_work: _PendingWork | None = None
@@ -150,7 +151,7 @@ class BackgroundLearner:
             self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread. What is being learned is left where it is; it follows from the journal anyway."""
+        """Stop the thread. Unfinished learning is dropped, because it can be repeated from the journal."""
         with self._news:
             self._closing = True
             self._news.notify_all()
@@ -158,7 +159,7 @@ class BackgroundLearner:
             self._thread.join(_LEAVING)
 
     def wake(self) -> None:
-        """Say that the journal has something new, which is otherwise seen within a second."""
+        """Signal a new event in the journal. Without it, the event is read within a second."""
         with self._news:
             self._woken = True
             self._news.notify_all()
@@ -167,11 +168,11 @@ class BackgroundLearner:
         """Wait until the model has learned.
 
         Args:
-            n_answers: How many labels and skips it is to have learned, at least; those that a check holds back count.
-            timeout: Seconds to wait at most.
+            n_answers: Minimal number of learned labels and skips, including those that a check withholds.
+            timeout: Maximal waiting time in seconds.
 
         Returns:
-            Whether it has. Where it cannot learn, the answer is no at once.
+            Whether it has learned them. If the model cannot learn, the method returns False immediately.
         """
         with self._news:
             self._news.wait_for(
@@ -181,13 +182,13 @@ class BackgroundLearner:
             return self.learning_status.n_answers + self._held >= n_answers
 
     def wait_settled(self, timeout: float) -> bool:
-        """Wait until everything that the journal holds now is learned, corrections and what was undone included.
+        """Wait until all present events of the journal are learned, including corrections and undone answers.
 
         Args:
-            timeout: Seconds to wait at most.
+            timeout: Maximal waiting time in seconds.
 
         Returns:
-            Whether it is.
+            Whether all are learned.
         """
         with self._news:
             wanted = self._rounds + 1
@@ -198,14 +199,14 @@ class BackgroundLearner:
 
     @property
     def gave_up(self) -> bool:
-        """Whether the model cannot learn the labels that there are; ``learning_status`` says why."""
+        """Whether the model cannot learn the present labels; ``learning_status`` contains the reason."""
         return self._given_up >= 0
 
     def predictions(self) -> Predictions:
-        """Predictions for all items by what was learned so far; learning continues meanwhile.
+        """Predictions for all items by the present model; learning continues meanwhile.
 
         Raises:
-            SufficeError: It has not begun.
+            SufficeError: The model has not started.
         """
         with self._in_use:
             project_learner = self._begun_learner()
@@ -221,7 +222,7 @@ class BackgroundLearner:
         """A copy of the present model for predictions; it does not change while more is learned.
 
         Raises:
-            SufficeError: It has not begun.
+            SufficeError: The model has not started.
         """
         with self._in_use:
             return self._begun_learner().predictor()
@@ -237,19 +238,19 @@ class BackgroundLearner:
         """The labels learned so far, ranked by how unlikely they are; the model continues to learn meanwhile.
 
         Raises:
-            SufficeError: It has not begun.
+            SufficeError: The model has not started.
         """
         with self._in_use:
             project_learner = self._begun_learner()
             predictor, answers, model = project_learner.predictor(), project_learner.answers, project_learner.model
-        # One after the other: who waits here gets what another has computed.
+        # One thread at a time: threads that wait here get the result of the first from the cache.
         with self._reviewing:
             if self._reviewed is None or self._reviewed[:2] != (model, answers):
                 self._reviewed = model, answers, suspicious_labels((predictor, answers), self._project.X)
             return self._reviewed[2]
 
     def predicted_labels(self, model: str, answers: list[Answer]) -> NDArray[Any]:
-        """Predictions for all items by the model once it has learned some answers, for a check of it.
+        """Predictions for all items by the model after some answers, for a check.
 
         Args:
             model: Name of the model.
@@ -259,7 +260,7 @@ class BackgroundLearner:
             SufficeError: There are too few labels, or the model cannot learn them.
         """
         with self._in_use:
-            # If no check starts after all, the model may have learned what is held back from it.
+            # If no check starts, the model may have learned answers that are withheld.
             self._ahead = True
             project_learner = self._learner_of(self._project.settings.using(model), answers)
             project_learner.follow(answers)
@@ -267,7 +268,7 @@ class BackgroundLearner:
         return predictor.predict(self._project.X).labels
 
     def keep(self) -> bool:
-        """Write what was learned so far, and say whether it is kept; where that fails nothing else does."""
+        """Save the state, and return whether it was saved. A failure has no other effect."""
         if self._files is None:
             return False
         with self._in_use:
@@ -279,14 +280,14 @@ class BackgroundLearner:
             try:
                 kept = project_learner.keep_in(self._files, self.learning_status if settled else None)
             except Exception:
-                # It can be learned again.
+                # The state can be learned again.
                 kept = False
             self._kept_at, self._kept_work = time.monotonic(), work
             self._keep_seconds = self._kept_at - start
         return kept
 
     def _keep_if_due(self) -> None:
-        """Write what was learned, not too often; and the predictions, when nothing has been new for a while."""
+        """Save the state at intervals, and the predictions after some idle time."""
         now = time.monotonic()
         if self._done is None or self._files is None or not self._files.kept:
             return
@@ -297,7 +298,7 @@ class BackgroundLearner:
             self._keep_predictions(lambda: self._closing or self._woken)
 
     def _keep_last(self) -> None:
-        """Write at the end what was not written, and the predictions if they take little time."""
+        """Save unsaved state at the end, and the predictions if they take little time."""
         if self._files is None or not self._files.kept:
             return
         if self._kept_work is None or self._kept_work != self._done:
@@ -307,7 +308,7 @@ class BackgroundLearner:
             self._keep_predictions(lambda: time.monotonic() > end)
 
     def _keep_predictions(self, patience: Callable[[], bool]) -> None:
-        """Write the predictions for all items, unless that is interrupted."""
+        """Save the predictions for all items, unless interrupted."""
         with self._in_use:
             project_learner, work = self._project_learner, self._done
             if project_learner is None or self._files is None or not project_learner.begun:
@@ -326,7 +327,7 @@ class BackgroundLearner:
                     parts.append(part)
                 self._files.keep_predictions(settings, answers, Predictions.joined(parts))
         except Exception:
-            # They can be computed again.
+            # The predictions can be computed again.
             parts.clear()
         self._predicted_work = work
 
@@ -335,7 +336,7 @@ class BackgroundLearner:
             try:
                 behind = self._round()
             except Exception as error:
-                # The journal could not be read or written: it is tried again soon.
+                # The journal could not be read or written; try again in the next round.
                 self._done, behind = None, False
                 self._publish(replace(self.learning_status, problem=_sentence(error)))
             if not behind:
@@ -344,7 +345,7 @@ class BackgroundLearner:
         self._keep_last()
 
     def _round(self) -> bool:
-        """Learn for about a second, and say what came of it; whether there is more to do."""
+        """Learn for about a second and publish the results; return whether there are more answers to learn."""
         with self._news:
             self._rounds += 1
         number, work = self._rounds, self._pending_work()
@@ -357,7 +358,7 @@ class BackgroundLearner:
                 self._reopen(work)
             learning_status = self._learned(work)
         except Exception as error:
-            # No use to try again before something has changed.
+            # Do not try again before the answers change.
             self._done, self._given_up, self._afresh = work, len(work.answers), True
             self._publish(replace(self.learning_status, problem=_sentence(error)))
             self._settle(number)
@@ -387,14 +388,14 @@ class BackgroundLearner:
         return False
 
     def _reopen(self, work: _PendingWork) -> None:
-        """Publish what was learned of exactly these answers before."""
+        """Publish saved results for exactly these answers."""
         found = None if self._files is None else self._files.status(work.settings, work.answers)
         if found is not None:
             self._reopened = found, work
             self._publish(found)
 
     def _reopened_status(self, work: _PendingWork) -> LearningStatus | None:
-        """The results from files while they are still of the first of the answers."""
+        """The results from files, while they belong to the first of the answers."""
         if self._reopened is None:
             return None
         found, before = self._reopened
@@ -402,7 +403,7 @@ class BackgroundLearner:
         return found if same else None
 
     def _advise(self, learning_status: LearningStatus, work: _PendingWork) -> None:
-        """Write down that the decision is to stop, or no longer is, where the journal says otherwise."""
+        """Record the decision to stop or to continue, if it differs from the journal."""
         decision = decision_of(learning_status, work.settings, learning_status.n_labelled)
         if decision.stop != work.advised:
             self._project.advise(decision)
@@ -420,7 +421,7 @@ class BackgroundLearner:
             settings = self._project.settings.using(state.model)
             learned = state.learned()
             self._held = state.n_labelled + state.n_skipped - len(learned)
-            # The model does not know that items were answered whose answers are held back.
+            # The model has not learned withheld answers, so it may choose items that are answered already.
             size = min(queue_size(people, state.left) + max(0, self._held), _MOST_QUEUE)
             return _PendingWork(learned, size, state.advice is not None, settings, len(self._project.X))
 
@@ -439,7 +440,7 @@ class BackgroundLearner:
         return learning_status
 
     def _learner_of(self, settings: Settings, answers: list[Answer]) -> ProjectLearner:
-        """The learner under some settings; a new one continues from what is kept of some answers."""
+        """The learner with these settings. A new learner continues from the saved state for these answers."""
         X, known = self._project.X, self._project_learner
         if known is None or not known.settings.learns_like(settings) or known.n_items != len(X):
             self._project_learner = ProjectLearner(settings, X)

@@ -25,16 +25,16 @@ from suffice.project.status_summary import check_status, next_check_plan
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
 
-#: Sizes that are offered.
+#: Offered sizes of checks.
 SIZES: Final = (50, 100, 200)
-#: Shares that are offered for the recall or precision of a class.
+#: Offered targets for the recall or precision of a class.
 TARGETS: Final = (0.8, 0.9, 0.95)
-#: Probability with which a check is to show what it is planned for.
+#: Probability with which a planned check must reach its target.
 PROBABILITY: Final = 0.8
 
 
 class CheckOffer(NamedTuple):
-    """A size of a check, and the share of wrong predictions that it is likely to guarantee, at most."""
+    """A size of a check, and the upper bound of the share of wrong predictions that it is likely to guarantee."""
 
     size: int
     at_most: float
@@ -51,11 +51,11 @@ class CheckOffers:
         confidence: The confidence of all checks of the project together.
         expected: Share of wrong predictions that is expected, from the estimated error; items that were skipped count
             as wrong unless they are excluded.
-        tolerance: For numbers, the largest error that is not wrong.
-        offers: Sizes and what they are likely to guarantee.
-        at_most: The share of wrong predictions that is wanted, or None.
-        planned: Size of a check that is likely to guarantee ``at_most``; None if only labelling every item does, or
-            nothing is wanted.
+        tolerance: For numbers, the largest error that does not count as wrong.
+        offers: Sizes with their likely guarantees.
+        at_most: Target share of wrong predictions, or None.
+        planned: Size of a check that is likely to guarantee ``at_most``; None without a target, or if all items would
+            have to be labelled.
         seconds: Seconds that a label typically takes, or None.
     """
 
@@ -71,7 +71,7 @@ class CheckOffers:
     seconds: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as JSON values, with sentences."""
+        """The offers as JSON values, with sentences."""
         values = {**self.__dict__, "probability": PROBABILITY, "offers": [each._asdict() for each in self.offers]}
         return values | {"rows": check_offer_rows(values), "sentences": check_offer_sentences(values)}
 
@@ -89,14 +89,14 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
 ) -> CheckOffers:
     """Likely guarantees of checks, if the estimated error is correct.
 
-    For numbers, the share of predictions that are off by more than ``tolerance`` is that of normally distributed errors
+    For numbers, the share of predictions with an error above ``tolerance`` is computed for normally distributed errors
     of the estimated size.
 
     Args:
         project: The project.
-        learning_status: What its model says.
+        learning_status: Results of its model.
         at_most: Share of wrong predictions for which to plan a size; that of the project's settings if left out.
-        tolerance: For numbers, the largest error that is not wrong.
+        tolerance: For numbers, the largest error that does not count as wrong.
         unlabelable_as: Whether skipped items count as ``"wrong"`` or are ``"excluded"``.
         confidence: As for :meth:`suffice.project.Project.start_check`.
         sizes: Sizes to offer; those that are not below the number of items are left out.
@@ -147,7 +147,7 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
     if planned is None and target is not None:
         planned = plan(target, cautious, pool, alpha=spent, probability=PROBABILITY).labels
     if target is not None and planned is not None:
-        # The probability of success is not monotone in the size: a smaller check may do, but not a slightly larger one.
+        # The probability of success is not monotone in the size: it may be lower for a slightly larger check.
         offered = tuple(each for each in offered if each.size > planned or each.at_most > target)
     return CheckOffers(number, pool, spent, 1.0 - alpha, expected, tolerance, offered, target, planned, seconds)
 
@@ -159,7 +159,7 @@ def _planned_size(
     unlabelable_as: UnlabelableAs,
     confidence: float | None,
 ) -> int | None:
-    """Size of the check that the status of the project advises now, if it is about this target; otherwise None."""
+    """Size of the check in the present advice of the project, if the advice is for this target; otherwise None."""
     decided = learning_status.decision
     if decided is None or decided.plan is None or decided.plan.target != target or unlabelable_as != "wrong":
         return None
@@ -171,7 +171,7 @@ def _planned_size(
 
 
 class ClassOffer(NamedTuple):
-    """A recall or precision, and the size of a check that is likely to guarantee it; None if only all items do."""
+    """A recall or precision, and the size of a check that is likely to guarantee it; None if all items are needed."""
 
     at_least: float
     size: int | None
@@ -205,7 +205,7 @@ class ClassOffers:
     predicted_as_found: bool = True
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as JSON values, with sentences and the rows of a choice."""
+        """The offers as JSON values, with sentences and the rows of the selection on the page."""
         values = {**self.__dict__, "probability": PROBABILITY, "offers": [each._asdict() for each in self.offers]}
         return values | {"sentences": class_offer_sentences(values), "rows": class_offer_rows(values)}
 
@@ -222,7 +222,7 @@ def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
 ) -> ClassOffers:
     """Cost of a check of the recall or precision of a class, if the model's probabilities are correct.
 
-    The recall of a rare class can take most of the items; this is known before a check starts.
+    A check of the recall of a rare class may need most of the items. This function computes the cost in advance.
 
     Args:
         project: The project.

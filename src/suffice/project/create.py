@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 
 def require_layout(database: Database) -> None:
-    """Bring an older project up to date; nothing is done to one that is.
+    """Upgrade the tables of an older project. A project with the present layout is not changed.
 
     Raises:
         SufficeError: There is no project, it was made by a later version, or it cannot be kept aside first.
@@ -86,7 +86,7 @@ def require_layout(database: Database) -> None:
             "read-only; make it writable, or copy it"
         )
     with database.exclusive() as connection:
-        # Somebody else may have done it meanwhile.
+        # Another process may have upgraded it meanwhile.
         found = layout_of(database, connection)
         if found < LAYOUT:
             _keep_aside(database, connection, found)
@@ -119,7 +119,7 @@ def _keep_aside(database: Database, connection: Connection, layout: int) -> None
     part = kept.with_name(f".{kept.name}.part")
     try:
         part.unlink(missing_ok=True)
-        # Read beside the transaction that holds everybody else off, so it is what was there before.
+        # The exclusive transaction blocks all other writers, so this is the state before the upgrade.
         _copy(database.file, part)
         part.replace(kept)
         sync_folder(kept.parent)
@@ -143,7 +143,7 @@ def _copy(file: Path, to: Path) -> None:
 
 
 def _name_requests(connection: Connection) -> None:
-    """Layout 1 had no names of requests: what was sent twice was written twice."""
+    """Layout 1 had no names of requests, so a repeated request was written twice."""
     if "request" in _columns(connection, "events"):
         return  # the number of the layout is damaged
     connection.execute(sa.text("ALTER TABLE events ADD COLUMN request TEXT"))
@@ -198,7 +198,7 @@ def is_url(place: str | Path) -> bool:
 
 
 def project_file(folder: str | Path) -> Path:
-    """The file of the project in a folder; a file stands for itself."""
+    """The file of the project in a folder; a path of a file is returned as it is."""
     path = Path(folder)
     return path if path.is_file() or path.suffix == ".sqlite" else path / FILE
 
@@ -246,8 +246,8 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         image: Column with paths of images: relative to the folder of the file, or to the current folder for data in
             memory.
         id: Column that names the items; by default a column called id, if its values are distinct.
-        target: Name of the label. A column of this name holds labels that exist already; where it is empty or NaN, the
-            item is to be labelled.
+        target: Name of the label. A column of this name contains existing labels; items with an empty or NaN
+        value are unlabelled.
         ignore: Columns that are neither shown nor used as features.
         features: Features to use instead of those made from the columns: an array with a row for each item, or the path
             of a .npy file.
@@ -257,9 +257,10 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         label_cost: Cost of a label, 1 by default; only without ``rule``.
         mistake_cost: Cost of one wrong prediction among the unlabelled items, in the same unit, 1 by default; only
             without ``rule``.
-        tolerance: For numbers: the largest error that is not wrong, in units of the target; only without ``rule``.
-        at_most: The error that you want to reach: for classes the share of wrong predictions, for numbers the root of
-            the mean squared error. It does not decide when to stop: the answer says whether it is reached.
+        tolerance: For numbers: the largest error that does not count as wrong, in units of the target; only without
+            ``rule``.
+        at_most: The target error: for classes the share of wrong predictions, for numbers the root mean squared error.
+            It does not decide when to stop; the status states whether it is reached.
         positive: For screening: the class that is looked for. Its likeliest items are asked for first, and the default
             rule is :class:`~suffice.RecallTest`.
         recall: With ``positive``: the share of the class to find, 0.95 by default.
@@ -365,14 +366,14 @@ def make_project(  # noqa: PLR0913 - as above
 ) -> Project:
     """Read the data, check the settings, and create a project; :func:`create_project` describes the arguments.
 
-    Errors name options as the command line has them.
+    Error messages name the options of the command line.
 
     Args:
         place: Where the project is stored.
         data: A path, or a table in memory.
         options: How to read the data.
         model: The model; that of the task if left out.
-        rule: The stopping rule, or a function that returns it for settings that are complete but for the rule.
+        rule: The stopping rule, or a function that returns it, given the settings without a rule.
         initial: Labels at random before the model chooses.
         random_share: Share of the later items that are drawn at random.
         overlap: Share of the items that two people label.
@@ -382,7 +383,7 @@ def make_project(  # noqa: PLR0913 - as above
         guidelines: How to label, in Markdown.
         positive: The class that a screening looks for.
         recall: The share of it to find.
-        progress: Receives what is done now, and how far it is.
+        progress: Receives the present activity and its progress.
     """
     from suffice.project.read_items import read_items
 
@@ -426,7 +427,7 @@ def make_project(  # noqa: PLR0913 - as above
 
 
 def _screening(positive: str | None, recall: float | None, items: Any) -> dict[str, Any]:
-    """The settings of a screening, checked; none without a positive class."""
+    """The validated settings of a screening; empty without a positive class."""
     if positive is None:
         if recall is not None:
             raise InvalidValueError("--recall is for screening: give --positive too, the class that is looked for")
@@ -445,18 +446,18 @@ def _screening(positive: str | None, recall: float | None, items: Any) -> dict[s
 def write_project(
     place: str | Path, settings: Settings, items: Items, *, person: str = "", progress: ItemProgress = no_progress
 ) -> Project:
-    """Write a project with its items, their features and the labels that are there already.
+    """Write a project with its items, their features and existing labels.
 
     Args:
-        place: A folder, which is made if it is not there, or the URL of a PostgreSQL database.
+        place: A folder, which is created if it does not exist, or the URL of a PostgreSQL database.
         settings: Settings of the project.
-        items: What is to be labelled.
-        person: Who makes it.
+        items: The items to label.
+        person: Who creates the project.
         progress: Receives the number of items written.
 
     Raises:
         ConflictError: There is a project already.
-        SufficeError: It cannot be made there; then nothing is left behind.
+        SufficeError: The project cannot be created there. No files are left behind.
     """
     if not len(items):
         raise InvalidValueError("a project needs at least one item to label")
@@ -487,7 +488,7 @@ def write_project(
 
 
 def open_project(path: str | Path) -> Project:
-    """Open a project, and bring it up to date if it was made by an older version.
+    """Open a project, and upgrade it if it was made by an older version.
 
     Args:
         path: Its folder, its file, or the URL of its database.
@@ -517,7 +518,7 @@ def open_project(path: str | Path) -> Project:
 
 
 def _require_head(project: Project, database: Database) -> None:
-    """Refuse a journal that ends before the last event that was acknowledged."""
+    """Raise an error if the journal ends before the last acknowledged event."""
     head = None if database.file is None else read_head(database.file)
     if head is None:
         return
@@ -549,7 +550,7 @@ def has_project(place: str | Path) -> bool:
 
 
 def _require_empty(place: str | Path) -> None:
-    """Refuse a folder that cannot be written to or that holds something, before a large file is read."""
+    """Raise an error for a folder that is not writable or not empty, before a large file is read."""
     if is_url(place):
         return
     folder = project_file(place).absolute().parent
@@ -571,7 +572,7 @@ def _require_empty(place: str | Path) -> None:
 
 
 def _name_of(place: str | Path) -> str:
-    """A name for a project whose data has none."""
+    """A name for a project whose data have no name."""
     return "data" if is_url(place) else Path(place).resolve().stem
 
 
@@ -596,7 +597,7 @@ def _class_names(classes: Iterable[Any] | None) -> tuple[str, ...]:
         return ()
     if isinstance(classes, str):
         raise InvalidTypeError(f'classes must be a list of names such as ["spam", "ham"], not the text {classes!r}')
-    # Numbers too: labels 0 and 1 are called so.
+    # Numbers are allowed too, for classes called 0 and 1.
     names = tuple(map(str, classes))
     if len(names) < 2:
         came = f"{names[0]!r} is the only one" if names else "the list is empty"
@@ -608,7 +609,7 @@ def _class_names(classes: Iterable[Any] | None) -> tuple[str, ...]:
 
 @contextmanager
 def _features_file(features: Any) -> Iterator[Path | None]:
-    """Features as a .npy file, for there is one reader and it reads files."""
+    """Write features to a .npy file, because the reader of features reads files."""
     if features is None or is_path(features):
         yield None if features is None else Path(features)
         return
@@ -618,7 +619,7 @@ def _features_file(features: Any) -> Iterator[Path | None]:
         yield file
 
 
-# Options of the command line in messages, each with what Python calls it.
+# Options of the command line in messages, each with the name of the Python argument.
 _OPTIONS: Final = (
     (re.compile(r"write them as --classes\b.*$"), 'give all of them, as in classes=["a", "b"]'),
     (re.compile(r"--classes a,b,c"), 'classes=["a", "b"]'),
@@ -632,7 +633,7 @@ _OPTIONS: Final = (
 
 @contextmanager
 def _argument_names() -> Iterator[None]:
-    """Name arguments in errors as Python does, and not as the command line does."""
+    """Replace options of the command line in error messages by names of Python arguments."""
     try:
         yield
     except MissingExtraError:
@@ -645,7 +646,7 @@ def _argument_names() -> Iterator[None]:
 
 
 def _require_whole(database: Database) -> None:
-    # SQLite writes whole pages, and does not notice that a part of the last one is missing.
+    # SQLite writes whole pages, and does not detect a truncated last page.
     file = database.file
     if file is not None and file.stat().st_size % _PAGE and not has_log(file):
         raise StorageError(f"{file} is damaged: its end is missing; take it from a backup, or copy it again")
@@ -668,7 +669,7 @@ def _make_folder(folder: Path) -> bool:
 
 
 def _make_file(file: Path, items: Items, drafts: list[Draft], progress: ItemProgress) -> None:
-    """Make the file of a project beside its place, then put it there whole; never over one that is there."""
+    """Write the file of a project under a temporary name, then rename it; never replace an existing file."""
     _require_free(file)
     part = file.with_name(f".{file.name}.{os.getpid()}-{threading.get_ident()}")
     database = Database(part, new=True)
@@ -683,7 +684,7 @@ def _make_file(file: Path, items: Items, drafts: list[Draft], progress: ItemProg
     finally:
         database.close()
         _remove(file.parent, part.name)
-    # What a killed process has left; another that is at it will find this one here.
+    # Remove files of killed processes. A process that is still running will then find the new project.
     _remove(file.parent, f".{file.name}.")
     sync_folder(file.parent)
     sync_folder(file.absolute().parent.parent)
@@ -703,12 +704,12 @@ def _there_already(place: str) -> ConflictError:
 
 def _put_in_place(part: Path, file: Path) -> None:
     try:
-        # Unlike a new name for it, this fails where somebody else was faster.
+        # Unlike a rename, this fails if another process has created the file.
         os.link(part, file)
     except (FileExistsError, FileNotFoundError):
         raise _there_already(str(file)) from None
     except OSError:
-        # Some file systems cannot.
+        # Some file systems do not support hard links.
         _require_free(file)
         part.rename(file)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from suffice.errors import InvalidValueError
 from suffice.project.settings import Settings
 
-#: A label as it is kept: the name of a class, or a number.
+#: A stored label: the name of a class, or a number.
 Label = str | float
 
 
@@ -50,27 +50,26 @@ ACTS = frozenset({EventKind.labelled, EventKind.skipped, EventKind.corrected})
 
 @dataclass(frozen=True)
 class Draft:
-    """An event that is to be written.
+    """An event before it is written.
 
     Attributes:
-        kind: What happens.
-        person: Who does it; empty for the program itself.
-        item: Position of the item that it is about, or None.
-        data: What else is to be known, as JSON values: ``label`` of labels and corrections, ``until`` and ``why``
-            of an item asked, ``of`` (the number of another event) of one undone, ``n_labelled`` and ``reason`` of
-            advice, ``model`` (its name) of a change of the model, ``reason`` and ``unsure`` of a skip, where there
-            are. For a check that starts see :meth:`suffice.project.project_check.CheckDraw.event_data`; one that is
-            aborted has its ``number``. For a change of the classes see
-            :meth:`suffice.project.events.ClassChange.event_data`; a change of other settings has ``settings``,
-            those that are new, and ``before``, the same ones as they were. An item that is asked for as a new one, and
-            not for a second opinion or once more, has also ``random`` (whether it was drawn at random) and ``started``
-            (whether the model had its first labels then).
+        kind: Kind of the event.
+        person: The person who acts; empty for the program itself.
+        item: Position of the item, or None.
+        data: Further data as JSON values. Labels and corrections have ``label``; requested items ``until`` and ``why``;
+            undone events ``of`` (the number of the undone event); advice ``n_labelled`` and ``reason``; a change of
+            the model ``model`` (its name); a skip ``reason`` and ``unsure`` if they were given. For the start of a
+            check see :meth:`suffice.project.project_check.CheckDraw.event_data`; an aborted check has its ``number``.
+            For a change of the classes see :meth:`suffice.project.events.ClassChange.event_data`. A change of other
+            settings has ``settings`` (the new values) and ``before`` (their old values). An item that is requested as
+            a new item, and not for a second opinion or again, has also ``random`` (whether it was drawn at random) and
+            ``started`` (whether the model had its first labels then).
             A label or correction has ``saw_prediction`` if the person saw a prediction for the item, and ``imported``
-            if it came from a file. A label that was confirmed has the ``label``. For predictions that were imported see
-            :func:`suffice.project.state.prediction_data`. Items that were added have ``first`` (the
-            position of the first one), ``count`` and ``source``. Events of accounts have the ``name`` of the account;
-            those that make it or change it have also its ``role``, or what is kept of its ``password`` or ``link``.
-        request: A name that the sender chose for it: what is sent again under the same name is not done again.
+            if it was read from a file. A confirmed label has ``label``. For imported predictions see
+            :func:`suffice.project.state.prediction_data`. Added items have ``first`` (the position of the first
+            item), ``count`` and ``source``. Events of accounts have the ``name`` of the account; events that create
+            or change an account have also its ``role``, or the hash of its ``password`` or ``link``.
+        request: A name that the sender chose for the message. A message with a known name is not processed again.
     """
 
     kind: EventKind
@@ -82,7 +81,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Event(Draft):
-    """An event that is written.
+    """An event in the journal.
 
     Attributes:
         seq: Its number in the journal, from 1, without gaps.
@@ -96,7 +95,7 @@ class Event(Draft):
 
     @property
     def when(self) -> str:
-        """The moment, to the second, in UTC.
+        """Time of the event in UTC, to the second.
 
         Examples:
             >>> Event(EventKind.resumed, seq=1, at=0.0).when
@@ -106,11 +105,11 @@ class Event(Draft):
 
 
 def moment(at: float) -> str:
-    """Seconds since 1970 as a moment in UTC, to the second."""
+    """Seconds since 1970 as a time in UTC, to the second."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-#: Most characters of the reason for a skip.
+#: Maximal number of characters of the reason for a skip.
 LONGEST_REASON: Final = 500
 _LONGEST_NAME = 64
 _LONGEST_REQUEST = 100
@@ -118,14 +117,14 @@ _LARGEST = 1e100
 
 
 def checked_label(settings: Settings, value: Any) -> Label:
-    """Return a label as it is kept, or say what is wrong with it.
+    """Return a label in stored form, or raise an error that names the problem.
 
     Args:
         settings: Settings of the project.
         value: A class by its name, or a number or its text.
 
     Raises:
-        InvalidValueError: It is none of the classes, or no finite number.
+        InvalidValueError: The value is not one of the classes, or not a finite number.
 
     Examples:
         >>> about = Settings("p", "regression", (), "y", "table", ("a",), None, "gp", {})
@@ -141,17 +140,17 @@ def checked_label(settings: Settings, value: Any) -> Label:
     number = _number(value)
     if number is None:
         raise InvalidValueError(f"{shown(value)} is not a number; a label is a finite number such as 3.5")
-    # Beyond this, squares of labels are no numbers any more.
+    # Squares of larger labels would overflow.
     if abs(number) > _LARGEST:
         raise InvalidValueError(f"{shown(value)} is too large for a label; take another unit")
     return number
 
 
 def checked_person(name: Any) -> str:
-    """Return the name of a person, or say what is wrong with it.
+    """Return a valid name of a person, or raise an error that names the problem.
 
     Raises:
-        InvalidValueError: It is empty, longer than 64 characters, or holds what is no letter.
+        InvalidValueError: It is empty, longer than 64 characters, or contains control characters or surrogates.
     """
     text = name.strip() if isinstance(name, str) else ""
     if not 1 <= len(text) <= _LONGEST_NAME or not printable(text):
@@ -163,10 +162,10 @@ def checked_person(name: Any) -> str:
 
 
 def checked_reason(reason: Any) -> str:
-    r"""Return why somebody did something as one line, or say what is wrong with it.
+    r"""Return the reason for an action as one line, or raise an error that names the problem.
 
     Raises:
-        InvalidValueError: It is no text, longer than 500 characters, or holds what is no letter.
+        InvalidValueError: It is not a text, longer than 500 characters, or contains control characters or surrogates.
 
     Examples:
         >>> checked_reason(" two animals\nin one picture ")
@@ -181,10 +180,10 @@ def checked_reason(reason: Any) -> str:
 
 
 def checked_request(request: Any) -> str | None:
-    """Return the name of a request, None for none, or say what is wrong with it.
+    """Return a valid name of a request, or None if there is none; otherwise raise an error.
 
     Raises:
-        InvalidValueError: It is empty, longer than 100 characters, or holds what is no letter.
+        InvalidValueError: It is empty, longer than 100 characters, or contains control characters or surrogates.
     """
     if request is None:
         return None
@@ -196,7 +195,7 @@ def checked_request(request: Any) -> str | None:
 
 
 def printable(text: str) -> bool:
-    r"""Whether a text holds neither control characters nor half of a letter.
+    r"""Whether a text contains neither control characters nor surrogates.
 
     Examples:
         >>> printable("Zoë 🐌"), printable("a\x00b"), printable("\ud800")
@@ -221,19 +220,19 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-#: Most classes of a project.
+#: Maximal number of classes of a project.
 MOST_CLASSES: Final = 200
-#: Most characters of the name of a class.
+#: Maximal number of characters of the name of a class.
 LONGEST_CLASS: Final = 200
 
 
 @dataclass(frozen=True)
 class ClassChange:
-    """The classes before and after a change, and which old class becomes which new one.
+    """The classes before and after a change, and the mapping from old to new classes.
 
-    Each old class has at most one successor: the class that it is moved to, or else the class of the same name. A class
-    with one predecessor is kept or renamed, one with several is merged from them, and one without any is added. An old
-    class without a successor is removed.
+    Each old class has at most one successor: the class to which it is moved, or otherwise the class of the same name. A
+    class with one predecessor is kept or renamed, one with several is merged from them, and one without any is added.
+    An old class without a successor is removed.
 
     Args:
         before: Names of the classes, in order.
@@ -254,12 +253,12 @@ class ClassChange:
 
     @staticmethod
     def checked(before: Sequence[str], after: Sequence[str], moved: Mapping[str, str]) -> "ClassChange":
-        """A change whose names can be used.
+        """A change with validated names.
 
         Raises:
-            InvalidValueError: A name cannot be used, or a class is moved from or to one that is not there.
+            InvalidValueError: A name cannot be used, or a class is moved from or to a class that does not exist.
         """
-        # Names that are there already may come from a table and are taken as they are.
+        # Existing names may have been read from a table and are not validated again.
         names = [name if name in before or not isinstance(name, str) else name.strip() for name in after]
         for name in names:
             fits = isinstance(name, str) and 1 <= len(name) <= LONGEST_CLASS and printable(name)
@@ -303,12 +302,12 @@ class ClassChange:
 
     @property
     def added(self) -> tuple[str, ...]:
-        """Classes that were not there."""
+        """Added classes."""
         return tuple(name for name, old in self._origins().items() if not old)
 
     @property
     def merged(self) -> tuple[str, ...]:
-        """Classes that take in the labels of several."""
+        """Classes into which several classes are merged."""
         return tuple(name for name, old in self._origins().items() if len(old) > 1)
 
     @property
@@ -323,7 +322,7 @@ class ClassChange:
 
     @property
     def removed(self) -> tuple[str, ...]:
-        """Classes that are there no more, and whose labels go nowhere."""
+        """Removed classes, without a successor."""
         return tuple(name for name in self.before if self.label(name) not in self.after)
 
     def descriptions(self, before: Mapping[str, str]) -> dict[str, str]:
@@ -334,7 +333,7 @@ class ClassChange:
 
     @property
     def keeps_answers(self) -> bool:
-        """Whether every answer means what it meant before: classes are only renamed or reordered."""
+        """Whether all answers keep their meaning, because classes are only renamed or reordered."""
         return not (self.added or self.merged or self.removed)
 
 

@@ -36,13 +36,13 @@ _CHUNK: Final = 5000
 
 @dataclass(frozen=True)
 class Exported:
-    """A file that is not yet written.
+    """An exported file before it is written.
 
     Attributes:
-        name: Of the file.
-        media_type: What HTTP calls its format.
-        content: What it holds.
-        rows: Rows in it.
+        name: Name of the file.
+        media_type: Media type of its format, for HTTP.
+        content: Contents of the file.
+        rows: Number of rows.
     """
 
     name: str
@@ -56,14 +56,14 @@ def labels_file(project: "Project", format: Format) -> Exported:
 
     A row has the item's id, its cells under their names, the label that counts under the name of the target, who gave
     it and when (``labelled_by``, ``labelled_at``, in UTC), whether it is a correction (``corrected``), how many people
-    labelled the item (``opinions``), whether they said the same (``agreed``, empty where it was one), whether the item
-    was drawn at random (``random``), whether the person saw a prediction before answering (``saw_prediction``), and
-    whether somebody has confirmed the label (``confirmed``). A column of ours whose name a cell has already gets a
-    number behind it.
+    labelled the item (``opinions``), whether their labels agree (``agreed``, empty for a single label), whether the
+    item was drawn at random (``random``), whether the person saw a prediction before answering (``saw_prediction``),
+    and whether somebody has confirmed the label (``confirmed``). If a cell has the name of an added column, a number is
+    appended to the name of the added column.
 
     Args:
         project: The project.
-        format: csv, jsonl or parquet; see :mod:`suffice.tables.file_writer` for what becomes of text in a CSV.
+        format: csv, jsonl or parquet; :mod:`suffice.tables.file_writer` describes how text is written to a CSV.
 
     Raises:
         InvalidValueError: The format is not known.
@@ -138,16 +138,16 @@ def predictions_file(project: "Project", predictions: "Predictions", format: For
 
     A row has the item's id, its cells under their names, the prediction under the name of the target, its
     ``uncertainty``, whether somebody skipped the item (``skipped``), and for classes the probability of each,
-    ``p(name)``. The uncertainty of a class is the probability that it is another one, from 0 to 1; that of a number is
-    the standard deviation of what a person would say, in the units of the label.
+    ``p(name)``. For classes, the uncertainty is the probability of all other classes, from 0 to 1. For numbers, it is
+    the standard deviation of a label, in the units of the label.
 
-    If a guarantee is about the present model, the predictions are those that were recorded when its check started, to
-    the last digit: the guarantee is about these.
+    If a guarantee covers the present model, the predictions are exactly those that were recorded when its check
+    started, because the guarantee covers these.
 
     Args:
         project: The project.
-        predictions: What the model says of all items of the project, in their order.
-        format: csv, jsonl or parquet; see :mod:`suffice.tables.file_writer` for what becomes of text in a CSV.
+        predictions: Predictions of the model for all items of the project, in their order.
+        format: csv, jsonl or parquet; :mod:`suffice.tables.file_writer` describes how text is written to a CSV.
 
     Raises:
         InvalidValueError: The format is not known, or the predictions are not those of the project's items.
@@ -164,7 +164,7 @@ def predictions_file(project: "Project", predictions: "Predictions", format: For
         guarantee = project.guarantee()
     if guarantee is not None and guarantee.about_present_model:
         draw, labels = guarantee.check.draw, predictions.labels.copy()
-        # Not into texts of a fixed length.
+        # As objects, because arrays of texts would have a fixed length.
         labels = labels.astype(object)
         labels[draw.before.unlabelled] = draw.predictions
         predictions = predictions._replace(labels=labels)
@@ -177,7 +177,7 @@ def predictions_file(project: "Project", predictions: "Predictions", format: For
 
 
 def checked_predictions_file(project: "Project", format: Format) -> Exported | None:
-    """The predictions that the newest guarantee is about, where it is about an earlier model; otherwise None.
+    """The predictions that the newest guarantee covers if it covers an earlier model; otherwise None.
 
     A row has the item's id, its cells under their names, the prediction under the name of the target, and whether the
     item was drawn for the check (``in_check``). The items are those without a label when the check started, in the
@@ -258,7 +258,7 @@ def _target(settings: "Settings") -> Column:
 
 
 def _columns(settings: "Settings", own: Sequence[Column]) -> list[Column]:
-    """The id, the cells, and columns of ours: names that clash give way to those of the cells."""
+    """The id, the cells, and added columns. An added column is renamed if a cell has the same name."""
     cells = distinct(settings.columns)
     names = distinct(["id", *(column.name for column in own)], taken=cells)
     renamed = [Column(name, column.kind) for name, column in zip(names[1:], own, strict=True)]
@@ -268,7 +268,7 @@ def _columns(settings: "Settings", own: Sequence[Column]) -> list[Column]:
 def _chunks(
     project: "Project", positions: Sequence[int], own: Callable[[Sequence[int]], Sequence[tuple[Cell, ...]]]
 ) -> Iterator[Rows]:
-    """Rows of some items: their names and cells, and what is of ours."""
+    """Rows of some items: their names, their cells, and the added columns."""
     for start in range(0, len(positions), _CHUNK):
         part = positions[start : start + _CHUNK]
         yield [(*row, *cells) for row, cells in zip(project.rows(part), own(part), strict=True)]
@@ -305,7 +305,7 @@ def _predicted_cells(
     return list(zip(*columns, *map(finite_cells, shares), strict=True))
 
 
-# Names of the tags in the labelling configuration of Label Studio: what is labelled, and the label.
+# Names of the tags in the labelling configuration of Label Studio: the item and the label.
 _ITEM, _LABEL = "item", "label"
 
 
@@ -318,7 +318,7 @@ def label_studio_file(project: "Project", predictions: "Predictions | None" = No
 
     Args:
         project: The project.
-        predictions: What the model says of all items; left out if there is no model. Items without a label get them.
+        predictions: Predictions for all items; left out if there is no model. They are added to items without a label.
     """
     settings = project.settings
     with project.lock:
@@ -361,7 +361,7 @@ def _result_of(label: Any) -> dict[str, Any]:
 
 
 def label_studio_configuration(settings: "Settings") -> Exported:
-    """The labelling configuration of Label Studio that goes with :func:`label_studio_file`.
+    """The labelling configuration of Label Studio for :func:`label_studio_file`.
 
     Args:
         settings: Settings of the project.
@@ -402,7 +402,7 @@ def write_dataset(project: "Project", folder: Path) -> int:
 
     Args:
         project: The project.
-        folder: Where the data set goes.
+        folder: Folder for the data set.
 
     Raises:
         SufficeError: The package datasets is not installed.

@@ -17,7 +17,7 @@ from suffice.tables.column_features import Features
 ENDINGS: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
 _SIDE: Final = 16
 _MOST: Final = 50
-#: Formats that are read. Others are not, because some of Pillow's readers start programs.
+#: Formats that are read. Others are refused, because some of Pillow's readers start programs.
 FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP", "BMP")
 _MOST_PIXELS: Final = 50_000_000
 #: The extensions, for a sentence.
@@ -41,7 +41,7 @@ def found_images(folder: Path) -> tuple[list[str], int]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder; neither hidden ones nor what a linked folder holds."""
+    """Yield the files below a folder, except hidden files and files in linked folders."""
 
     def refuse(error: OSError) -> None:
         raise InvalidValueError(f"the folder {error.filename} cannot be read: {error.strerror}") from None
@@ -55,9 +55,9 @@ def image_paths(folder: Path, cells: Sequence[str], place: Callable[[int], str])
     """Return paths of images relative to a folder, each of them a file in it.
 
     Args:
-        folder: Of the table.
-        cells: Paths as the table has them.
-        place: Where in the table a row is.
+        folder: Folder of the table.
+        cells: Paths in the table.
+        place: Returns the position of a row in the table, for messages.
 
     Raises:
         InvalidValueError: A cell is empty, there is no such file, it is outside of the folder or no image by its name.
@@ -77,7 +77,7 @@ def _image_path(root: Path, cell: str) -> str:
         raise InvalidValueError("there is no path of an image; give one, or take the line out")
     if not cell.lower().endswith(ENDINGS):
         raise InvalidValueError(f"the image {shown(cell)} must be a file named {KINDS}")
-    # A table made on Windows has the other slashes.
+    # A table made on Windows has backslashes.
     path = next((root / text for text in (cell, cell.replace("\\", "/")) if os.path.exists(root / text)), root / cell)
     real = _inside(path, root, shown(cell))
     plain = path.relative_to(root) if path.is_relative_to(root) else real
@@ -85,7 +85,7 @@ def _image_path(root: Path, cell: str) -> str:
 
 
 def _inside(path: Path, root: Path, name: str) -> Path:
-    """Return the path of a file relative to the root, links followed; nothing outside of it is ever shown."""
+    """Return the path of a file relative to the root, after following links; files outside the root are refused."""
     try:
         real = path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
@@ -118,7 +118,7 @@ def image_transformer(folder: Path, count: int) -> Any:
 
 
 def pixel_features(folder: Path, paths: Sequence[str]) -> Features:
-    """Make images into 16 x 16 pixels of three colours and their largest principal components, at most 50.
+    """Reduce images to 16 x 16 pixels of three colours and their largest principal components, at most 50.
 
     Args:
         folder: Folder that contains them.
@@ -157,19 +157,19 @@ def image_pixels(paths: Sequence[str], folder: Path) -> Any:
 
 
 def _pixels(pillow: Any, path: Path) -> Any:
-    """Return the colours of an image made small, ``16 x 16 x 3``, from 0 to 1."""
+    """Return the colours of a reduced image, ``16 x 16 x 3``, from 0 to 1."""
     try:
         with pillow.open(path, formats=FORMATS) as image:
-            # A JPEG can be unpacked at a fraction of its size, which is many times faster.
+            # A JPEG can be decoded at reduced size, which is many times faster.
             image.draft("RGB", (4 * _SIDE, 4 * _SIDE))
             if image.width * image.height > _MOST_PIXELS:
-                # A file of a few kilobytes can unpack to gigabytes.
+                # A file of a few kilobytes can decompress to gigabytes.
                 raise ValueError(f"it has {image.width:,} x {image.height:,} pixels, more than {_MOST_PIXELS:,}")
             whole, most = _coloured(pillow, image)
             small = whole.resize((_SIDE, _SIDE), pillow.Resampling.BOX, reducing_gap=2.0)
             colours = np.asarray(small, dtype=np.float32).reshape(_SIDE, _SIDE, -1) / np.float32(most)
             return np.broadcast_to(colours, (_SIDE, _SIDE, 3))
-    # A broken file makes each of Pillow's readers fail in its own way.
+    # Pillow's readers raise many classes of errors for a damaged file.
     except Exception as error:
         why = " ".join(str(error).split()) or type(error).__name__
         raise InvalidValueError(f"the image {path} cannot be read: {why}; mend it, or take it out") from None
@@ -178,10 +178,10 @@ def _pixels(pillow: Any, path: Path) -> Any:
 def _coloured(pillow: Any, image: Any) -> tuple[Any, float]:
     """Return an image as red, green and blue, or as grey of more than 8 bits, and its largest value."""
     if image.mode.startswith("I"):
-        # Of 16 bits Pillow would keep the lowest 8.
+        # Pillow's own conversion would keep the lowest 8 of 16 bits.
         return pillow.fromarray(np.asarray(image, dtype=np.float32)), 65535.0
     if image.has_transparency_data:
-        # What can be seen through lies on white, as on the page.
+        # Transparent pixels are drawn on white, as on the page.
         over = image.convert("RGBA")
         image = pillow.alpha_composite(pillow.new("RGBA", over.size, "white"), over)
     return image.convert("RGB"), 255.0

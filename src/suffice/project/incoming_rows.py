@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from suffice.project.project_learner import Predictor
 
 
-#: What happens to a label of a file where the item has another label.
+#: What to do with a label in a file if the item has another label.
 Conflicts = Literal["keep", "replace", "opinion"]
-#: By what the rows of a file are matched with items.
+#: How the rows of a file are matched with items.
 MatchBy = Literal["id", "row", "text"]
-# Examples that a report names.
+# Maximal number of examples in a report.
 _EXAMPLES: Final = 5
 # Items or rows that are read at a time.
 _CHUNK: Final = 5000
@@ -56,7 +56,7 @@ class ImportReport:
 
     Attributes:
         rows: Rows of the file.
-        matched_by: By what rows were matched with items: id, row or text.
+        matched_by: How rows were matched with items: by id, row or text.
         matched: Rows that belong to an item.
         labelled: Items that got their first label.
         opinions: Items that got a further opinion.
@@ -65,11 +65,11 @@ class ImportReport:
         kept: Items with another label, which was kept.
         predicted: Items that got a prediction.
         empty: Rows without a label or prediction.
-        unmatched: Rows that belong to no item, and ``unmatched_examples``: the first of them.
-        unknown: Labels that are none of the classes, or no numbers, each with its number of rows.
-        contradictory: Items that the file has with several labels; none of them was used.
+        unmatched: Rows that belong to no item; ``unmatched_examples`` has the first of them.
+        unknown: Labels that are not one of the classes or not numbers, each with its number of rows.
+        contradictory: Items with several different labels in the file; none of these labels was used.
         in_check: Items of the open check, whose labels were not used: people label them without knowing an answer.
-        written: Whether the project was changed; False for a trial run, or where there was nothing to write.
+        written: Whether the project was changed; False for a trial run, or if there was nothing to write.
     """
 
     rows: int
@@ -106,8 +106,8 @@ class ImportedRows(NamedTuple):
 
     Attributes:
         values: Label or prediction of each item.
-        probabilities: Probability of the prediction, for those that have one.
-        report: What became of the rows so far.
+        probabilities: Probability of the prediction, for predictions that have one.
+        report: Counts of the rows so far.
     """
 
     values: dict[int, Label]
@@ -187,7 +187,7 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
 def _matching(
     project: ReadableProject, table: TableColumns, path: Path, by: MatchBy | None, key: str | None
 ) -> tuple[MatchBy, str | None]:
-    """By what rows are matched, and the column that has it; None for the order of the rows."""
+    """How rows are matched, and the column of ids or texts; None for the order of the rows."""
     if by is not None and by not in get_args(MatchBy):
         raise InvalidValueError(f"by must be id, row or text, not {by!r}")
     text, names, rows = project.settings.main, table.names, len(table)
@@ -207,7 +207,7 @@ def _matching(
 
 
 def _items_of(project: ReadableProject, by: MatchBy, keys: Sequence[str] | None, rows: int) -> Iterator[Sequence[int]]:
-    """The items of each row of a file: one at most by id or row, and all that have the same text by text."""
+    """The items of each row of a file: at most one if matched by id or row, all items with the text if by text."""
     if keys is None:
         yield from ((item,) for item in range(rows))
         return
@@ -233,7 +233,7 @@ def _text_column(project: ReadableProject) -> str:
 
 
 def _variants(key: str) -> tuple[str, ...]:
-    """A key, and what it is without the apostrophe that an exported CSV has before texts like formulas."""
+    """A key, also without the apostrophe that an exported CSV has before texts that look like formulas."""
     text = key.strip()
     return text, exact(text)
 
@@ -263,13 +263,13 @@ def _probability(cells: Sequence[str], at: Mapping[str, int], column: str | None
 def label_drafts(
     state: ProjectState, rows: ImportedRows, person: str, conflicts: Conflicts
 ) -> tuple[list[Draft], ImportReport]:
-    """The events that import labels, and what became of the rows.
+    """The events that import labels, and a report of the rows.
 
     Args:
         state: The state of the project.
         rows: Labels by item.
         person: Who gives the labels.
-        conflicts: What happens where an item has another label: ``"keep"`` it, ``"replace"`` it by a correction, or
+        conflicts: What to do if an item has another label: ``"keep"`` it, ``"replace"`` it by a correction, or
             add the new one as an ``"opinion"`` of the person.
 
     Raises:
@@ -323,7 +323,7 @@ def write_predictions(
 
     Raises:
         InvalidValueError: The data cannot be read, or a column is missing.
-        SufficeError: There is no model yet, or features cannot be made of new rows.
+        SufficeError: There is no model yet, or features of new rows cannot be computed.
     """
     from suffice.project.project_learner import learned_project
 
@@ -374,7 +374,7 @@ def _tables(settings: Settings, data: Path) -> Iterator[TableColumns]:
 
 
 def new_columns(settings: Settings, table: TableColumns, data: Path | None) -> TableColumns:
-    """The columns of new rows as a project's transformer takes them.
+    """The columns of new rows in the form that a project's transformer requires.
 
     Args:
         settings: Settings of the project.
@@ -393,7 +393,7 @@ def new_columns(settings: Settings, table: TableColumns, data: Path | None) -> T
     if settings.shown == "image" and settings.main is not None and data is not None:
         folder = (data if os.path.isdir(data) else data.absolute().parent).resolve()
         k = found.names.index(settings.main)
-        # A path that is absolute stays so below the folder of the project's own images.
+        # An absolute path stays absolute when it is joined to the folder of the project's images.
         absolute = as_texts([str(folder / row[k].strip()) for row in cleaned])
         found = replace(found, columns=(*found.columns[:k], absolute, *found.columns[k + 1 :]))
     return found
@@ -419,7 +419,7 @@ def added_items(
 
     Raises:
         InvalidValueError: The rows cannot be used; the message names the first problem.
-        SufficeError: Features cannot be made of new rows.
+        SufficeError: Features of new rows cannot be computed.
     """
     settings = project.settings
     name, path, table = _table(project, data)
@@ -429,7 +429,7 @@ def added_items(
         raise InvalidValueError(f"{name} has no rows to add")
     if settings.shown == "image" and settings.main is not None:
         k, root = settings.columns.index(settings.main), Path(settings.root)
-        # They are kept relative to the folder of the project's images, and shown from there only.
+        # Paths are stored relative to the folder of the project's images; only files in this folder are shown.
         relative = image_paths(root, [_below(root, path, row[k]) for row in cells], table.place)
         cells = [(*row[:k], image, *row[k + 1 :]) for row, image in zip(cells, relative, strict=True)]
     X = (
@@ -465,7 +465,7 @@ def _table(project: ReadableProject, data: Any) -> tuple[str, Path | None, Table
 
 
 def _below(root: Path, path: Path | None, cell: str) -> str:
-    """The path of an image as it is from the folder of the project's images."""
+    """The path of an image relative to the folder of the project's images."""
     folder = root if path is None else path if path.is_dir() else path.absolute().parent
     image = folder.resolve() / cell.strip()
     return str(image.relative_to(root)) if image.is_relative_to(root) else str(image)
@@ -481,7 +481,7 @@ def _given(features: Any, n: int, width: int) -> Floats:
 
 
 def _ids(project: ReadableProject, table: TableColumns, wanted: str | None, source: str) -> tuple[str, ...]:
-    """Names of the rows: those of a column, or numbers that go on from those of the project."""
+    """Names of the rows: from a column, or numbers that continue those of the project."""
     known = wanted or project.made_with.get("id")
     if wanted is not None:
         named_column(table, wanted, Path(source))
@@ -502,7 +502,7 @@ def _ids(project: ReadableProject, table: TableColumns, wanted: str | None, sour
 
 
 def _labels(project: ReadableProject, table: TableColumns) -> dict[int, Label]:
-    """Labels that the rows have already, by row."""
+    """Existing labels of the rows, by row."""
     settings = project.settings
     if settings.target not in table.names or settings.target in settings.columns:
         return {}

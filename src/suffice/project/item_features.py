@@ -1,8 +1,8 @@
 """Features of items and of new rows: columns, principal components, given features, and text embeddings.
 
-A project does not keep its fitted transformers: loading them would need pickle, which runs whatever code a file holds.
-They are fitted again to the items that the project was made with. Fitting is deterministic, and the features that come
-out must be those that the project keeps.
+A project does not store its fitted transformers: loading them would need pickle, which runs any code in a file. They
+are fitted again to the items with which the project was made. Fitting is deterministic. The resulting features must
+equal the stored ones.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ def limited(items: Items) -> Items:
     """Return items with fewer features if a classifier would be too slow to learn during labelling.
 
     A classifier has a weight for each feature and class. If there would be more than 1000, the features are replaced by
-    their largest principal components, without scaling. Of the components of texts those count that it uses at least.
+    their largest principal components, without scaling. Of the components of a text, the minimal number is counted.
 
     Args:
         items: The items with all features.
@@ -179,18 +179,18 @@ def _first_error_line(error: Exception) -> str:
     return lines[0][:200] if lines else type(error).__name__
 
 
-# How far features that are made again may be from those that are kept, relative to the largest of a column.
+# Tolerance between recomputed and stored features, relative to the largest value of a column.
 _ROUNDING: Final = 1e-6
 
 
 def fitted_transformer(project: ReadableProject) -> Any:
-    """The transformer that made the features of a project: a table with the project's columns in, features out.
+    """The fitted transformer of a project, from a table with the project's columns to features.
 
     Args:
         project: The project.
 
     Raises:
-        SufficeError: The features were given as a file, or cannot be made again.
+        SufficeError: The features were given as a file, or cannot be computed again.
     """
     reading = project.made_with
     if reading.get("features"):
@@ -224,7 +224,7 @@ def _is_same(made: Floats, kept: Floats) -> bool:
 def _candidates(
     settings: Settings, reading: Mapping[str, Any], cells: Sequence[Sequence[str]]
 ) -> Iterator[tuple[TableColumns, Any]]:
-    """Tables and transformers that may have made the features; one if it is known how the data was read."""
+    """Candidate tables and transformers for the features; a single one if the reading options are known."""
     from suffice.tables.transformers import TableTransformer
 
     columns = dict(zip(settings.columns, zip(*cells, strict=True), strict=True))
@@ -245,7 +245,7 @@ def _candidates(
 
 
 def _table(columns: Mapping[str, Sequence[str]], as_text: str | None, decimal: str) -> TableColumns | None:
-    """Cells as columns; with decimal commas None if no column has any."""
+    """Cells as columns; None if decimal commas are requested and no column has any."""
     found: dict[str, Column] = {}
     commas = False
     for name, cells in columns.items():
@@ -267,7 +267,7 @@ def _table(columns: Mapping[str, Sequence[str]], as_text: str | None, decimal: s
 
 
 def _as_items(settings: Settings, X: Floats, transformer: Any) -> Items:
-    """Items with features only, for what reduces them."""
+    """Items with features only, for the reduction of features."""
     n = len(X)
     return Items(
         shown=settings.shown,
@@ -286,7 +286,7 @@ def _as_items(settings: Settings, X: Floats, transformer: Any) -> Items:
 
 
 def project_columns(settings: Settings, table: TableColumns, source: str) -> TableColumns:
-    """The columns of a project in a table of new rows; others are left out.
+    """The columns of a project in a table of new rows; other columns are left out.
 
     Args:
         settings: Settings of the project.

@@ -1,4 +1,4 @@
-"""Items to label, as they were read: what a person sees, and what the model sees."""
+"""Items to label, as they were read: cells for people, and features for the model."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from suffice.numerics import Floats
 from suffice.project.events import Label
 from suffice.project.settings import Shown, Task
 
-#: Receives the progress of making a project: what is done now, and how many items of how many; 0 of 0 is unknown.
+#: Receives the progress of creating a project: the activity, the number of items done, and of all; 0 and 0 if unknown.
 ItemProgress = Callable[[str, int, int], None]
 
 
@@ -44,26 +44,26 @@ class RowNumbers(Sequence[str]):
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Everything that is read of a file or folder when a project is made.
+    """Everything that is read from a file or folder when a project is created.
 
     Attributes:
         shown: How an item is shown.
-        ids: A name for each item, distinct.
+        ids: A distinct name for each item.
         columns: Names of the cells.
-        cells: The cells of each item as text; empty where a value is missing. Those of a large Parquet file are read
-            from it again when they are gone through.
+        cells: The cells of each item as text; empty if a value is missing. Cells of a large Parquet file are read from
+            the file whenever they are iterated over.
         main: The column that is the text or the path of the image, or None.
         X: Features, ``n x D``, finite.
-        task: What the labels that are there already look like, or what was asked for.
+        task: The task, as given or determined from existing labels.
         classes: Classes, given or found among the labels; empty for numbers.
-        labels: Labels that are there already, by position.
+        labels: Existing labels, by position.
         notes: What was done to the data, in sentences.
         root: Folder of the images, or None.
-        transformer: Fitted; makes the same features of new rows (of a table) or paths (of images). None if the features
-            were given.
+        transformer: Fitted transformer that computes the same features for new rows (of a table) or paths (of images).
+            None if the features were given.
         components: First column and column after the last of each text whose components a classifier chooses from.
         reading: How the data was read, as JSON values: ``text``, ``embed`` and ``id`` as they were given, and
-            ``features``, whether these were given. It is needed to make the same features of new rows.
+            ``features``, whether these were given. It is needed to compute the same features for new rows.
     """
 
     shown: Shown

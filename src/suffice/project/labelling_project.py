@@ -79,21 +79,21 @@ if TYPE_CHECKING:
     from suffice.project.incoming_rows import Conflicts, ImportReport, MatchBy
 
 BY_MODEL = "the model is least sure of it"
-#: In a screening.
+#: The reason for an item in a screening.
 BY_RELEVANCE = "by the model it is the likeliest to be relevant"
 AT_FIRST = "drawn at random: the model starts from such items"
 TO_ESTIMATE = "drawn at random, to estimate the error"
-#: Where the model has chosen no item that is free.
+#: The reason for an item if the model has chosen no free item.
 AT_RANDOM = "drawn at random"
 SECOND_OPINION = "a second opinion: somebody else has labelled it too"
 AGAIN = "asked before and not answered yet"
-#: An item of a random check.
+#: The reason for an item of a random check.
 IN_CHECK = "drawn at random for the check"
 # Products of a share and a count may be above a whole number by rounding.
 _ROUNDING: Final = 1e-9
-# How often a model predicts for a check while others label, before that is given up.
+# Maximal number of attempts to predict for a check while other people add labels.
 _TRIES: Final = 5
-#: Returns predictions for all items by a model, given its name and the answers that it is to have learned.
+#: Returns the predictions of a model for all items. Arguments: the name of the model, and the answers to learn.
 Predict = Callable[[str, list[Answer]], NDArray[Any]]
 
 
@@ -103,8 +103,8 @@ class Assignment(NamedTuple):
     Attributes:
         position: The item.
         until: End of the reservation, in seconds since 1970.
-        why: Why this one.
-        new: Whether it is asked for now; otherwise it was before, and was not answered.
+        why: Reason for this item.
+        new: Whether this is the first request; False if the person was asked before and has not answered.
         random: Whether a new item was drawn at random; None for second opinions, items that were asked for before, and
             items of a check.
         check: Whether it is an item of the open check. The model's prediction must not be shown for it.
@@ -119,14 +119,14 @@ class Assignment(NamedTuple):
 
 
 class AssignmentRequest(NamedTuple):
-    """What is asked for.
+    """A request for items.
 
     Attributes:
-        person: Who will label.
-        number: How many items, at most.
-        queue: The model's choice, the most useful first.
-        order: All items, in the order in which random ones are drawn; it depends on no label.
-        now: The moment, by the clock of the leases.
+        person: The person who will label.
+        number: Maximal number of items.
+        queue: Items chosen by the model, the most useful first.
+        order: All items, in the order in which random items are drawn. It does not depend on labels.
+        now: The present time, by the clock of the leases.
     """
 
     person: str
@@ -137,18 +137,18 @@ class AssignmentRequest(NamedTuple):
 
 
 def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) -> list[Assignment]:
-    """The next items for a person: those of an open check, those not answered yet, second opinions, then new ones.
+    """The next items for a person: items of an open check, unanswered items, second opinions, then new items.
 
-    Before the model has started, new items are drawn at random. From then on a share of them is, see :func:`is_random`,
-    and the others are the model's choice, or random ones where it has none.
+    Before the model has started, new items are drawn at random. Afterwards a share of the new items is drawn at random,
+    see :func:`is_random`. The other items are chosen by the model, or at random if the model has chosen none.
 
     Args:
         state: The state of the project.
         settings: Settings of the project.
-        request: Who asks for how many.
+        request: The person and the number of items.
 
     Returns:
-        At most so many; none that is with somebody else.
+        At most the requested number of items. Items that are reserved for other people are not included.
     """
     now, until = request.now, request.now + settings.lease
     pending = state.pending().tolist()
@@ -160,7 +160,7 @@ def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) 
     taken = {item for item, _ in open_ones}
 
     def free(items: Iterable[int]) -> Iterator[int]:
-        """The items that are not reserved, and not given out here."""
+        """The items that are neither reserved nor assigned in this call."""
         for item in items:
             lease = state.lease(item)
             held = lease is not None and now < lease.until and lease.person != request.person
@@ -182,17 +182,17 @@ def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) 
 
 
 def has_started(state: ProjectState, settings: Settings) -> bool:
-    """Whether the model has the labels that it starts from."""
+    """Whether there are enough labels for the model to start."""
     return state.n_labelled >= settings.initial
 
 
 def is_random(share: float, asked: int, random: int) -> bool:
-    """Whether the next new item is to be drawn at random.
+    """Whether the next new item must be drawn at random.
 
     Args:
         share: Share of random items.
         asked: New items that were asked for since the model started.
-        random: Those of them that were drawn at random.
+        random: Number of these items that were drawn at random.
 
     Examples:
         >>> [is_random(0.2, asked, random) for asked, random in ((0, 0), (1, 1), (4, 1), (5, 1))]
@@ -202,12 +202,12 @@ def is_random(share: float, asked: int, random: int) -> bool:
 
 
 def wants_second(settings: Settings, item: int) -> bool:
-    """Whether two people are asked for an item: so for a share of them, drawn by the seed."""
+    """Whether two people are asked for an item. This holds for a share of the items, drawn with the seed."""
     return crc32(f"{settings.seed}:{item}".encode()) < settings.overlap * 2**32
 
 
 def _kept(state: ProjectState, item: int, ends: float, *, now: float, until: float) -> Assignment:
-    # Half-way through, it is asked for anew, so that it does not run out under somebody's hands.
+    # The reservation is renewed after half of its time, so that it does not end while the person is labelling.
     fresh = ends - now > (until - now) / 2.0
     return Assignment(item, ends if fresh else until, state.why(item) or AGAIN, new=not fresh)
 
@@ -218,7 +218,7 @@ def _asked_data(asked: Assignment, *, started: bool) -> dict[str, Any]:
 
 
 def _note_prediction(state: ProjectState, item: int, person: str, data: dict[str, Any]) -> None:
-    """Note in the data of a label that the person has seen a prediction; refuse that for an item of a check."""
+    """Record in the data of a label that the person has seen a prediction; raise an error for an item of a check."""
     if not (data.get("saw_prediction") or state.saw_prediction(item, person)):
         return
     if state.is_in_check(item):
@@ -234,12 +234,12 @@ def _second_opinions(state: ProjectState, settings: Settings, person: str) -> It
         yield from (item for item in state.single_opinions(person) if wants_second(settings, item))
 
 
-# Items of the permutation that are looked at together.
+# Number of items of the permutation that are examined together.
 _LOOKED_AT: Final = 4096
 
 
 def _permuted(state: ProjectState, order: NDArray[np.intp]) -> Iterator[int]:
-    """The open items in the order of the permutation; the pool is looked at only as far as they are needed."""
+    """Iterate over the open items in the order of the permutation, without reading more of the pool than needed."""
     for start in range(0, len(order), _LOOKED_AT):
         yield from map(int, state.open_among(order[start : start + _LOOKED_AT]))
 
@@ -271,7 +271,7 @@ def _new_items(
 
 
 def _new_secret(password: str | None) -> tuple[str | None, dict[str, Any]]:
-    """The token of a new personal link, or None with a password; and what the journal keeps."""
+    """The token of a new personal link, or None with a password; and the data for the journal."""
     if password is not None:
         return None, {"password": kept_password(password)}
     token = made_link_token()
@@ -279,7 +279,7 @@ def _new_secret(password: str | None) -> tuple[str | None, dict[str, Any]]:
 
 
 def _require_manager(state: ProjectState, account: Account) -> None:
-    """Refuse to take the role manage away from the last account that has it, while there are others."""
+    """Raise an error if the last account with the role manage would lose it while there are other accounts."""
     if is_last_manager(state.accounts, account.name):
         raise ConflictError(
             f"{account.name!r} is the last account with the role manage, and there are others; give one of them that "
@@ -287,12 +287,12 @@ def _require_manager(state: ProjectState, account: Account) -> None:
         )
 
 
-# Seconds that the clock of the system may run ahead or behind before it counts as set to another time.
+# If the system clock differs from the monotonic clock by more seconds than this, it was set to another time.
 _JUMP: Final = 2.0
 
 
 class _Moment(NamedTuple):
-    """A moment by three clocks: the system's, that of the leases, and a monotonic one."""
+    """One point in time by three clocks: the system clock, the clock of the leases, and a monotonic clock."""
 
     wall: float
     steady: float
@@ -300,7 +300,7 @@ class _Moment(NamedTuple):
 
 
 class _LeaseClock:
-    """The time by which leases end: that of the system, but it does not follow when the system's clock is set.
+    """The clock of the leases: the system clock, without the jumps that occur when the system clock is set.
 
     Attributes:
         correction: Seconds that were added to the time of the system.
@@ -311,7 +311,7 @@ class _LeaseClock:
         self._last: _Moment | None = None
 
     def moment(self) -> _Moment:
-        """Now."""
+        """The present time by all three clocks."""
         wall, monotonic = time.time(), time.monotonic()
         if self._last is not None:
             jumped = (wall - self._last.wall) - (monotonic - self._last.monotonic)
@@ -324,14 +324,14 @@ class _LeaseClock:
         """End of a lease that was read now.
 
         Args:
-            given: When it was given, by the clock of the writer.
-            until: Its end, by the same clock.
-            now: This moment.
-            looked: When the journal was last read, by the monotonic clock: the lease is not older.
+            given: Start of the lease, by the clock of the process that wrote it.
+            until: End of the lease, by the same clock.
+            now: The present time.
+            looked: Time at which the journal was last read, by the monotonic clock. The lease is not older.
         """
         elapsed = min(max(0.0, now.wall - given), now.monotonic - looked)
         found, plain = now.steady + max(0.0, until - given) - elapsed, until + self.correction
-        # The same, but for rounding and clocks that differ a little.
+        # Small differences come from rounding, or from clocks of several machines.
         return plain if abs(found - plain) < _JUMP else found
 
 
@@ -348,7 +348,7 @@ class WriteReceipt(NamedTuple):
     Attributes:
         seq: Number of its event.
         position: The item that it is about, or None.
-        repeated: Whether it had been written before, and so was not written again.
+        repeated: Whether the event existed already, and was not written again.
     """
 
     seq: int
@@ -357,19 +357,20 @@ class WriteReceipt(NamedTuple):
 
 
 class Project:
-    """A project that is there, for one or many people, threads and processes.
+    """An existing project, for one or many people, threads and processes.
 
-    What a method writes is on the disk when it returns. If it raises, nothing was written; only where the connection to
-    a server was lost in that moment it may have been, so send it again under the same name of a request.
+    When a method returns, its changes are on the disk. If it raises an error, nothing was written, with one exception:
+    if the connection to a database server was lost, the changes may have been written. Then send the request again with
+    the same ``request``.
 
     Args:
-        database: Where it is.
+        database: Database of the project.
         size: Number of items.
 
     Attributes:
-        place: Where it is, for a person.
+        place: Location of the project, for messages.
         size: Number of items.
-        lock: To be held while the state is read.
+        lock: Hold this lock while reading the state.
     """
 
     def __init__(self, database: Database, size: int) -> None:
@@ -391,15 +392,15 @@ class Project:
             self._order = self._random_order()
 
     def _keep_private(self) -> None:
-        """Let only their owner read the files of the project, also those of earlier versions."""
+        """Restrict the files of the project to their owner, including files that earlier versions wrote."""
         file = self._database.file
-        # A file that was opened by its own name may lie among others.
+        # A file that was opened by its own name may be in a folder with other files.
         if file is not None and file.name == FILE:
             kept = [each.name for each in file.parent.iterdir() if each.name.startswith(file.stem)]
             make_private(file.parent, [*kept, FOLDER])
 
     def _random_order(self) -> NDArray[np.intp]:
-        """The order in which items are drawn at random; another one once items were added."""
+        """The order in which items are drawn at random. It changes when items are added."""
         made = self._state.n_items_made
         seed = [self.settings.seed, 7] if made is None else [self.settings.seed, 7, self.size]
         return np.random.default_rng(seed).permutation(self.size)
@@ -408,7 +409,7 @@ class Project:
     def settings(self) -> Settings:
         """Settings of the project, with the present classes and the original model.
 
-        It is as of the state that was read last; read both under :attr:`lock` where they must fit.
+        They belong to the state that was read last. Hold :attr:`lock` to read settings and state that are consistent.
         """
         changes, settings = self._changed
         if changes is not self._state.changes:
@@ -426,12 +427,12 @@ class Project:
         self.close()
 
     def close(self) -> None:
-        """Let go of the project."""
+        """Close the database of the project."""
         self._database.close()
 
     @property
     def X(self) -> Floats:  # noqa: N802 - the field's own name
-        """Features of the items, ``n x D``. Large ones are a memory map of a file beside the project."""
+        """Features of the items, ``n x D``. Large arrays are a memory map of a file in the folder of the project."""
         with self.lock:
             if self._X is None:
                 file = self._database.file
@@ -449,7 +450,7 @@ class Project:
 
     @cached_property
     def learned_files(self) -> LearnedFiles:
-        """Files of what the model has learned; a project in PostgreSQL has none."""
+        """Files with the state of the learner; a project in PostgreSQL has none."""
         return LearnedFiles(None if self.folder is None else self.folder / FOLDER, self._features_checksum)
 
     @property
@@ -467,13 +468,13 @@ class Project:
             return self.state().n_items_made or self.size
 
     def transformer(self) -> Any:
-        """The fitted transformer that makes features: a table with the project's columns in, ``n x D`` numbers out.
+        """The fitted transformer from a table with the project's columns to features, ``n x D``.
 
-        A project does not keep it, because loading it would need pickle. It is fitted again to the items that the
-        project was made with, and what it makes of them is compared with the features that the project keeps.
+        A project does not store the transformer, because loading it would need pickle. It is fitted again to the items
+        with which the project was made. Its output is then compared with the stored features.
 
         Raises:
-            SufficeError: The features were given as a file, or cannot be made again.
+            SufficeError: The features were given as a file, or cannot be computed again.
         """
         from suffice.project.item_features import fitted_transformer
 
@@ -483,16 +484,16 @@ class Project:
             return self._transformer
 
     def pipeline(self) -> Any:
-        """The model that predicts now, as a scikit-learn pipeline: transformers of the columns, and the fitted model.
+        """The present model as a scikit-learn pipeline: transformers of the columns, and the fitted model.
 
-        It predicts from a DataFrame, or a mapping from names to values, with the project's columns; for a project whose
-        features were given as a file, from features. The pipeline belongs to the caller, and stays as it is while the
-        project learns more. It can be saved with joblib; load such a file only if you trust its author, because
-        loading it runs the code that it holds. ``suffice predict`` needs no such file.
+        It predicts from a DataFrame, or a mapping from names to values, with the project's columns. If the features of
+        the project were given as a file, it predicts from features. The pipeline is a copy: it does not change when the
+        project learns more labels. It can be saved with joblib. Load such a file only if you trust its author, because
+        loading it runs the code that it contains. ``suffice predict`` needs no such file.
 
         Raises:
             SufficeError: There are too few labels for a model, the model cannot learn them, or the features cannot be
-                made again.
+                computed again.
 
         Examples:
             >>> from tempfile import TemporaryDirectory
@@ -527,7 +528,7 @@ class Project:
             return self._catch_up(connection)
 
     def events(self, after: int = 0) -> list[Event]:
-        """The journal from an event on."""
+        """The events of the journal after a number."""
         with self._database.reading() as connection, undamaged(self.place):
             return read_events(connection, after)
 
@@ -563,15 +564,16 @@ class Project:
     def next(self, person: str, n: int = 1, *, queue: Sequence[int] = ()) -> list[Assignment]:
         """The next items for a person, reserved for a while.
 
-        First come those that the person was asked for and did not answer, so asking again gives the same.
+        Items that the person was asked for and has not answered are returned first. A repeated call returns the same
+        items.
 
         Args:
-            person: Who will label.
-            n: How many.
-            queue: Items that the model would like best, the most useful first.
+            person: The person who will label.
+            n: Number of items.
+            queue: Items chosen by the model, the most useful first.
 
         Returns:
-            At most ``n`` items; none where nothing is left that others are not busy with.
+            At most ``n`` items; an empty list if all items are labelled, skipped or reserved for other people.
         """
         name, size = checked_person(person), whole(n, "n", least=1)
 
@@ -593,12 +595,12 @@ class Project:
     ) -> WriteReceipt:
         """Write the label that a person gives an item.
 
-        Where somebody else has labelled it, this is a second opinion: the first label counts until it is corrected.
+        If somebody else has labelled it, this is a second opinion: the first label counts until it is corrected.
 
         Args:
             position: The item.
             label: The class, or the number.
-            person: Who says so.
+            person: The person who acts.
             request: A name for this message: sent again under the same name, it is not written again.
             saw_prediction: Whether the person saw a prediction for the item before answering. Such a label is learned
                 like any other, but it does not count as a random label.
@@ -623,7 +625,7 @@ class Project:
     def skip(self, position: int, *, person: str, reason: str = "", request: str | None = None) -> WriteReceipt:
         """Never ask for an item again; the other arguments are those of :meth:`label`.
 
-        An item that somebody else has labelled keeps that label: only this person is not asked for it again.
+        An item that somebody else has labelled keeps that label. Then only this person is not asked for it again.
 
         Args:
             position: The item.
@@ -638,7 +640,7 @@ class Project:
         return self._skip(position, person, reason, request, unsure=False)
 
     def unsure(self, position: int, *, person: str, reason: str = "", request: str | None = None) -> WriteReceipt:
-        """Say that a person does not know the label; nobody is asked for the item again, and it is listed for review.
+        """Record that a person does not know the label. The item is listed for review, and not requested again.
 
         The item counts as skipped until somebody labels it. The arguments are those of :meth:`skip`.
 
@@ -674,7 +676,7 @@ class Project:
         Args:
             position: The item.
             label: The class, or the number.
-            person: Who says so.
+            person: The person who acts.
             request: A name for this message.
             saw_prediction: Whether the person saw a prediction for the item.
             only_own: Refuse to correct an item that somebody else has labelled or corrected.
@@ -700,13 +702,13 @@ class Project:
         return self._act(Draft(EventKind.corrected, person, position, data, request), check)
 
     def confirm(self, position: int, *, person: str, request: str | None = None) -> WriteReceipt:
-        """Write that the label that counts is right, so that :meth:`suspicious_labels` does not list it again.
+        """Record that the present label is correct, so that :meth:`suspicious_labels` does not list it again.
 
         If the label is changed later, the confirmation does not hold for the new label.
 
         Args:
             position: The item.
-            person: Who says so.
+            person: The person who acts.
             request: A name for this message: sent again under the same name, it is not written again.
 
         Raises:
@@ -729,9 +731,9 @@ class Project:
     def suspicious_labels(self, n: int | None = None) -> "list[SuspiciousLabel]":
         """The labels, ranked by how unlikely they are to models that have not learned them, the least likely first.
 
-        See :func:`suffice.learner.suspicious_labels.suspicious_labels`. Labels at the top are worth a second look; not
-        all of them are wrong. Labels that were confirmed are left out. So are the items of checks: their labels are the
-        evidence for a guarantee, and a second look at those alone that the model disagrees with would bias it.
+        See :func:`suffice.learner.suspicious_labels.suspicious_labels`. The first labels should be reviewed; not all of
+        them are wrong. Confirmed labels are left out. Items of checks are left out too: their labels are the evidence
+        for a guarantee, and a review of only the labels that the model disagrees with would bias it.
 
         Args:
             n: How many labels to return; all if left out.
@@ -763,7 +765,7 @@ class Project:
         return self.open_to_review(suspicious_labels(learned_project(self), self.X))[:wanted]
 
     def show_prediction(self, position: int, *, person: str) -> PredictedLabel | None:
-        """Write that a person is shown a prediction for an item, and return the imported one if there is one.
+        """Record that a person is shown a prediction for an item, and return the imported prediction if there is one.
 
         Labels and corrections of this item by this person have ``saw_prediction`` from now on.
 
@@ -792,13 +794,13 @@ class Project:
     ) -> int:
         """Add rows to the project, and return how many.
 
-        The rows must have the columns of the project. Their features are made by the transformers that were fitted when
-        the project was made, see :meth:`transformer`. A column with the name of the target holds labels that exist
-        already. All rows are added or none, also if the program is killed meanwhile; other processes that have the
-        project open notice them. The model learns all labels again, with the larger pool.
+        The rows must have the columns of the project. Their features are computed by the transformers that were fitted
+        when the project was made, see :meth:`transformer`. A column with the name of the target contains existing
+        labels. Either all rows are added or none, also if the program is killed during the call. Other processes that
+        have the project open read the new rows. The model learns all labels again, with the larger pool.
 
-        A guarantee covers the items that were there when its check was drawn, and not those that are added later. An
-        open check continues with its own items.
+        A guarantee covers the items that existed when its check was drawn, and not items that are added later. An open
+        check continues with its own items.
 
         Args:
             data: Path of a CSV or Parquet file, a DataFrame, a mapping from names of columns to values, or a list of
@@ -807,11 +809,11 @@ class Project:
             id: Column that names the items. By default the column that named the items of the project, if there is one,
                 or a column called id; otherwise they are numbered.
             features: Features of the rows, or the path of a .npy file, if those of the project were given as a file.
-            check: Change nothing, and return how many would be added.
+            check: Change nothing, and return the number of rows that would be added.
 
         Raises:
-            InvalidValueError: The rows cannot be used, or an id is there already.
-            SufficeError: Features cannot be made of new rows.
+            InvalidValueError: The rows cannot be used, or an id exists already.
+            SufficeError: Features of new rows cannot be computed.
 
         Examples:
             >>> from tempfile import TemporaryDirectory
@@ -848,13 +850,13 @@ class Project:
                     Draft(EventKind.labelled, source, first + k, {"label": label}) for k, label in items.labels.items()
                 ]
                 events = write_events(connection, drafts, last=state.last, at=time.time())
-            # Committed: only now it counts.
+            # Apply the events only after the transaction is committed.
             for event in events:
                 self._take_in(event)
         return len(items)
 
     def _require_classes(self, classes: tuple[str, ...]) -> None:
-        """Refuse labels that were read before the classes were changed."""
+        """Raise an error if labels were read before the classes were changed."""
         if self.settings.classes != classes:
             raise ConflictError("the classes were changed meanwhile; try again")
 
@@ -880,9 +882,9 @@ class Project:
             person: Who gave the labels.
             id: Column with the ids of the items; with ``by="text"`` the column with their texts.
             by: How rows are matched with items: by ``"id"``, by their order (``"row"``), or by the exact ``"text"``,
-                where the label is given to all items with this text. By default a column of ids is used if there is
+                which gives the label to all items with this text. By default a column of ids is used if there is
                 one, else the text, else the order.
-            conflicts: What to do where an item has another label: ``"keep"`` it, ``"replace"`` it by a correction, or
+            conflicts: What to do if an item has another label: ``"keep"`` it, ``"replace"`` it by a correction, or
                 add the new one as an ``"opinion"`` of the person.
             check: Write nothing, and return what would happen.
 
@@ -963,7 +965,7 @@ class Project:
         return self._write(decide)[1]
 
     def open_to_review(self, found: "Sequence[SuspiciousLabel]") -> "list[SuspiciousLabel]":
-        """Those of some labels that still count, were not confirmed, and are not of an item of a check."""
+        """The given labels, without those that were changed or confirmed and without items of a check."""
         with self.lock:
             state = self.state()
             return [
@@ -977,7 +979,7 @@ class Project:
     def undo(self, *, person: str, request: str | None = None) -> WriteReceipt:
         """Take back the newest label, skip or correction of a person.
 
-        Who takes back a label or a skip is asked for that item again, before all others.
+        The person is asked for that item again, before all other items.
 
         Raises:
             ConflictError: There is nothing to take back.
@@ -999,9 +1001,9 @@ class Project:
         return self._receipt(*self._write(decide))
 
     def take_back(self, position: int, *, person: str) -> int:
-        """Take back everything that a person said of an item: label, skip and corrections.
+        """Take back all answers of a person for an item: label, skip and corrections.
 
-        Unlike :meth:`undo` it is about one item, and nobody is asked for the item at once.
+        Unlike :meth:`undo` it concerns one item, and nobody is asked for the item immediately.
 
         Args:
             position: The item.
@@ -1032,13 +1034,13 @@ class Project:
         return len(self._write(decide)[0])
 
     def advise(self, decision: Decision) -> bool:
-        """Write down that the decision is to stop, or no longer is; one made before more labels came is ignored.
+        """Record a change of the decision to stop. A decision from before the newest labels is ignored.
 
         Args:
             decision: The decision; its first sentence is the reason that is written.
 
         Returns:
-            Whether there was something to write.
+            Whether an event was written.
         """
         reason = decision_words(decision.as_dict(), initial=self.settings.initial).sentences[0]
         n_labelled = decision.n_labelled if decision.since is None else decision.since
@@ -1054,16 +1056,16 @@ class Project:
 
     @property
     def current_settings(self) -> Settings:
-        """The settings with the model that learns now; :attr:`settings` have the one that it was made with."""
+        """The settings with the present model; :attr:`settings` contain the original model."""
         with self.lock:
             return self.settings.using(self.state().model)
 
     def switch_model(self, model: str, *, person: str, request: str | None = None) -> WriteReceipt:
-        """Let another model learn the labels of the project, from the first one on. No label is lost.
+        """Replace the model. The new model learns all labels of the project; no label is lost.
 
         Args:
             model: One of :meth:`suffice.project.settings.Settings.models`.
-            person: Who says so.
+            person: The person who acts.
             request: A name for this message: sent again under the same name, it is not written again.
 
         Raises:
@@ -1094,12 +1096,12 @@ class Project:
     def change_settings(self, changes: Mapping[str, Any], *, person: str, request: str | None = None) -> WriteReceipt:
         """Change settings: the name, the guidelines, descriptions of classes, costs, the target error, the overlap.
 
-        With other costs, or another wanted error, the model learns all labels again and the rule judges by the new
-        ones from the first label on. The journal keeps who changed what.
+        After a change of the costs or of the target error, the model learns all labels again, and the rule is applied
+        with the new values from the first label on. The journal records who changed what.
 
         Args:
             changes: As for :meth:`suffice.project.settings.Settings.checked_changes`.
-            person: Who says so.
+            person: The person who acts.
             request: A name for this message: sent again under the same name, it is not written again.
 
         Raises:
@@ -1150,17 +1152,17 @@ class Project:
     def add_account(self, name: str, *, role: Role, person: str, password: str | None = None) -> str | None:
         """Make an account. With the first one, the page asks people to sign in.
 
-        The journal keeps a salted scrypt hash of a password, and a SHA-256 of the token of a personal link; neither the
-        password nor the token can be found out from it.
+        The journal contains a salted scrypt hash of a password, and a SHA-256 hash of the token of a personal link.
+        Neither the password nor the token can be computed from them.
 
         Args:
-            name: The name, which is also that of the person in labels.
+            name: The name. It is also the name of the person in labels.
             role: ``"label"``, ``"review"`` or ``"manage"``.
-            person: Who makes it.
-            password: The password, 8 to 200 characters; left out, the person signs in by a personal link.
+            person: Who makes the account.
+            password: The password, 8 to 200 characters. If it is left out, the person signs in with a personal link.
 
         Returns:
-            The token of the personal link, which is shown here and never again; None with a password.
+            The token of the personal link, which cannot be read again later; None with a password.
 
         Raises:
             InvalidValueError: The name, the role or the password cannot be used.
@@ -1191,9 +1193,9 @@ class Project:
         return token
 
     def reset_account(self, name: str, *, person: str, password: str | None = None) -> str | None:
-        """Give an account a new password or, left out, a new personal link, and sign its sessions out.
+        """Give an account a new password, or a new personal link if ``password`` is left out, and end its sessions.
 
-        The arguments, and what is returned, are those of :meth:`add_account`.
+        The arguments and the returned value are those of :meth:`add_account`.
 
         Raises:
             InvalidValueError: There is no such account, or the password cannot be used.
@@ -1254,16 +1256,16 @@ class Project:
     ) -> WriteReceipt:
         """Add, rename, merge, reorder or remove classes, all at once. No label is lost.
 
-        Labels of a class that is moved have its new name from now on; the model learns all labels again. What becomes
-        of checks and guarantees is told in the documentation of the labelling page.
+        Labels of a moved class have the new name from now on, and the model learns all labels again. The documentation
+        of the labelling page describes the effect on checks and guarantees.
 
         Args:
             classes: Names of the classes from now on, in the order of their keys.
-            moved: Present names with the names that their labels get: a new one renames the class, that of another
-                class merges the two.
-            person: Who says so.
-            before: The classes that this starts from; the present ones if left out. If they are others meanwhile,
-                nothing is changed.
+            moved: Mapping from present names to the new names of their labels. A new name renames the class; the name
+                of another class merges the two classes.
+            person: Who makes the change.
+            before: The classes that the caller has read; the present classes if left out. If the classes were changed
+                meanwhile, nothing is changed.
             request: A name for this message: sent again under the same name, it is not written again.
 
         Raises:
@@ -1331,7 +1333,7 @@ class Project:
         return self.change_classes([*before, name], person=person, before=before)
 
     def rename_class(self, old: str, new: str, *, person: str) -> WriteReceipt:
-        """Give a class another name, which no other class has. See :meth:`change_classes`."""
+        """Give a class another name that no other class has. See :meth:`change_classes`."""
         before = self._present_classes()
         if new.strip() in before:
             raise ConflictError(f"the project has the class {new.strip()!r} already; merge the two instead")
@@ -1339,12 +1341,12 @@ class Project:
         return self.change_classes(classes, {old: new}, person=person, before=before)
 
     def merge_classes(self, names: Sequence[str], into: str, *, person: str) -> WriteReceipt:
-        """Make one class of several: all their labels become labels of ``into``. See :meth:`change_classes`.
+        """Merge several classes: all their labels become labels of ``into``. See :meth:`change_classes`.
 
         Args:
             names: The classes to merge.
-            into: The class that they become, one of them or another one, or a new name.
-            person: Who says so.
+            into: The merged class: one of them, another class, or a new name.
+            person: The person who acts.
         """
         before, target = self._present_classes(), into.strip()
         gone = [name for name in names if name != target]
@@ -1354,7 +1356,7 @@ class Project:
         return self.change_classes(kept, dict.fromkeys(gone, target), person=person, before=before)
 
     def reorder_classes(self, order: Sequence[str], *, person: str) -> WriteReceipt:
-        """Put the classes into another order, which is that of their keys. See :meth:`change_classes`."""
+        """Change the order of the classes, and with it their keys. See :meth:`change_classes`."""
         before = self._present_classes()
         if sorted(order) != sorted(before):
             raise InvalidValueError(f"order must name each class once; the classes are {', '.join(before)}")
@@ -1391,11 +1393,12 @@ class Project:
     ) -> WriteReceipt:
         """Draw a random check of the unlabelled items, to guarantee predictions of the present model for them.
 
-        The model learns all answers first. The check and the predictions are written. People are asked for its items
-        before all others. When all of them are labelled or skipped, :meth:`guarantee` returns what that proves.
+        The model learns all answers first. The check and the predictions are written to the journal. People are asked
+        for the items of the check before all other items. When all of them are labelled or skipped, :meth:`guarantee`
+        returns the guarantee.
 
         Args:
-            size: Number of items to draw; fixed from now on.
+            size: Number of items to draw. It cannot be changed later.
             person: Who starts the check.
             request: A name for this message: sent again under the same name, it is not done again.
             recall_of: Guarantee the share of the items of this class that are labelled or predicted as such.
@@ -1449,14 +1452,14 @@ class Project:
         sketch = Draft(EventKind.check_started, name, data={"size": wanted, **asdict(asked)}, request=sent)
 
         def before(state: ProjectState) -> tuple[WriteReceipt | None, float]:
-            """The receipt of an earlier request, and the error probability; whatever forbids a check raises."""
+            """The receipt of an earlier request, and the error probability; raise an error if no check is possible."""
             known = self._known(state, sketch)
             if known is None:
                 self.require_no_open_check()
             return known, 0.0 if known is not None else self.checks_alpha(confidence)
 
         def attempt(model: str, answers: list[Answer], predictions: NDArray[Any]) -> WriteReceipt | None:
-            """Start it, unless there are other answers now, or another model."""
+            """Start the check, unless the answers or the model have changed."""
 
             def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
                 known, alpha = before(state)
@@ -1477,7 +1480,7 @@ class Project:
                 state = self.state()
                 answers, model = state.answers(), self.settings.using(state.model).model
                 done = before(state)[0]
-            # Not under the lock: to learn and predict takes a while.
+            # Without the lock, because learning and predicting take time.
             done = done or attempt(model, answers, self._predictions(model, answers, predict))
             if done is not None:
                 return done
@@ -1487,7 +1490,7 @@ class Project:
         )
 
     def _predictions(self, model: str, answers: list[Answer], predict: Predict | None) -> NDArray[Any]:
-        """Predictions for all items, as a check keeps them."""
+        """Predictions for all items, in the form in which a check stores them."""
         from suffice.project.project_learner import predicted_labels
 
         predictions = np.asarray(
@@ -1512,18 +1515,18 @@ class Project:
         predicted = predictions[before.unlabelled]
         items, pool = drawn_items(size, asked, before, predicted, rng)
         if asked.share is not None:
-            # Says how many items are needed, where these are too few.
+            # This raises an error with the required number of items if there are too few.
             Guarantee.of_tolerance(np.zeros(size), asked.share, pool, alpha=spent_alpha(number, alpha))
         model = self.settings.using(state.model).model
         return CheckDraw(items, pool, number, alpha, asked, model, self.settings.classes, before, predicted)
 
     def abort_check(self, *, person: str, request: str | None = None) -> WriteReceipt:
-        """Give the open check up: it yields no guarantee, and its error probability stays spent.
+        """Abort the open check: it yields no guarantee, and its error probability stays spent.
 
-        The model learns the answers that it has got.
+        The model learns the answers that were given so far.
 
         Args:
-            person: Who says so.
+            person: The person who acts.
             request: A name for this message: sent again under the same name, it is not done again.
 
         Raises:
@@ -1548,7 +1551,7 @@ class Project:
             return self.state().checks()
 
     def require_no_open_check(self) -> None:
-        """Refuse to start a check while another is open.
+        """Raise an error if a check is open.
 
         Raises:
             ConflictError: One is open.
@@ -1565,7 +1568,7 @@ class Project:
         """The error probability of all checks of the project together.
 
         Args:
-            confidence: The confidence that is wanted; that of the first check if left out, or 0.95 before it.
+            confidence: The confidence. If left out, that of the first check, or 0.95 if there is no check yet.
 
         Raises:
             InvalidValueError: It is not between 0 and 1, or not that of the first check.
@@ -1574,7 +1577,7 @@ class Project:
             before = self._state.checks_alpha
         if confidence is None:
             return 0.05 if before is None else before
-        # 1 - 0.95 is not 0.05.
+        # Rounded, because 1 - 0.95 is not exactly 0.05 in floating point.
         level = round(1.0 - real(confidence, "confidence", "above 0 and below 1", lambda x: 0.0 < x < 1.0), 15)
         if before is not None and abs(level - before) > 1e-12:
             raise InvalidValueError(
@@ -1584,7 +1587,7 @@ class Project:
         return level if before is None else before
 
     def guarantee(self) -> ProjectGuarantee | None:
-        """The newest guarantee, and whether it is about the present model; None if there is none."""
+        """The newest guarantee, and whether it covers the present model; None if there is none."""
         with self.lock:
             state = self.state()
             return state.guarantee(self.settings.using(state.model).model)
@@ -1595,13 +1598,13 @@ class Project:
         self._write(lambda _, __: ([Draft(EventKind.resumed, name)], None))
 
     def _act(self, draft: Draft, check: Callable[[ProjectState, int, str], Event | None]) -> WriteReceipt:
-        """Write what a person says of an item, unless it was written before."""
+        """Write the answer of a person for an item, unless it was written before."""
         item, name = self._position(draft.item), checked_person(draft.person)
         sent = checked_request(draft.request)
 
         def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
             event = state.known_request(sent)
-            # What came before may name a class that has another name now.
+            # The earlier event may contain a class that was renamed since.
             data = draft.data if event is not None and event.data.items() >= draft.data.items() else self._data(draft)
             checked = Draft(draft.kind, name, item, data, sent)
             known = self._known(state, checked)
@@ -1610,7 +1613,7 @@ class Project:
             before = check(state, item, name)
             if before is not None:
                 return [], WriteReceipt(before.seq, item, True)
-            # The check may have noted something in the data.
+            # ``check`` may have added something to the data.
             return [Draft(draft.kind, name, item, self._data(draft), sent)], None
 
         return self._receipt(*self._write(decide))
@@ -1623,7 +1626,7 @@ class Project:
 
     @staticmethod
     def _known(state: ProjectState, draft: Draft) -> WriteReceipt | None:
-        """The receipt of what was sent before under the same name."""
+        """The receipt of an earlier message with the same name."""
         event = state.known_request(draft.request)
         if event is None:
             return None
@@ -1648,7 +1651,7 @@ class Project:
                 drafts, answer = decide(state, now.steady)
                 drafts = [self._in_wall_time(draft) for draft in drafts]
                 events = write_events(connection, drafts, last=state.last, at=now.wall)
-            # Committed: only now it counts.
+            # Apply the events only after the transaction is committed.
             for event in events:
                 state.apply(event)
                 self._hold(event, now, now.monotonic)
@@ -1662,13 +1665,13 @@ class Project:
         return replace(draft, data={**draft.data, "until": draft.data["until"] - correction})
 
     def _hold(self, event: Event, now: _Moment, looked: float) -> None:
-        """End a lease by the clock of the leases, which does not depend on the system time."""
+        """Set the end of a lease by the clock of the leases, which is independent of changes of the system time."""
         if event.item is not None and "until" in event.data:
             ends = self._clock.ends(event.at, float(event.data["until"]), now, looked)
             self._state.end_lease_at(event.item, ends)
 
     def _catch_up(self, connection: Connection) -> ProjectState:
-        """Take in what others wrote; the last event known is read again, to see that the journal is still the same."""
+        """Apply events of other processes, after checking that the last known event is still in the journal."""
         last, now = self._state.last, self._clock.moment()
         with undamaged(self.place):
             events = read_events(connection, max(0, self._state.seq - 1))
@@ -1694,7 +1697,7 @@ class Project:
             self._grow()
 
     def _grow(self) -> None:
-        """Take in items that were added."""
+        """Read items that were added by other processes."""
         self.size, self._X = self._state.size, None
         self.learned_files.features_changed()
         if self._order is not None:

@@ -58,13 +58,13 @@ MODULES: Final = frozenset(
         "suffice.trace",
     }
 )
-# Arrays start at multiples of so many bytes.
+# Arrays start at multiples of this number of bytes.
 _ALIGNED: Final = 64
-# An array that is a part of a larger one is saved with it, up to this multiple of its size and so many bytes more.
+# A view of a larger array is saved with the larger array, if that has at most this multiple of its size plus bytes.
 _LARGER, _MORE = 4, 2**16
 
 
-# What wrong contents may lead to.
+# Errors that damaged contents may raise.
 _DAMAGED: Final = (
     ArithmeticError,
     AttributeError,
@@ -118,7 +118,7 @@ def saved_objects(value: Any, *, most_bytes: int) -> SavedObjects:
 
 
 def restored_objects(saved: SavedObjects) -> Any:
-    """Return what :func:`saved_objects` was given.
+    """Restore the objects that were passed to :func:`saved_objects`.
 
     No constructor and no other code of the objects runs.
 
@@ -144,7 +144,7 @@ class _Writer:
     def __init__(self, most_bytes: int) -> None:
         self.numbers = bytearray()
         self._most = most_bytes
-        # Number of each object that can be referred to again. Objects are kept, so that no other takes their address.
+        # Number of each object that may be referenced again. Objects are kept alive, so that no other has the same id.
         self._known: dict[int, int] = {}
         self._kept: list[Any] = []
 
@@ -281,7 +281,7 @@ class _Reader:
         if start < 0 or size < 0 or start + size * kind.itemsize > len(self._numbers):
             raise ValueError("saved objects are damaged: an array ends after the numbers")
         flat = np.frombuffer(self._numbers, kind, size, start) if size * kind.itemsize else np.empty(size, kind)
-        # A copy can be written to, and outlives the bytes.
+        # A copy is writable, and independent of the bytes.
         made = np.array(flat.reshape(shape, order=order), order=order)
         self._known.append(made)
         return made
@@ -289,7 +289,7 @@ class _Reader:
     def _view(self, parts: list[Any]) -> NDArray[Any]:
         owner, shape, strides, start = self.value(parts[0]), *parts[1:]
         buffer = owner if owner.flags.c_contiguous else owner.T
-        # The constructor refuses what would lie outside of the buffer.
+        # The constructor raises an error if the array exceeds the buffer.
         made: NDArray[Any] = np.ndarray(shape, owner.dtype, buffer=buffer, offset=start, strides=strides)
         self._known.append(made)
         return made
@@ -301,7 +301,7 @@ _TAGS: Final = frozenset(
 
 
 def _is_owner(owner: Any, array: NDArray[Any]) -> bool:
-    """Whether an array is saved as a part of a larger one, from which it can be cut again."""
+    """Whether an array is saved as a view of a larger array."""
     if not isinstance(owner, np.ndarray) or owner.dtype != array.dtype:
         return False
     return owner.nbytes <= _LARGER * array.nbytes + _MORE and (owner.flags.c_contiguous or owner.flags.f_contiguous)
@@ -343,25 +343,25 @@ def _class_of(name: str) -> type:
 
 #: The subfolder of a project.
 FOLDER: Final = "learned"
-# The form of the files.
+# Version of the file format.
 _FORM: Final = 1
 _STATUS, _PREDICTIONS, _LEARNER, _EARLIER = "status.npz", "predictions.npz", "learner.npz", "earlier-learner.npz"
-#: Largest size of the arrays of a file, in bytes; what is larger is not kept.
+#: Largest size of the arrays of a file, in bytes; larger states are not saved.
 MOST_BYTES: Final = 2**28
-# Bytes that must stay free on the disk: labels come first.
+# Bytes that must stay free on the disk for labels.
 _SPARE: Final = 2**26
-# Seconds after which a file that was not written to its end is removed.
+# Seconds after which an incomplete file is removed.
 _ABANDONED: Final = 3600.0
-# Parts of the program in which nothing is learned.
+# Parts of the package that do not affect learning.
 _OTHER_PARTS: Final = frozenset({"cli", "integrations", "recommendation", "report", "research", "testing.py", "web"})
 
 
 class Checkpoint(NamedTuple):
-    """A learner as it was after some answers.
+    """State of a learner after some answers.
 
     Attributes:
         n_answers: Labels and skips that it had learned.
-        saved: What :meth:`suffice.project.project_learner.ProjectLearner.progress` returned.
+        saved: Result of :meth:`suffice.project.project_learner.ProjectLearner.progress`.
     """
 
     n_answers: int
@@ -371,11 +371,12 @@ class Checkpoint(NamedTuple):
 class LearnedFiles:
     """The files with what a model has learned: its results, its predictions, and the learner itself.
 
-    Files are written whole or not at all. Nothing is kept where the folder cannot be written to or the disk is nearly
-    full. No method raises because of a file. Several processes may use the same folder; the newest file stays.
+    Files are written completely or not at all. Nothing is saved if the folder is not writable or the disk is nearly
+    full. No method raises an error because of a file. Several processes may use the same folder; the newest file is
+    kept.
 
     Args:
-        folder: Where the files are; None if nothing is kept.
+        folder: Folder of the files; None if nothing is saved.
         features: Returns a checksum of the features of all items.
 
     Examples:
@@ -397,12 +398,12 @@ class LearnedFiles:
         self._checksum: str | None = None
 
     def features_changed(self) -> None:
-        """Say that the features of the items are others now."""
+        """Signal that the features of the items have changed."""
         self._checksum = None
 
     @property
     def kept(self) -> bool:
-        """Whether there is a place for files."""
+        """Whether there is a folder for files."""
         return self._folder is not None
 
     def status(self, settings: Settings, answers: Sequence[Answer]) -> LearningStatus | None:
@@ -416,12 +417,12 @@ class LearnedFiles:
         return value if isinstance(value, LearningStatus) and value.n_answers == len(answers) else None
 
     def keep_status(self, settings: Settings, answers: Sequence[Answer], learning_status: LearningStatus) -> bool:
-        """Write the results after some answers; say whether they are kept.
+        """Save the results after some answers; return whether they were saved.
 
         Args:
             settings: As for :meth:`status`.
             answers: As for :meth:`status`.
-            learning_status: The results. Where the model could not learn, they are not kept.
+            learning_status: The results. They are not saved if the model could not learn.
         """
         if learning_status.problem or learning_status.n_answers != len(answers):
             return False
@@ -436,11 +437,11 @@ class LearnedFiles:
             return None
 
     def keep_predictions(self, settings: Settings, answers: Sequence[Answer], predictions: Predictions) -> bool:
-        """Write the predictions for all items after some answers; say whether they are kept."""
+        """Save the predictions for all items after some answers; return whether they were saved."""
         return self._keep(_PREDICTIONS, settings, answers, _packed(settings, predictions))
 
     def checkpoints(self, settings: Settings, answers: Sequence[Answer]) -> list[Checkpoint]:
-        """Learners after these answers or the first of them, the one of most answers last.
+        """Saved learners after these answers or the first of them; the learner with most answers is the last.
 
         Arguments as for :meth:`status`.
         """
@@ -454,11 +455,11 @@ class LearnedFiles:
     def keep_learner(
         self, settings: Settings, answers: Sequence[Answer], newest: Checkpoint, earlier: Checkpoint | None = None
     ) -> bool:
-        """Write a learner, and one of an earlier time for the case that a label is changed; say if the first is kept.
+        """Save a learner, and an earlier state in case a label is changed; return whether the newest was saved.
 
         Args:
             settings: As for :meth:`status`.
-            answers: Labels and skips, in order, at least those that the learner had learned.
+            answers: Labels and skips, in order; at least those that the learner has learned.
             newest: The learner.
             earlier: The same learner after fewer answers.
         """
@@ -490,12 +491,12 @@ class LearnedFiles:
         }
 
     def _is_prefix(self, about: Mapping[str, Any], settings: Settings, answers: Sequence[Answer]) -> bool:
-        """Whether a file is about the first of some answers."""
+        """Whether a file belongs to the first of some answers."""
         n_answers = about["n_answers"]
         return 0 <= n_answers <= len(answers) and about == self._described(settings, answers[:n_answers])
 
     def _read(self, name: str, settings: Settings, answers: Sequence[Answer]) -> Any:
-        """The contents of a file if they depend on exactly this; else None."""
+        """The contents of a file if they depend on exactly these values; otherwise None."""
         _, saved = self._open(name, lambda about: about == self._described(settings, answers))
         try:
             return None if saved is None else restored_objects(saved)
@@ -508,7 +509,7 @@ class LearnedFiles:
             return {}, None
         try:
             with ZipFile(self._folder / name) as file:
-                # Compressed contents could be of any size.
+                # Compressed contents could have any size after decompression.
                 if any(each.compress_type != ZIP_STORED for each in file.infolist()):
                     return {}, None
                 about = json.loads(_bytes_of(file, "about").tobytes())
@@ -516,12 +517,12 @@ class LearnedFiles:
                     return {}, None
                 text, numbers = _bytes_of(file, "text"), _bytes_of(file, "numbers")
                 return about, SavedObjects(text.tobytes().decode(), numbers)
-        # A file can be damaged in any way; what it held is learned again.
+        # A file can be damaged in any way; then the answers are learned again.
         except Exception:
             return {}, None
 
     def _write(self, name: str, about: Mapping[str, Any], saved: SavedObjects) -> bool:
-        """Write a file whole, or not at all."""
+        """Write a file completely, or not at all."""
         if self._folder is None:
             return False
         part = self._folder / f".{name}.{os.getpid()}-{threading.get_ident()}"
@@ -552,7 +553,7 @@ class LearnedFiles:
         return os.open(path, flags, file_mode(self._folder))
 
     def _remove_abandoned(self) -> None:
-        """Remove what processes have left that were killed while they wrote."""
+        """Remove incomplete files of killed processes."""
         assert self._folder is not None
         for each in self._folder.glob(".*.npz.*"):
             if time.time() - each.stat().st_mtime > _ABANDONED:
@@ -562,7 +563,7 @@ class LearnedFiles:
 def _bytes_of(file: ZipFile, name: str) -> NDArray[np.uint8]:
     with file.open(f"{name}.npy") as member:
         found: NDArray[np.uint8] = np.lib.format.read_array(member, allow_pickle=False)
-        # The checksum of a member is compared at its end.
+        # The checksum of a member is verified when its end is read.
         if found.dtype != np.uint8 or found.ndim != 1 or member.read():
             raise ValueError(f"{name} does not hold bytes")
     return found
@@ -595,7 +596,7 @@ def _program() -> dict[str, Any]:
 
 
 def _packed(settings: Settings, predictions: Predictions) -> dict[str, Any]:
-    """Predictions as arrays; of classes the probabilities alone, from which the rest follows."""
+    """Predictions as arrays. For classes only the probabilities, because the others follow from them."""
     if settings.classes:
         return {"probabilities": predictions.probabilities}
     return {"labels": predictions.labels, "uncertainty": predictions.uncertainty}

@@ -12,7 +12,7 @@ from suffice.decision import Decision
 from suffice.forecast import Forecast
 from suffice.numerics import Floats
 
-#: Items on which the error of classes, and of numbers, is estimated.
+#: Number of items for the estimate of the error, for classes and for numbers.
 ITEMS: Final = {"classification": 500, "regression": 200}
 
 
@@ -24,11 +24,12 @@ class ErrorEstimate:
     error of unlabelled items, calibrated by how well the random labels were predicted before they were learned.
 
     Attributes:
-        n_labelled: Labels learned then.
-        value: For classes the share of items that it gets wrong, for numbers the root of the mean squared error.
+        n_labelled: Number of labels learned at that time.
+        value: For classes the share of wrong predictions, for numbers the root mean squared error.
         low: Lower end of the interval.
         high: Upper end of the interval.
-        random_labels: Number of random labels that calibrate it; 0 where it is the model's own account alone.
+        random_labels: Number of random labels for the calibration; 0 if it is the error that the model expects of
+            itself.
     """
 
     n_labelled: int
@@ -40,12 +41,12 @@ class ErrorEstimate:
 
 @dataclass(frozen=True)
 class Point:
-    """One step of the curve that the rule watches.
+    """One step of the curve of a rule.
 
     Attributes:
         n_labelled: Labels at that step.
-        value: What the rule compared; for the paper's rule the error ratio.
-        threshold: What it compared it with, or None.
+        value: The value that the rule compared; for the paper's rule the error ratio.
+        threshold: The threshold of the comparison, or None.
     """
 
     n_labelled: int
@@ -60,16 +61,16 @@ class LearningStatus:
     Attributes:
         n_answers: Labels and skips learned so far.
         n_labelled: Labels learned so far.
-        verdict: What the rule says, or None before the model has begun. It stops where it first says stop, and that
-            stands unless labels before it are changed, or hyper-parameters are learned again and it no longer says so.
-        curve: What the rule watched, one point a step.
-        forecast: Number of labels until it stops, or None if it is unknown.
+        verdict: The verdict of the rule, or None before the model has started. After the first stop, the verdict stays
+            stop, unless earlier labels are changed, or hyper-parameters are learned again and the rule no longer stops.
+        curve: The values of the rule, one point per step.
+        forecast: Number of labels until the rule stops, or None if it is unknown.
         errors: Estimates of the model's error, at some of the steps and now.
         queue: Items to ask for next, the most useful first.
-        problem: Why the model cannot learn, or cannot choose items, in a sentence; empty where it can.
-        stopped_at: Labels at which the rule first said stop, or None where it did not.
-        decision: What follows from all of this, or None before the model has begun.
-        warning: That the model may be getting worse, in a sentence; empty where it is not known to.
+        problem: A sentence why the model cannot learn or cannot choose items; empty if there is no problem.
+        stopped_at: Number of labels at which the rule first said stop, or None.
+        decision: The decision from all of these results, or None before the model has started.
+        warning: A sentence if the model may be getting worse; otherwise empty.
     """
 
     n_answers: int = 0
@@ -89,9 +90,9 @@ class Predictions(NamedTuple):
     """Predictions for some items.
 
     Attributes:
-        labels: The class, or the number, of each.
-        uncertainty: For classes the probability that it is another one; for numbers the standard deviation of a label,
-            in the units of the labels.
+        labels: The predicted class or number of each item.
+        uncertainty: For classes the probability of all other classes; for numbers the standard deviation of a label, in
+            the units of the labels.
         probabilities: Probability of each class, in the order of the project's classes, ``n x K``; None for numbers.
     """
 
@@ -101,7 +102,7 @@ class Predictions(NamedTuple):
 
     @staticmethod
     def of_classes(classes: Sequence[str], probabilities: Floats) -> "Predictions":
-        """The predictions of class probabilities, ``n x K``: the likeliest class of each item."""
+        """Predictions from class probabilities, ``n x K``: the likeliest class of each item."""
         labels = np.asarray(classes)[probabilities.argmax(axis=1)]
         return Predictions(labels, 1.0 - probabilities.max(axis=1), probabilities)
 

@@ -1,4 +1,4 @@
-"""A check of a project: what its journal keeps of it, the answers so far, and the guarantee that they prove."""
+"""A check of a project: its data in the journal, the answers so far, and the resulting guarantee."""
 
 import zlib
 from base64 import b64decode, b64encode
@@ -15,23 +15,23 @@ from suffice.learner.model_check import CheckedQuantity, proven_guarantee
 from suffice.presentation.messages import guarantee_sentences
 from suffice.presentation.text_format import count
 
-#: What became of the classes since a check started: the same ones, also under other names; only merged; or others.
+#: Change of the classes since a check started: none or renamed only; merged only; or any other change.
 ClassesSince = Literal["same", "merged", "changed"]
-#: Significant bits of a number that is predicted, as it is kept: 9 digits.
+#: Significant bits of a stored predicted number, about 9 digits.
 _BITS: Final = 32
 
 
 def packed_predictions(predictions: NDArray[Any], classes: Sequence[str]) -> str:
     """Predictions as a short text: class codes or numbers, compressed.
 
-    Numbers are rounded to 32 significant bits; what is kept is what a check is about.
+    Numbers are rounded to 32 significant bits. The check uses the rounded numbers.
 
     Args:
         predictions: Names of classes, or finite numbers, shape (M,).
         classes: The classes, in the order of their codes; empty for numbers.
 
     Raises:
-        InvalidValueError: A prediction is none of the classes, or no finite number.
+        InvalidValueError: A prediction is not one of the classes, or not a finite number.
 
     Examples:
         >>> text = packed_predictions(np.array(["ham", "spam", "ham"]), ("ham", "spam"))
@@ -48,7 +48,7 @@ def packed_predictions(predictions: NDArray[Any], classes: Sequence[str]) -> str
         values = rounded_numbers(np.asarray(predictions, dtype=np.float64)).astype("<f8")
         if not np.isfinite(values).all():
             raise InvalidValueError("predictions must be finite numbers")
-    # All first bytes, then all second bytes: those that are alike compress well.
+    # All first bytes, then all second bytes, because similar bytes compress well.
     rows = values.view(np.uint8).reshape(len(values), values.itemsize)
     return b64encode(zlib.compress(np.ascontiguousarray(rows.T).tobytes())).decode("ascii")
 
@@ -57,12 +57,12 @@ def unpacked_predictions(text: str, classes: Sequence[str], size: int) -> NDArra
     """The predictions of :func:`packed_predictions`.
 
     Args:
-        text: What it returned.
+        text: Result of :func:`packed_predictions`.
         classes: The same classes.
         size: Number of predictions.
 
     Raises:
-        ValueError: The text is damaged, or of another number of predictions.
+        ValueError: The text is damaged, or has another number of predictions.
     """
     kind = np.dtype(_code_type(classes) if classes else "<f8")
     try:
@@ -102,7 +102,7 @@ class ItemsBefore(NamedTuple):
         size: Number of items of the project.
         labelled: Items with a label, in the order of labelling.
         unlabelled: Items without a label, skipped ones included, in rising order.
-        skipped: Those of them that were skipped.
+        skipped: Unlabelled items that were skipped.
     """
 
     size: int
@@ -120,14 +120,15 @@ class CheckDraw:
         pool: Number of items that they were drawn from.
         number: Number of the check in the project, from 1.
         alpha: Error probability of all checks of the project together.
-        asked: What is to be guaranteed.
+        asked: The quantity to guarantee.
         model: Name of the model whose predictions are checked.
-        classes: The classes of the project then, under their present names if they were only renamed since; empty for
-            numbers. A class that is added later is predicted for no item, so that a label of it is a wrong prediction.
-        before: The items with and without a label then; the model had learned those with a label.
+        classes: The classes of the project at the start, with their present names if they were only renamed since;
+            empty for numbers. A class that is added later is never predicted, so a label of this class is a wrong
+            prediction.
+        before: The items with and without a label at the start. The model had learned the items with a label.
         predictions: Prediction of the model for each item without a label, in rising order of the items.
         person: Who started the check.
-        at: When, in seconds since 1970.
+        at: Time of the start, in seconds since 1970.
     """
 
     items: tuple[int, ...]
@@ -160,10 +161,10 @@ class CheckDraw:
 
     @staticmethod
     def from_event_data(data: Mapping[str, Any], before: ItemsBefore, person: str, at: float) -> "CheckDraw":
-        """Restore what :meth:`event_data` gave.
+        """Create it from the result of :meth:`event_data`.
 
         Args:
-            data: What it gave.
+            data: Result of :meth:`event_data`.
             before: The items with and without a label.
             person: Who started the check.
             at: When.
@@ -191,7 +192,7 @@ class CheckDraw:
         )
 
     def renamed(self, name: Callable[[str], str]) -> "CheckDraw":
-        """The same with other names of the classes.
+        """A copy with other names of the classes.
 
         Args:
             name: Returns the new name of a class.
@@ -220,7 +221,7 @@ def drawn_items(
 
     Args:
         size: Number of items.
-        asked: What is to be guaranteed.
+        asked: The quantity to guarantee.
         before: The items with and without a label.
         predictions: Prediction for each item without a label.
         rng: Source of randomness.
@@ -229,7 +230,7 @@ def drawn_items(
         The items, and the number of items that they were drawn from.
 
     Raises:
-        InvalidValueError: So many items cannot be drawn.
+        InvalidValueError: The number of items cannot be drawn.
     """
     candidates, which = np.ones(len(before.unlabelled), dtype=bool), "unlabelled item"
     if asked.unlabelable_as == "excluded":
@@ -253,12 +254,12 @@ class ProjectCheck:
     """A check of a project, with the answers that count now.
 
     Attributes:
-        draw: What was fixed when it started.
+        draw: The part that was fixed when the check started.
         record: The sample and its answers.
         labels: Present labels of the items that were labelled before it started.
         newest: Whether no other check has started since.
-        classes_since: What became of the classes since it started. If classes were merged, added or removed, the check
-            is about the classes that it started with, and ``record`` and ``labels`` name those.
+        classes_since: Change of the classes since the check started. If classes were merged, added or removed, the
+            check uses the original classes, also in ``record`` and ``labels``.
     """
 
     draw: CheckDraw
@@ -281,7 +282,7 @@ class ProjectCheck:
     def state(self) -> str:
         """``"open"``, ``"complete"``, ``"aborted"``, or ``"incomplete"``: an older check of which an answer was undone.
 
-        An incomplete check is complete again once the item has an answer.
+        The check is complete again when the item has an answer.
         """
         if self.record.aborted:
             return "aborted"
@@ -289,9 +290,9 @@ class ProjectCheck:
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """Guarantee of the check; None while an answer is missing, after it was aborted, and if it proves nothing.
+        """Guarantee of the check; None if an answer is missing, the check was aborted, or nothing can be guaranteed.
 
-        It proves nothing for ``share`` if too many items could not be labelled.
+        With ``share`` there is no guarantee if too many items could not be labelled.
         """
         if not self.record.complete:
             return None
@@ -319,14 +320,14 @@ class ProjectCheck:
 
 @dataclass(frozen=True, eq=False)
 class ProjectGuarantee:
-    """The newest guarantee of a project, and whether it is about the present model.
+    """The newest guarantee of a project, and whether it covers the present model.
 
     Attributes:
         guarantee: The statement.
-        check: The check that proves it, with the predictions that it is about.
-        about_present_model: Whether the project's model is still the one that was checked. If it has learned more, or
-            was switched, or learns other classes, the present model has no guarantee; the statement is true of the
-            checked one.
+        check: The check that proves it, with the covered predictions.
+        about_present_model: Whether the project's model is still the checked model. If it has learned more labels, was
+            replaced, or learns other classes, the present model has no guarantee; the statement holds for the checked
+            model.
         added: Number of items that were added to the project since the check was drawn; they are not covered.
     """
 

@@ -1,4 +1,4 @@
-"""The interface of a project that readers of its items and labels use, so that a project can use them in turn."""
+"""The interface of a project for modules that read its items and labels. It avoids circular imports."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -21,7 +21,7 @@ class ReadableProject(Protocol):
 
     @property
     def current_settings(self) -> Settings:
-        """The settings with the model that learns now."""
+        """The settings with the present model."""
 
     @property
     def size(self) -> int:
@@ -33,11 +33,11 @@ class ReadableProject(Protocol):
 
     @property
     def lock(self) -> AbstractContextManager[Any]:
-        """To be held while the state is read."""
+        """Lock to hold while the state is read."""
 
     @property
     def learned_files(self) -> "LearnedFiles":
-        """Files of what its model has learned."""
+        """Files with the saved state of its learner."""
 
     @property
     def made_with(self) -> Mapping[str, Any]:
@@ -45,11 +45,11 @@ class ReadableProject(Protocol):
 
     @property
     def first_settings(self) -> Settings:
-        """The settings that it was made with."""
+        """The original settings."""
 
     @property
     def n_items_made(self) -> int:
-        """Number of items that it was made with."""
+        """Number of items when the project was created."""
 
     def state(self) -> "ProjectState":
         """Present state."""
@@ -58,4 +58,4 @@ class ReadableProject(Protocol):
         """Names of several items, each with its cells."""
 
     def transformer(self) -> Any:
-        """The fitted transformer that makes features."""
+        """The fitted transformer of columns into features."""

@@ -1,6 +1,6 @@
-"""The learner of a project: its results depend on the labels, their order and which were random, and on that alone.
+"""The learner of a project. Its results depend only on the labels, their order, and which of them were random.
 
-The last part is the model's own account of its error, with calibration and an interval.
+The last part of the module computes the error that a model expects of itself, with calibration and an interval.
 """
 
 import time
@@ -39,15 +39,15 @@ from suffice.project.project_interface import ReadableProject
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 
-# With fewer random labels than this the model's own account is shown: they say too little.
+# With fewer random labels than this, the error that the model expects of itself is shown instead of their estimate.
 _FEWEST_RANDOM: Final = 5
 _EVERY: Final = 5
-# Other models are compared where the rule says stop, and again once there are this many times the labels.
+# Other models are compared when the rule says stop, and again when the number of labels has grown by this factor.
 _COMPARED_AGAIN: Final = 1.2
-# A stop is withdrawn once a label is worth this many times its cost.
+# A stop is withdrawn if the value of a label exceeds its cost by this factor.
 _WITHDRAWN: Final = 1.5
 _OFTEN_UP_TO: Final = 400
-# A checkpoint is made once learning has taken this many times as long as making the last one; and the most bytes kept.
+# A checkpoint is saved if learning since the last one took this many times as long as saving it; and its size limit.
 _WORTH_KEEPING: Final = 20.0
 _MOST_KEPT: Final = 2**27
 
@@ -66,10 +66,10 @@ def spacing(n: int) -> int:
 
 
 def thinned(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
-    """Checkpoints of which fewer are kept the older they are: one for each doubling of the distance from the newest.
+    """Remove old checkpoints: one is kept for each doubling of the distance from the newest.
 
     Args:
-        checkpoints: In the order in which they were made, at least one.
+        checkpoints: The checkpoints in the order in which they were made; at least one.
 
     Examples:
         >>> from suffice.project.learned_files import saved_objects
@@ -79,7 +79,7 @@ def thinned(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
     """
     newest = checkpoints[-1].n_answers
     every = spacing(newest)
-    # The oldest one of each distance stays, so that none is ever without a successor.
+    # The oldest checkpoint of each distance is kept, so that there is always one to take its place later.
     by_distance = {((newest - each.n_answers) // every).bit_length(): each for each in reversed(checkpoints)}
     kept: list[Checkpoint] = []
     size = 0
@@ -93,44 +93,44 @@ def thinned(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
 class SelfErrorTracker:
     """Records the estimated error of a learner's model, every few labels.
 
-    With at least 5 random labels since the model started it is :meth:`suffice.ActiveLearner.error_estimate`, of
-    unlabelled items; otherwise what the model expects of itself on items drawn at random. It reads the posterior of the
-    learner and learns nothing itself. The learner takes one label at a time, so an estimate depends on the labels and
-    on which were random, and not on when it was read.
+    With at least 5 random labels since the model started, the estimate is :meth:`suffice.ActiveLearner.error_estimate`
+    for unlabelled items. Otherwise it is the error that the model expects of itself on items drawn at random. The
+    tracker reads the posterior of the learner and learns nothing itself. The learner takes one label at a time, so an
+    estimate depends on the labels and on which of them were random, and not on when it was read.
 
     Args:
         learner: The learner. It learns each label before the tracker.
-        rows: Features of the items on which the model's own account is taken, ``m x D``. Of unlabelled items as many
-            are looked at.
-        initial: Labels that the learner's model starts from.
+        rows: Features of the items for the error that the model expects of itself, ``m x D``. The estimate for
+            unlabelled items uses the same number of items.
+        initial: Number of labels with which the learner's model starts.
 
     Attributes:
-        n: Labels learned.
-        warning: That labels have made the model worse, in a sentence; empty where they have not.
+        n: Number of labels learned.
+        warning: A sentence if labels have made the model worse; otherwise empty.
     """
 
     def __init__(self, learner: ActiveLearner, rows: Floats, initial: int) -> None:
         self._learner, self._rows, self._initial = learner, rows, initial
         self._inputs: Floats | None = None
         self._estimates: list[ErrorEstimate] = []
-        # The estimate for a number of labels at which none is recorded, kept because it is read several times.
+        # Cache of the estimate for a number of labels without a recorded estimate, because it is read several times.
         self._newest: ErrorEstimate | None = None
         self.n = 0
         self.warning = ""
 
     @property
     def begun(self) -> bool:
-        """Whether the learner has a model. It starts from fewer labels where no item is left."""
+        """Whether the learner has a model. If no items are left, it starts with fewer labels."""
         return self.n >= self._initial or (self.n > 0 and not self._learner.left)
 
     def label_learned(self) -> None:
-        """Count a label that the learner has just been told, and record an estimate if one is due."""
+        """Count a label that the learner has just learned, and record an estimate if one is due."""
         self.n += 1
         if self.begun and self.n % spacing(self.n) == 0:
             self._estimates.append(self._estimate())
 
     def errors(self) -> tuple[ErrorEstimate, ...]:
-        """The recorded estimates, and the one of now; empty before the model has started."""
+        """The recorded estimates and the present one; empty before the model has started."""
         if not self.begun or (self._estimates and self._estimates[-1].n_labelled == self.n):
             return tuple(self._estimates)
         if self._newest is None or self._newest.n_labelled != self.n:
@@ -175,7 +175,7 @@ class SelfErrorTracker:
         return ErrorEstimate(self.n, *error_now(found, share=share))
 
 
-# Rows predicted for at a time, and what may be computed at a time: other threads wait while SciPy solves triangles.
+# Limits of a batch of predictions, in rows and operations: SciPy's triangular solver blocks other threads.
 _FEWEST_ROWS, _MOST_ROWS, _OPERATIONS = 256, 4096, 10**8
 # Pools up to this size are kept in double precision, which takes twice the memory.
 _SMALL_POOL: Final = 20_000
@@ -183,10 +183,10 @@ _SMALL_POOL: Final = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """A model as it stood at some label, to predict with.
+    """A copy of a model after some number of labels, for predictions.
 
     Attributes:
-        transform: What turns features into inputs of the model, or None.
+        transform: Transformer of features into inputs of the model, or None.
         model: The fitted model.
         classes: The project's classes; empty for numbers.
     """
@@ -196,7 +196,7 @@ class Predictor:
     classes: tuple[str, ...]
 
     def predict(self, X: Floats) -> Predictions:
-        """Predict labels, a few thousand at a time at most.
+        """Predict labels, in batches of at most a few thousand items.
 
         Args:
             X: Features, ``n x D``.
@@ -204,7 +204,7 @@ class Predictor:
         return Predictions.joined(list(self.parts(X)))
 
     def parts(self, X: Floats) -> Iterator[Predictions]:
-        """The predictions of :meth:`predict`, some items at a time."""
+        """The predictions of :meth:`predict`, one batch at a time."""
         width = max(self.model.n_labels_, self.model.n_features_in_)
         rows = int(np.clip(_OPERATIONS // width**2, _FEWEST_ROWS, _MOST_ROWS))
         return (self._predict(X[k : k + rows]) for k in range(0, max(len(X), 1), rows))
@@ -227,12 +227,12 @@ class Predictor:
 
 
 class ProjectLearner:
-    """Learns the labels of a project in the order in which they came, and applies its stopping rule.
+    """Learns the labels of a project in their order, and applies its stopping rule.
 
-    Two learners learn the same labels, and know which items were drawn at random. The judge takes one label a step and
-    is never asked for items, so its verdict is a function of the labels, skips and random items, to the last bit:
-    independent of the order of calls and of restarts. The picker chooses items; it learns new labels when it is
-    asked. It must not be used by several threads at once.
+    Two learners learn the same labels, and which items were drawn at random. The judge learns one label per step and
+    never chooses items. So its verdict is a function of the labels, skips and random items, exactly to the last bit: it
+    does not depend on the order of calls or on restarts. The picker chooses items; it learns new labels when items are
+    requested. An object of this class must not be used by several threads at once.
 
     Args:
         settings: Settings of the project.
@@ -258,7 +258,7 @@ class ProjectLearner:
     def __init__(self, settings: Settings, X: Floats, *, compare: bool = True) -> None:
         self._settings, self._X, self._compares = settings, X, compare
         self._model = settings.estimator()
-        # Not the seed alone, by which the first items are drawn.
+        # Another seed than that of the first random items.
         order = np.random.default_rng([settings.seed, 11]).permutation(len(X))
         self._sample = np.sort(order[: ITEMS[settings.task]])
         self._initial = min(settings.initial, len(X))
@@ -272,12 +272,12 @@ class ProjectLearner:
         self._picker: ActiveLearner | None = None
         self._picker_knows = 0
         self._problem = self._no_queue = ""
-        # Labels at which other models were compared, and the result.
+        # Number of labels at the last comparison with other models, and its result.
         self._compared: tuple[int, Alternative | None] | None = None
         self._advice: StandingAdvice | None = None
-        # Whether a part of what was learned was read from a checkpoint.
+        # Whether the state was partly read from a checkpoint.
         self._resumed = False
-        # The learner at earlier answers, for the case that a label is changed; and when the last was made, in how long.
+        # Earlier states of the learner, in case a label is changed; and when the last was saved, and how long it took.
         self._checkpoints: list[Checkpoint] = []
         self._checkpointed, self._checkpoint_seconds = time.perf_counter(), 0.0
 
@@ -312,13 +312,14 @@ class ProjectLearner:
         return len(self._answers)
 
     def follow(self, answers: Sequence[Answer], *, patience: Callable[[], bool] | None = None) -> None:
-        """Learn what is new; start over where the past changed, because a label was corrected or taken back.
+        """Learn new answers. If an earlier answer was corrected or taken back, go back to the state before it.
 
-        Where the model cannot learn, :meth:`learning_status` says why, and it is tried again once the answers change.
+        If the model cannot learn, :meth:`learning_status` contains the reason. Learning is tried again when the answers
+        change.
 
         Args:
             answers: All labels and skips of the project, in order.
-            patience: Asked before each one; where it says True the rest is left for another time.
+            patience: Called before each answer; if it returns True, the other answers are not learned in this call.
         """
         wanted = list(answers)
         if self._failed is not None and wanted == self._failed:
@@ -340,7 +341,7 @@ class ProjectLearner:
             resumed = self._resumed
             self._start_over()
             if resumed:
-                # What was saved may be damaged.
+                # The saved state may be damaged, so learn again without it.
                 self.follow(answers, patience=patience)
                 return
             self._failed = wanted
@@ -360,7 +361,7 @@ class ProjectLearner:
         """State of the learning.
 
         Args:
-            queue: How many items to ask for next; fewer come back where the pool ends, or the model cannot choose.
+            queue: Number of items to choose next. There may be fewer if few items are left or the model cannot choose.
         """
         if self._judge is None and self._failed is None:
             self.follow(self._answers)
@@ -369,7 +370,7 @@ class ProjectLearner:
         errors = self._tracker.errors()
         stop = _standing_stop(self._judge.verdicts)
         verdict = self._judge.verdict if stop is None else replace(stop, n_labelled=self._tracker.n)
-        # Only now, because a failure of the picker is reported too.
+        # Before the status is built, because it also reports a failure of the picker.
         asked = self._ask(queue)
         return LearningStatus(
             n_answers=len(self._answers),
@@ -422,14 +423,14 @@ class ProjectLearner:
         return ScreeningProgress(settings.positive, found, found + judge.expected_missed(), settings.recall)
 
     def resume_from(self, files: LearnedFiles, answers: Sequence[Answer]) -> int:
-        """Continue from what is kept of these answers or the first of them, exactly as if they had been learned here.
+        """Continue from a saved state for these answers or the first of them. The result is the same as after learning.
 
         Args:
-            files: What is kept.
+            files: The saved files.
             answers: Labels and skips of the project, in order.
 
         Returns:
-            The number of answers that are known now.
+            The number of answers that the learner has learned now.
         """
         checkpoints = files.checkpoints(self._settings, answers)
         while checkpoints and not self._resume(answers, checkpoints):
@@ -437,11 +438,11 @@ class ProjectLearner:
         return len(self._answers)
 
     def keep_in(self, files: LearnedFiles, learning_status: LearningStatus | None = None) -> bool:
-        """Write what was learned so far, and say whether the learner is kept.
+        """Save the state, and return whether the learner itself was saved.
 
         Args:
-            files: Where it is kept.
-            learning_status: The results after all that was learned; left out if they are not to be kept.
+            files: The files to write to.
+            learning_status: The results for all learned answers; they are not saved if left out.
         """
         if learning_status is not None:
             files.keep_status(self._settings, self._answers, learning_status)
@@ -453,21 +454,21 @@ class ProjectLearner:
         return files.keep_learner(self._settings, self._answers, newest, earlier[-1] if earlier else None)
 
     def predictions_kept_in(self, files: LearnedFiles, X: Floats) -> Predictions:
-        """Predictions for all items, which are kept too.
+        """Predictions for all items; they are also saved.
 
         Args:
-            files: Where they are kept.
+            files: The files to write to.
             X: Features of all items, ``n x D``.
 
         Raises:
-            SufficeError: The model has not begun.
+            SufficeError: The model has not started.
         """
         predictions = self.predict(X)
         files.keep_predictions(self._settings, self._answers, predictions)
         return predictions
 
     def _checkpoint(self) -> Checkpoint | None:
-        """The learner as it is; None where it cannot be saved, or cannot learn."""
+        """The present state of the learner; None if it cannot be saved or cannot learn."""
         if self._judge is None or self._tracker is None or self._failed is not None:
             return None
         progress = {
@@ -482,7 +483,7 @@ class ProjectLearner:
             return None
 
     def _keep_checkpoint(self) -> None:
-        """Keep the learner as it is for the case that a later label is changed, if that is cheap."""
+        """Save the present state in case a later label is changed, if that is cheap."""
         n, start = len(self._answers), time.perf_counter()
         last = self._checkpoints[-1].n_answers if self._checkpoints else 0
         if n - last < spacing(n) or start - self._checkpointed < _WORTH_KEEPING * self._checkpoint_seconds:
@@ -494,7 +495,7 @@ class ProjectLearner:
             self._checkpoints = thinned([*self._checkpoints, found])
 
     def _resume(self, answers: Sequence[Answer], checkpoints: Sequence[Checkpoint]) -> bool:
-        """Continue from the last of some checkpoints of the first of these answers; False if it is damaged."""
+        """Continue from the last checkpoint, made after the first of these answers; return False if it is damaged."""
         newest = checkpoints[-1]
         self._start_over()
         try:
@@ -516,7 +517,7 @@ class ProjectLearner:
         """A copy of the present model for predictions; it does not change while more is learned.
 
         Raises:
-            SufficeError: It has not begun.
+            SufficeError: The model has not started.
         """
         if self._tracker is None or not self._tracker.begun:
             raise SufficeError(
@@ -533,7 +534,7 @@ class ProjectLearner:
             X: Features, ``n x D``.
 
         Raises:
-            SufficeError: It has not begun.
+            SufficeError: The model has not started.
         """
         return self.predictor().predict(X)
 
@@ -572,14 +573,14 @@ class ProjectLearner:
         self._answers.append(answer)
 
     def _compare(self, judge: ActiveLearner) -> None:
-        """Compare other models if that is due; when it is follows from the labels, so that every process agrees."""
+        """Compare other models if due. This depends only on the labels, so all processes compare at the same time."""
         n = len(judge.labelled)
         due = self._compared is None or n >= _COMPARED_AGAIN * self._compared[0]
         if self._compares and self._settings.positive is None and due and judge.verdict.stop and judge.left:
             self._compared = n, judge.better_model()
 
     def _advise(self, judge: ActiveLearner, tracker: SelfErrorTracker) -> None:
-        """Update the advice as often as errors are recorded, so that it follows from the labels."""
+        """Update the advice whenever an error is recorded, so that it depends only on the labels."""
         n, settings = len(judge.labelled), self._settings
         classes = settings.task == "classification" and settings.positive is None
         if not tracker.begun or (self._advice is not None and n % spacing(n)):
@@ -611,7 +612,7 @@ class ProjectLearner:
             if not picker.left:
                 return ()
             with warnings.catch_warnings():
-                # People who label do not need to know that picks may differ by rounding.
+                # This warning, that picks may differ by rounding, does not concern people who label.
                 warnings.filterwarnings("ignore", "the largest variance of the pool is below")
                 return tuple(int(item) for item in picker.ask(min(size, picker.left)))
         except Exception as error:
@@ -626,10 +627,10 @@ def predicted_labels(
     """Predictions for all items by a model that has learned some answers.
 
     Args:
-        settings: What the project is about, with the model.
+        settings: Settings of the project, with the model.
         X: Features of its items, ``n x D``.
         answers: Labels and skips, in order.
-        files: What is kept of the project; by default the model learns from the first answer on.
+        files: Saved files of the project; by default the model learns from the first answer on.
 
     Raises:
         SufficeError: There are too few labels, or the model cannot learn them.
@@ -645,7 +646,7 @@ def predicted_labels(
 
 
 def learned_project(project: ReadableProject) -> ProjectLearner:
-    """The learner of a project with all that it learns now; what is kept beside the project is not learned again."""
+    """The learner of a project after all present answers. It continues from the saved state if there is one."""
     with project.lock:
         answers, settings = project.state().learned(), project.current_settings
     learner = ProjectLearner(settings, project.X, compare=False)
@@ -657,14 +658,14 @@ def learned_project(project: ReadableProject) -> ProjectLearner:
 def suspicious_labels(
     learned: "ProjectLearner | tuple[Predictor, Sequence[Answer]]", X: Floats
 ) -> list[SuspiciousLabel]:
-    """Labels that a model has learned, ranked by how unlikely they are without it, the least likely first.
+    """Labels that a model has learned, ranked by their probability under models without them, the least likely first.
 
     Args:
         learned: The learner; or the model with the answers that it has learned.
         X: Features of all items, ``n x D``.
 
     Raises:
-        SufficeError: The model has not begun.
+        SufficeError: The model has not started.
     """
     predictor, answers = (learned.predictor(), learned.answers) if isinstance(learned, ProjectLearner) else learned
     labels = {answer.item: answer.label for answer in answers if answer.label is not None}
@@ -687,13 +688,13 @@ def _standing_stop(verdicts: Sequence[Verdict]) -> Verdict | None:
 
 
 def _curve(verdicts: Sequence[Verdict]) -> tuple[Point, ...]:
-    """The numbers that a rule compared."""
+    """The values and thresholds that a rule compared."""
     compared = [each for each in map(_compared, verdicts) if each is not None]
     return tuple(Point(each.n_labelled, each.value, each.threshold) for each in compared if each.value is not None)
 
 
 def _compared(verdict: Verdict) -> Verdict | None:
-    """The verdict with a number: this one, or else one of its parts, that of the paper's rule if it is among them."""
+    """The verdict with a number: this one, or otherwise one of its parts, preferably that of the paper's rule."""
     if verdict.value is not None:
         return verdict
     parts = [found for found in map(_compared, verdict.parts) if found is not None]
@@ -709,17 +710,17 @@ def reason(error: Exception) -> str:
 
 
 def factors(probable: Floats, n: int) -> Floats:
-    """Factors in place of draws from their distribution: evenly spaced quantiles in a random order.
+    """Evenly spaced quantiles of the distribution of the factors in a random order, used instead of draws.
 
     Args:
         probable: Probabilities of :data:`FACTORS`.
-        n: How many.
+        n: Number of quantiles.
 
     Examples:
         >>> float(np.median(factors(np.full(81, 1 / 81), 1001)).round(2))
         1.0
     """
-    # Half of each point's probability lies below it.
+    # Mid-point rule: half of the probability of a point counts as below it.
     reached = np.cumsum(probable) - 0.5 * probable
     drawn = np.exp(np.interp((np.arange(n) + 0.5) / n, reached, np.log(FACTORS)))
     return np.asarray(np.random.default_rng(0).permutation(drawn))
@@ -744,7 +745,7 @@ def error_changes(logits: Floats, drawn: Floats) -> Floats:
 
 
 def _wrong_shares(logits: Floats) -> Floats:
-    """Probability of all classes but the likeliest, with full precision also where it is tiny.
+    """Probability of all classes except the likeliest, with full relative precision even if it is tiny.
 
     Args:
         logits: ``F x m`` for two classes, ``F x m x K`` for many.
@@ -762,9 +763,9 @@ _TAIL: Final = 0.05
 _DRAWS: Final = 200
 # Draws of numbers are cheaper: their distribution is that of a weighted sum of squares.
 _SQUARES: Final = 2000
-# However few labels speak for the noise, it is not wholly unknown.
+# Lower limit of the degrees of freedom of the noise, for few labels.
 _LEAST_FREEDOM: Final = 3.0
-# Numbers held at a time while many draws of many classes are looked at.
+# Maximal number of values in memory at a time, for many draws of many classes.
 _HELD: Final = 2_000_000
 
 
@@ -792,28 +793,28 @@ def expected_error(model: Any, X: Floats, *, calibrated: bool = True) -> SelfErr
               e(f, s) = s \sqrt{\frac1m \sum_i (f_i - \mu_i)^2 + \sigma^2}, \quad
               s^2 = \frac{\nu}{\chi^2_\nu}, \quad \nu = n_0 (1 - \bar h).
 
-    The value is the mean over the draws, and the interval goes from their 5 % to their 95 % point. The factor ``s`` is
-    there because the noise is itself learned, from :math:`n_0` labels of which a share :math:`\bar h` (the mean
-    leverage) went into the function: it makes Student's t of the normal distribution. ``\nu`` counts as 3 at least, and
-    where hyper-parameters are given ``s`` is 1. Without it the interval would be much too narrow. Random numbers are
-    always the same.
+    The value is the mean over the draws, and the interval reaches from their 5 % to their 95 % quantile. The factor
+    ``s`` is used because the noise is itself estimated, from :math:`n_0` labels of which a share :math:`\bar h` (the
+    mean leverage) was used for the function. It turns the normal distribution into Student's t. ``\nu`` is at least 3.
+    If hyper-parameters are given, ``s`` is 1. Without the factor the interval would be much too narrow. The random
+    numbers are always the same.
 
-    For classes it rests on two things. The prior is given, and Laplace's approximation takes weights as smaller than
-    they are, so ``e(w)`` alone is mostly too large. So each draw is multiplied by what a factor ``t`` of the logits
-    does to the error of the averaged probabilities, ``t`` being drawn from what the labels say of it
+    For classes, ``e(w)`` alone is mostly too large: the prior is fixed, and Laplace's approximation underestimates the
+    weights. So each draw is multiplied by the effect of a factor ``t`` of the logits on the error of the averaged
+    probabilities, where ``t`` is drawn from its distribution given the labels
     (:func:`factors`): :math:`e(w) g(t) / g(1)` with :math:`g(t) = \frac1m \sum_i \{1 - \max_k
-    \mathrm{softmax}(t z_i)_k\}`, at most 1. One factor cannot mend a model that is wrong in shape, nor labels that are
-    unlike the rest of the items. Measured with labels chosen by the model, 30 to 300 of them, without and with the
-    factor: the mean distance from the true error, how often the interval held it, and how often it was above:
+    \mathrm{softmax}(t z_i)_k\}`, at most 1. One factor cannot correct a model of the wrong form, or labels that differ
+    from the other items. Measured with 30 to 300 labels chosen by the model, without and with the factor: the mean
+    distance from the true error, how often the interval contained it, and how often the true error was above it:
 
     - digits, breast cancer, wine, SMS spam, 4 newsgroups (72 runs; the method was chosen by these): distance 0.161 and
       0.049, held 1 % and 44 %, above never. Digits with 150 labels: 39 % and 9 % where 8 % was true.
     - htru2, adult, 8 letters, 4 other newsgroups (60 runs, looked at afterwards): distance 0.100 and 0.063, held 22 %
-      and 52 %, above 5 % and 23 %. Those above are of adult and of the letters, where with the factor the value is too
-      small: with 300 labels 8 % where 17 % was true (10 % without), and 14 % where 20 % was (26 % without).
+      and 52 %, above 5 % and 23 %. The cases above are adult and the letters. For them the value with the factor is
+      too small: with 300 labels 8 % where 17 % was true (10 % without), and 14 % where 20 % was (26 % without).
     - labels drawn from the model itself (240 runs): distance 0.044 and 0.044, held 75 % and 93 %, above 4 % and 3 %.
 
-    So the value may be too small as well as too large, and is no bound.
+    So the value may be too small or too large, and is not a bound.
 
     Args:
         model: A fitted model of :mod:`suffice.models`.
@@ -838,10 +839,10 @@ def expected_error(model: Any, X: Floats, *, calibrated: bool = True) -> SelfErr
 
 
 def _deviations(model: Any, features: Floats) -> Floats:
-    """Root of the mean squared error under each of many draws of the function and of the scale."""
+    """Root mean squared error for each of many draws of the function and of the scale."""
     state, rng = model.state_, np.random.default_rng(0)
     covariance = state.covariance(features, state.whiten(features))
-    # A sum of squares of correlated numbers is one of independent numbers, weighted by the eigenvalues.
+    # A sum of squares of correlated normal numbers equals a sum over independent ones, weighted by the eigenvalues.
     weights = np.clip(np.linalg.eigvalsh(covariance), 0.0, None) / len(features)
     squares = rng.standard_normal((_SQUARES, len(features))) ** 2 @ weights + state.noise
     if model.learns:
@@ -851,7 +852,7 @@ def _deviations(model: Any, features: Floats) -> Floats:
 
 
 def _freedom(model: Any) -> float:
-    """Labels that speak for the noise: those that hyper-parameters were learned from, less what was fitted to them."""
+    """Degrees of freedom of the noise: labels used for the hyper-parameters, minus the fitted degrees of freedom."""
     state = model.state_
     labelled = state.features[np.unique(np.linspace(0, state.n - 1, ITEMS["regression"]).astype(int))]
     fitted = float(state.variance(labelled, state.whiten(labelled)).mean() / state.noise)
@@ -859,7 +860,7 @@ def _freedom(model: Any) -> float:
 
 
 def _wrong(posterior: Any, features: Floats) -> Floats:
-    """Share of the items that each of many draws of the weights would have another class for than is predicted."""
+    """For each of many draws of the weights, the expected share of items whose class differs from the predicted one."""
     averaged, drawn = moderated_logits(posterior, features), weight_draws(posterior, _DRAWS)
     if averaged.ndim == 1:
         return np.asarray(expit(np.where(averaged > 0.0, -1.0, 1.0) * (drawn @ features.T)).mean(axis=1))
@@ -874,7 +875,7 @@ def _wrong(posterior: Any, features: Floats) -> Floats:
 
 
 def _as_labels_came(errors: Floats, posterior: Any, features: Floats) -> Floats:
-    """The same draws of the error, each times what a draw of the factor of the logits does to it."""
+    """The draws of the error, each multiplied by the effect of a draw of the factor of the logits."""
     drawn = factors(sharpness(guesses(posterior)), len(errors))
     return np.minimum(errors * error_changes(moderated_logits(posterior, features), drawn), 1.0)
 

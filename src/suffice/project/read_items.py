@@ -331,7 +331,7 @@ class _TableSource(NamedTuple):
 def table_items(
     path: Path, request: ReadingOptions, table: TableColumns | None = None, progress: ItemProgress = no_progress
 ) -> Items:
-    """Make every row of a table an item. A ``table`` that is given is not read; ``path`` is then its name.
+    """Make every row of a table an item. If ``table`` is given, no file is read, and ``path`` is its name.
 
     Raises:
         InvalidValueError: The file is not a table, or cannot be used with these options; the message gives a remedy.
@@ -342,7 +342,7 @@ def table_items(
     n = len(source.ids)
     labelling = _labelling(source, request)
     kept = source.rows if isinstance(source.rows, ParquetCells) else None
-    # Of a large file the cells stay there.
+    # Cells of a large file are not loaded into memory.
     columns = {name: source.cells(name) if kept is None else [] for name in source.shown}
     root = None
     if source.image is not None:
@@ -386,7 +386,7 @@ def _table_source(
         table = read_columns(path, partial(progress, "reading the items"))
     file = _with_clean_names(table, path)
     read = file.cells()
-    # Cells of a large file stay there, unless they are changed or looked at one by one.
+    # Cells of a large file are not loaded into memory, unless they are changed or examined one by one.
     stays = isinstance(read, ParquetCells) and request.image is None and request.embed is None and _is_clean(read)
     rows = read if stays else clean_rows(read)
     if len(rows) < 2:
@@ -425,7 +425,7 @@ def _with_clean_names(file: TableColumns, path: Path) -> TableColumns:
 
 
 def _target_column(file: TableColumns, wanted: str | None, path: Path) -> str | None:
-    """Return the target if it is a column, and None if it is the name of labels to come."""
+    """Return the target if it is a column; None if there is no such column."""
     if wanted is None or wanted in file.names:
         return wanted
     lower = {name.lower(): name for name in file.names}
@@ -500,7 +500,7 @@ def _features_of_columns(
 
     columns: dict[str, Column] = {name: source.file[name] for name in cells}
     if source.cleaned:
-        # The features are those of the cells that the project keeps, so that they can be made again.
+        # Features are computed from the stored cells, so that they can be computed again.
         texts = [name for name, column in columns.items() if isinstance(column, Texts)]
         columns |= {name: as_texts(cells[name]) for name in texts}
     special: dict[str, Any] = {}
@@ -522,7 +522,7 @@ def _features_of_columns(
 
 
 def folder_items(folder: Path, request: ReadingOptions) -> Items:
-    """Make every image in a folder and its sub-folders an item, in the order of their names.
+    """Make every image in a folder and its subfolders an item, in the order of their names.
 
     Raises:
         InvalidValueError: There are fewer than two, one cannot be read, or an option is about a table.
@@ -566,7 +566,7 @@ def read_items(source: Any, request: ReadingOptions, progress: ItemProgress = no
         source: Path of a table (CSV, also gzipped or with tabs, or Parquet) or of a folder of images; or a table in
             memory: a DataFrame of pandas or polars, or a mapping from names of columns to values.
         request: How to read it.
-        progress: Receives what is done now.
+        progress: Receives the present activity.
 
     Raises:
         InvalidValueError: It cannot be used with these options; the message gives a remedy.

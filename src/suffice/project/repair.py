@@ -1,4 +1,4 @@
-"""Verification of everything in a project by its checksums, and recovery of what can be verified."""
+"""Verification of a project by its checksums, and recovery of the verified parts."""
 
 import csv
 import json
@@ -37,7 +37,7 @@ from suffice.project.storage import (
 
 #: Name of the file with the labels of a project that cannot be repaired.
 LABELS_FILE: Final = "recovered-labels.csv"
-# Rows that are looked for where the end of a table cannot be read.
+# Number of rows to try if the end of a table cannot be read.
 _MOST_GUESSED: Final = 2**17
 _COLUMNS: Final = {
     "events": "seq, kind, item, person, at, data, request, digest",
@@ -52,14 +52,14 @@ class DamageReport:
 
     Attributes:
         events: Number of events that are verified.
-        lost_events: Numbers of the events that are damaged, or that depend on one.
-        missing_events: Number of events at the end that were acknowledged and are not there.
+        lost_events: Numbers of the events that are damaged, or that depend on a damaged event.
+        missing_events: Number of acknowledged events that are missing at the end.
         items: Number of items that are verified.
         damaged_items: Positions of items whose id or cells are damaged. Their labels are kept.
         features_damaged: Whether features are damaged.
         structure: Errors that SQLite reports about its structure; empty if there are none.
         repaired: Whether the project was repaired.
-        kept: The file that the damaged project was moved to, or None.
+        kept: The file to which the damaged project was moved, or None.
         labels_file: The file with the labels of a project that cannot be repaired, or None.
     """
 
@@ -76,7 +76,7 @@ class DamageReport:
 
     @property
     def intact(self) -> bool:
-        """Whether everything is as it was written."""
+        """Whether there is no damage."""
         broken = self.lost_events or self.missing_events or self.damaged_items or self.features_damaged
         return not broken and not self.structure
 
@@ -87,17 +87,17 @@ class DamageReport:
 
 
 def repair_project(path: str | Path, *, check: bool = False) -> DamageReport:
-    """Verify everything in a project, and recover what can be verified.
+    """Verify a project by its checksums, and recover the verified parts.
 
-    The damaged files are kept under another name. In the repaired project an event that is lost is replaced by an empty
-    one with the same number, and an item whose cells are damaged has empty cells. Where the settings or the features
-    are damaged, the project cannot be repaired; its labels are written to a file, which ``suffice import`` reads.
+    The damaged files are kept under another name. In the repaired project a lost event is replaced by an empty event
+    with the same number, and an item with damaged cells has empty cells. If the settings or the features are damaged,
+    the project cannot be repaired. Its labels are then written to a file that ``suffice import`` can read.
 
-    No other process may use the project meanwhile.
+    No other process may use the project during the call.
 
     Args:
-        path: Its folder or its file.
-        check: Whether it is only verified.
+        path: Folder or file of the project.
+        check: Only verify, without repair.
 
     Raises:
         SufficeError: There is no project, it is in PostgreSQL, an older version made it, or nothing can be read.
@@ -121,7 +121,7 @@ def repair_project(path: str | Path, *, check: bool = False) -> DamageReport:
     if check or report.intact:
         return report
     if not (report.lost_events or report.damaged_items or report.features_damaged or report.structure):
-        # The journal is whole, but ends too early.
+        # The journal is undamaged, but ends too early.
         return _accepted(file, found)
     if report.features_damaged or found.settings is None:
         return _with(report, labels_file=_write_labels(file.with_name(LABELS_FILE), found))
@@ -133,7 +133,7 @@ def _with(report: DamageReport, **changes: Any) -> DamageReport:
 
 
 class _Contents:
-    """Everything in the file of a project that can be read, and which of it is verified."""
+    """The readable contents of the file of a project, and which of them are verified."""
 
     def __init__(self, source: sqlite3.Connection, file: Path) -> None:
         source.text_factory = bytes
@@ -180,7 +180,7 @@ def _structure(source: sqlite3.Connection) -> str:
 
 
 def _readable(source: sqlite3.Connection, table: str) -> Iterator[tuple[Any, ...]]:
-    """Rows that SQLite can read; where it cannot, the others are found by halving."""
+    """Rows that SQLite can read. Ranges that cannot be read are halved until the damaged rows are isolated."""
     question = f"SELECT {_COLUMNS[table]} FROM {table} NOT INDEXED WHERE rowid BETWEEN ? AND ?"
 
     def rows(first: int, last: int) -> Iterator[tuple[Any, ...]]:
@@ -223,7 +223,7 @@ def _block_is_right(row: Sequence[Any]) -> bool:
 
 
 def _verified_events(rows: Sequence[Sequence[Any]]) -> dict[int, Event]:
-    """Events whose columns give their digest, or the digest of the event after them."""
+    """Events whose columns match their own digest, or the digest of the next event."""
     by_seq: dict[int, tuple[Any, ...]] = {}
     for row in rows:
         try:
@@ -261,7 +261,7 @@ def _event(row: Sequence[Any], digest: str) -> Event:
 
 
 def _applied(events: dict[int, Event], size: int) -> tuple[ProjectState, set[int]]:
-    """The state after the events, and those that cannot be applied because others are lost."""
+    """The state after the events, and the events that cannot be applied because others are lost."""
     state, lost = ProjectState(size), set[int]()
     for seq in range(1, max(events, default=0) + 1):
         event = events.get(seq)
@@ -289,7 +289,7 @@ def _accepted(file: Path, found: _Contents) -> DamageReport:
 
 
 def _rebuilt(file: Path, found: _Contents) -> DamageReport:
-    """Write what is verified to a new file, and put it in place of the damaged one."""
+    """Write the verified parts to a new file, and replace the damaged file by it."""
     part = file.with_name(f".{file.name}.repair-{os.getpid()}")
     with closing(Database(part, new=True)) as database:
         try:
@@ -344,7 +344,7 @@ def _moved_away(file: Path) -> Path:
 
 
 def _write_labels(to: Path, found: _Contents) -> Path:
-    """Write the labels that are verified: the name of the item where it is, its cells, the label and the person."""
+    """Write the verified labels: the name of the item if known, its cells, the label and the person."""
     state, _ = _applied(found.events, found.size)
     columns = list((found.settings or {}).get("columns", []))
     with to.open("w", newline="", encoding="utf-8") as file:

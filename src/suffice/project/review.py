@@ -28,9 +28,9 @@ class ReviewedLabel:
         summary: Its contents in one line.
         label: The label that counts.
         person: Who gave it.
-        at: When, in UTC.
-        prediction: What is predicted without the label.
-        probability: Probability of the label; for numbers, of one at least as far from the prediction.
+        at: Time of the label, in UTC.
+        prediction: Prediction of a model without the label.
+        probability: Probability of the label; for numbers, of a label at least as far from the prediction.
         deviation: For numbers the standard deviation of the label given all others; None for classes.
         sentence: The same in words.
     """
@@ -52,10 +52,10 @@ class Review:
     """Labels that are likely wrong.
 
     Attributes:
-        labels: The least likely ones, in this order.
-        total: How many are likely wrong.
-        n_labelled: All labels that the model has learned.
-        sentence: The same in words.
+        labels: The least likely labels, the least likely first.
+        total: Number of labels that are likely wrong.
+        n_labelled: Number of labels that the model has learned.
+        sentence: The result in words.
         note: What the list means.
     """
 
@@ -71,12 +71,12 @@ class Review:
 
 
 def review(project: "Project", ranked: Sequence[SuspiciousLabel], most: int) -> Review:
-    """Labels that are likely wrong, were not confirmed, and are not of an item of a check.
+    """Labels that are likely wrong, without confirmed labels and items of a check.
 
     Args:
         project: The project.
         ranked: All labels that the model has learned, the least likely first.
-        most: How many to list at most.
+        most: Maximal number of labels to list.
     """
     if not ranked:
         return Review((), 0, 0, too_few_to_review_sentence(FEWEST))

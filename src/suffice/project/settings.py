@@ -13,21 +13,21 @@ from suffice.models.factory import MODEL_FAMILIES, chooses_components, make_mode
 Task = Literal["classification", "regression"]
 Shown = Literal["table", "text", "image"]
 
-#: Error ratio at which :class:`~suffice.ErrorStability` stops if nothing else is asked for, within the paper's choices.
+#: Default error ratio at which :class:`~suffice.ErrorStability` stops, within the range of the paper.
 DEFAULT_THRESHOLDS: Final = {"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "kernel": 0.1, "dropout": 0.2}
-#: Labels at random before the model chooses, if nothing else is asked for.
+#: Default number of random labels before the model chooses.
 DEFAULT_INITIAL: Final = 10
-#: Share of the positive class that a screening is to find, if nothing else is asked for.
+#: Default share of the positive class that a screening must find.
 DEFAULT_RECALL: Final = 0.95
-#: Share of the later items that are drawn at random, if nothing else is asked for. They calibrate the estimated error.
+#: Default share of the later items that are drawn at random. They calibrate the estimated error.
 DEFAULT_RANDOM_SHARE: Final = 0.2
-#: Most characters of the guidelines, of the description of a class, and of the name of a project.
+#: Maximal number of characters of the guidelines, of the description of a class, and of the name of a project.
 LONGEST_GUIDELINES: Final = 20_000
 LONGEST_DESCRIPTION: Final = 500
 LONGEST_TITLE: Final = 200
-#: What of the settings can be changed at any time; the costs are those of the rule.
+#: Settings that can be changed at any time. The costs are parameters of the rule.
 CHANGEABLE: Final = ("name", "guidelines", "descriptions", "label_cost", "mistake_cost", "at_most", "overlap")
-# Settings that change nothing in what is learned.
+# Settings that do not affect learning.
 _ONLY_SHOWN: Final = frozenset(
     {
         *("name", "target", "shown", "columns", "main", "overlap", "lease", "source", "root", "notes"),
@@ -36,44 +36,44 @@ _ONLY_SHOWN: Final = frozenset(
 )
 
 
-# Settings that are written only where they are used, so that earlier versions can open other projects.
+# Settings that are written only if they are used, so that earlier versions can open projects without them.
 _WHERE_USED: Final = frozenset({"positive", "recall", "guidelines", "descriptions"})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a project is about.
+    """Settings of a project.
 
     Attributes:
-        name: Its name, for a person.
+        name: Name of the project, for people.
         task: Whether labels are classes or numbers.
         classes: Names of the classes, in the order of their keys; empty for numbers.
-        target: What the label is called: the name of its column in an export.
+        target: Name of the label: the name of its column in an export.
         shown: How an item is shown: as a row, a text, or an image.
         columns: Names of the cells of an item.
         main: The column that is the text or the path of the image, or None for a row.
-        model: Which model learns from the start, see :func:`project_models`. It can be changed, see
+        model: Name of the original model, see :func:`project_models`. It can be changed, see
             :meth:`suffice.project.labelling_project.Project.switch_model`.
-        rule: The stopping rule, as :meth:`suffice.Criterion.state_dict` gives it.
+        rule: The stopping rule, as returned by :meth:`suffice.Criterion.state_dict`.
         seed: Seed of all randomness.
-        initial: Labels asked for at random before the model chooses.
+        initial: Number of random labels before the model chooses.
         random_share: Share of the items that are drawn at random once the model chooses, from 0 to 1. It is 0 in
             projects made by version 0.7 or older.
         overlap: Share of the items that a second person is asked for too, from 0 to 1.
-        lease: Seconds that an item asked for stays with one person.
-        source: Name of the file or folder that the items came from.
-        root: The folder that images are read from, and nothing outside it; empty where there are none.
+        lease: Seconds for which an item is reserved for one person.
+        source: Name of the file or folder of the items.
+        root: The folder of the images; files outside it are never read. Empty if there are no images.
         notes: What was done to the data, in sentences.
         components: First feature and feature after the last of each text whose components a classifier chooses from.
             Empty in projects made by version 0.7 or older: they use all of their features, as before.
-        regularize: Whether a regression model learns its hyper-parameters as since version 0.8. False in projects made
-            by an older version, so that their verdicts stay as they were.
-        at_most: The error that is wanted: for classes the share of wrong predictions, for numbers the root of the mean
-            squared error; or None.
-        positive: The class that a screening looks for, or None. Its likeliest items are asked for first.
-        recall: The share of its items that is to be found; None without a positive class.
-        guidelines: How to label, in Markdown; empty if there are none.
-        descriptions: What belongs to a class, by its name; a class without one is not in it.
+        regularize: Whether a regression model learns its hyper-parameters as in version 0.8 and later. False in
+            projects made by an older version, so that their verdicts do not change.
+        at_most: The target error: for classes the share of wrong predictions, for numbers the root mean squared error;
+            or None.
+        positive: The class that a screening looks for, or None. Its likeliest items are requested first.
+        recall: The share of its items that must be found; None without a positive class.
+        guidelines: Instructions for labelling, in Markdown; empty if there are none.
+        descriptions: Descriptions of classes, by name. Classes without a description are not included.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Settings:
     descriptions: Mapping[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as JSON values; without those of later versions that the project does not use."""
+        """The settings as JSON values, without settings of later versions that the project does not use."""
         values = asdict(self) | {"rule": dict(self.rule), "descriptions": dict(self.descriptions)}
         return {name: value for name, value in values.items() if value or name not in _WHERE_USED}
 
@@ -125,7 +125,7 @@ class Settings:
         return Settings(**{**older, **saved, **lists, "components": components})
 
     def using(self, model: str | None) -> "Settings":
-        """The same settings with another model; None leaves them as they are.
+        """The same settings with another model; unchanged for None.
 
         Examples:
             >>> settings = Settings("p", "classification", ("a", "b"), "y", "table", ("x",), None, "logistic", {})
@@ -148,7 +148,7 @@ class Settings:
         return Settings.from_dict({**self.as_dict(), **changes}) if changes else self
 
     def costs(self) -> tuple[float, float | None] | None:
-        """Cost of a label and of a mistake, if the rule weighs them; the latter is None if it is given in another way.
+        """Cost of a label and of a mistake, if the rule has costs; the latter is None if it is given in another way.
 
         Examples:
             >>> rule = LabelWorth(label_cost=2.0).state_dict()
@@ -161,7 +161,7 @@ class Settings:
         return rule.label_cost, None if rule.error_cost is not None else rule.mistake_cost or 1.0
 
     def checked_changes(self, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return changes of settings as the journal keeps them, those alone that change something.
+        """Return validated changes of settings in stored form, without values that are the same as before.
 
         Args:
             changes: New values of some of ``name``, ``guidelines``, ``descriptions`` (a text for each class),
@@ -225,11 +225,11 @@ class Settings:
         return rule.state_dict()
 
     def learns_like(self, other: "Settings") -> bool:
-        """Whether a model learns the same from the same answers under other settings."""
+        """Whether a model learns the same from the same answers with other settings."""
         return self.learned_part() == other.learned_part()
 
     def learned_part(self) -> dict[str, Any]:
-        """The settings on which it depends what is learned, as JSON values."""
+        """The settings that affect learning, as JSON values."""
         return {key: value for key, value in self.as_dict().items() if key not in _ONLY_SHOWN}
 
     def models(self) -> list[str]:
@@ -237,11 +237,11 @@ class Settings:
         return [name for name, task in project_models().items() if task == self.task]
 
     def criterion(self) -> Criterion:
-        """The stopping rule, that has seen nothing."""
+        """The stopping rule, before any observation."""
         return criterion_from_dict(self.rule)
 
     def estimator(self) -> Any:
-        """The model, which has not learned anything yet.
+        """The model, not fitted.
 
         Raises:
             InvalidValueError: A project cannot have this model, it is for the other task, or there are fewer than 2
@@ -265,7 +265,7 @@ class Settings:
         return make_model(self.model, classes=self.classes, components=components)
 
     def require_usable_rule(self) -> None:
-        """Refuse a stopping rule that a project cannot follow.
+        """Raise an error for a stopping rule that a project cannot use.
 
         Raises:
             InvalidValueError: The rule limits time, or requires fields that the model does not provide.
@@ -288,7 +288,7 @@ class Settings:
 
 
 def checked_target(at_most: Any, task: str, name: str = "at_most") -> float:
-    """Return the error that is wanted.
+    """Return a validated target error.
 
     Args:
         at_most: For classes a share of wrong predictions, for numbers the root of the mean squared error.
@@ -296,7 +296,7 @@ def checked_target(at_most: Any, task: str, name: str = "at_most") -> float:
         name: What to call it in an error message.
 
     Raises:
-        InvalidValueError: It cannot be reached, or is no error.
+        InvalidValueError: It cannot be reached, or is not an error.
     """
     if task == "classification":
         wanted = "above 0 and below 1, a share of wrong predictions"
@@ -320,7 +320,7 @@ def _printable(text: str, allowed: str) -> bool:
 
 
 def default_rule() -> Criterion:
-    """The stopping rule of a project that nothing was said about: a label has to be worth what it costs.
+    """The default stopping rule of a project: stop when a label is worth less than its cost.
 
     Examples:
         >>> default_rule()
@@ -345,10 +345,10 @@ def described_model(name: str) -> str:
 
 
 def require_project_model(name: str) -> None:
-    """Refuse a model that a project cannot have.
+    """Raise an error for a model that a project cannot have.
 
     Raises:
-        InvalidValueError: The model is unknown, or it learns too slowly for a person who waits.
+        InvalidValueError: The model is unknown, or it learns too slowly for interactive labelling.
     """
     if name not in project_models():
         slow = f"{model_description(name)} learns too slowly" if name in MODEL_FAMILIES else ""

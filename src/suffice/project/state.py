@@ -1,7 +1,4 @@
-"""State of a labelling project, computed from its events: the same for the same journal.
-
-Imported predictions are part of it.
-"""
+"""State of a labelling project, including imported predictions. It is a function of the events in the journal."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +23,7 @@ from suffice.project.project_check import (
 
 
 class PredictedLabel(NamedTuple):
-    """A prediction that was imported: the label, its probability or None, and the name of the file that it is from."""
+    """An imported prediction: the label, its probability or None, and the name of the imported file."""
 
     label: Label
     probability: float | None
@@ -40,7 +37,7 @@ def prediction_data(
 
     Args:
         predictions: The prediction for each item.
-        probabilities: Its probability, where it is known.
+        probabilities: Probabilities of the predictions, as far as they are known.
         classes: Classes of the project; empty for numbers.
         source: Name of the file.
 
@@ -134,7 +131,7 @@ class Lease(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """The standing advice to stop."""
+    """Advice to stop."""
 
     n_labelled: int
     reason: str
@@ -142,7 +139,7 @@ class Advice(NamedTuple):
 
 
 class _CheckState:
-    """A check as far as the events tell: its draw, the answers that its model had learned, and what became of it."""
+    """A check, computed from the events: its draw, the answers that its model had learned, and its status."""
 
     def __init__(self, draw: CheckDraw, learned: list[Answer]) -> None:
         self.draw, self.learned = draw, learned
@@ -150,12 +147,12 @@ class _CheckState:
         self.members = frozenset(draw.items)
         self.aborted = False
         self.classes_since: ClassesSince = "same"
-        # Once the classes are others: for each answer its name then and now, and present classes with their name then.
+        # After a change of the classes: for each answer its old and present name; and old names of present classes.
         self._then: dict[int, tuple[Label, Label]] = {}
         self._same_classes: dict[str, str] = {}
 
     def label_then(self, item: int, label: Label | None) -> Label | None:
-        """The present label of an item in the classes of the check; a later class is none of them."""
+        """The present label of an item in the classes of the check. A class that was added later is not one of them."""
         if self.classes_since == "same" or label is None:
             return label
         if item in self._then and self._then[item][1] == label:
@@ -166,7 +163,7 @@ class _CheckState:
         return f"{name} (later class)" if name in self.draw.classes else name
 
     def follow(self, change: ClassChange, labels: Mapping[int, Label | None]) -> None:
-        """Take in a change of the classes: rename them here too, or keep the answers in the classes of the check.
+        """Apply a change of the classes: rename them, or keep the answers in the classes of the check.
 
         Args:
             change: The change.
@@ -208,36 +205,36 @@ def _moved(label: Label | None, change: ClassChange) -> Label | None:
 class ProjectState:
     """State of a project after its events.
 
-    The label that counts is the newest correction of an item, or else its first label; what was undone is as if it had
-    never been. An item keeps its place in the order of labelling when its label is corrected. Whether it was drawn at
-    random was written when it was last asked for as a new item, and does not depend on the answer. If the label that
-    counts was given by somebody who saw a prediction for the item, it is not told to the learner as a random one: the
-    answer may lean towards the prediction, and the estimated error would be too small.
+    The label that counts is the newest correction of an item, or its first label if there is no correction. Undone
+    events are ignored. An item keeps its place in the order of labelling when its label is corrected. Whether an item
+    was drawn at random is recorded when it is requested as a new item, and does not depend on the answer. If the label
+    that counts was given by a person who saw a prediction for the item, the learner does not treat it as random: the
+    answer may be biased towards the prediction, and the estimated error would be too small.
 
-    A check holds answers back from the model: while it is open, and from then on until somebody labels, skips, corrects
-    or undoes an item that is not in it, the model learns the answers that it had when the check started. So it is the
-    checked model when the check is complete. Answers that were let go once are not held back again. The items of a
-    check that have an answer, up to the first one that has none, count as drawn at random; those of a check of the
-    precision of a class do not.
+    A check withholds answers from the model. While it is open, and afterwards until somebody labels, skips, corrects or
+    undoes an item outside it, the model has learned only the answers from before the check. So it is still the checked
+    model when the check is complete. Answers that were released are not withheld again. The answered items of a check,
+    up to the first item without an answer, count as drawn at random. Items of a check of the precision of a class do
+    not.
 
-    When the classes change, all labels have their new names from then on; a name can be used again later. A class that
-    is renamed is the same class for a check. If classes are added, merged or removed, a check keeps its answers in the
-    classes that it started with, and its guarantee is no longer about the present model.
+    When the classes change, all labels have their new names from then on; a name can be used again later. For a check,
+    a renamed class is the same class. If classes are added, merged or removed, a check keeps its answers in the classes
+    with which it started, and its guarantee no longer covers the present model.
 
     Args:
         size: Number of items.
 
     Attributes:
         seq: Number of the last event.
-        last: The last event, once one was seen.
-        advice: The advice to stop, while it stands.
-        model: Name of the model that learns since it was changed, or None if it never was.
-        made: The event that made the project, once it was seen.
-        changes: Settings that were changed since, with their present values. It is replaced whole.
+        last: The last event; None before the first.
+        advice: The advice to stop, while it is valid.
+        model: Name of the present model, or None if the model was never changed.
+        made: The event that made the project; None before it was read.
+        changes: Settings that were changed since, with their present values. It is replaced, never modified.
         revision: Number of the last event that changed settings, the model or accounts; 0 if there was none.
-        accounts: The accounts, by name, in the order in which they were made. It is replaced whole.
-        n_asked: New items that were asked for since the model started.
-        n_random: Those of them that were drawn at random.
+        accounts: The accounts, by name, in the order in which they were made. It is replaced, never modified.
+        n_asked: Number of new items that were requested since the model started.
+        n_random: Number of these items that were drawn at random.
         n_items_made: Number of items that the project was made with; None while no others were added.
 
     Examples:
@@ -287,11 +284,11 @@ class ProjectState:
         self._told: dict[int, Label | None] = {}
         self._counts: Counter[Label] = Counter()
         self._checks: list[_CheckState] = []
-        # The newest check, while it holds answers back.
+        # The newest check, while it withholds answers.
         self._holding: _CheckState | None = None
-        # The newest guarantee, with the number of the last event and the model that it was asked for.
+        # Cache of the newest guarantee, with the number of the last event and the name of the model.
         self._proven: tuple[int, str, ProjectGuarantee | None] | None = None
-        # The newest check, with the number of the last event.
+        # Cache of the newest check, with the number of the last event.
         self._viewed: tuple[int, ProjectCheck] | None = None
 
     @property
@@ -315,7 +312,7 @@ class ProjectState:
         return {name: Person(self._labels_of[name], last) for name, last in self._last.items()}
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
+        """Apply the next event."""
         if event.kind in ACTS:
             self._act(event)
         elif event.kind is EventKind.undone:
@@ -334,7 +331,7 @@ class ProjectState:
             self._abort_check(int(event.data["number"]))
         else:
             self._apply_other(event)
-        # Last, so that one that cannot be taken in is met again, and not passed over.
+        # At the end, so that an event that raised an error is not skipped at the next attempt.
         self.seq, self.last = event.seq, event
         if event.request is not None:
             self._requests[event.request] = event
@@ -358,7 +355,7 @@ class ProjectState:
         self.revision = event.seq
 
     def _apply_other(self, event: Event) -> None:
-        """Take in an event that changes no answer."""
+        """Apply an event that changes no answer."""
         if event.kind is EventKind.made:
             self.made = event
         elif event.kind is EventKind.confirmed:
@@ -375,7 +372,7 @@ class ProjectState:
             self._change_settings(event)
 
     def _add_items(self, first: int, count: int) -> None:
-        """Make room for items that were added; there is room already for those that were there when it was opened."""
+        """Extend the arrays for added items. Items that existed when the project was opened are included already."""
         if self.n_items_made is None:
             self.n_items_made = first
         missing = first + count - len(self._done)
@@ -463,7 +460,7 @@ class ProjectState:
         """The items with and without a label, for a check that starts now.
 
         Args:
-            size: Number of items that there are; all if left out. Those after them are added later in the journal.
+            size: Number of items at that time; all if left out. Later items are added by later events.
         """
         done = self._done[:size]
         labelled = tuple(item for item, label in self._told.items() if label is not None)
@@ -498,7 +495,7 @@ class ProjectState:
         if self._holding is not None:
             self._let_go(self._holding)
         check = _CheckState(draw, self.answers())
-        # From now on the check asks for these items. People who were asked for them before may have left.
+        # The check requests these items from now on. Reservations of people who were asked before are removed.
         for item in self.open_among(check.items).tolist():
             self._drawn.discard(item)
             self._take_back(item)
@@ -512,7 +509,7 @@ class ProjectState:
         check.aborted = True
 
     def _let_go(self, check: _CheckState) -> None:
-        """Hold nothing back any more; what counts as random is decided now."""
+        """Release the withheld answers, and determine which of them count as random."""
         self._drawn |= self._random_prefix(check)
         self._holding = None
 
@@ -522,7 +519,7 @@ class ProjectState:
             return set()
         answered = self._done[check.items] != 0
         first = len(answered) if answered.all() else int(np.argmin(answered))
-        # Those that were skipped before have their answer for another reason.
+        # Items that were skipped before the check were not answered because of the check.
         return set(check.draw.items[:first]) - check.draw.before.skipped
 
     def _random_items(self) -> set[int]:
@@ -530,13 +527,13 @@ class ProjectState:
         return self._drawn if self._holding is None else self._drawn | self._random_prefix(self._holding)
 
     def uses_class(self, name: str) -> bool:
-        """Whether somebody has given a label of this class that was not undone, also where it does not count."""
+        """Whether a label of this class was given and not undone, including labels that do not count."""
         return any(act.data.get("label") == name for acts in self._acts.values() for act in acts)
 
     def _change_classes(self, change: ClassChange) -> None:
         """Give all labels their new names."""
         if self._holding is not None and not change.keeps_answers:
-            # The model learns other classes from now on, so it is not the checked one.
+            # The model learns other classes from now on, so it is no longer the checked model.
             self._let_go(self._holding)
         for check in self._checks:
             check.follow(change, self._told)
@@ -549,7 +546,7 @@ class ProjectState:
             return act if new == label else replace(act, data={**act.data, "label": new})
 
         self._confirmed = {item: change.label(str(label)) for item, label in self._confirmed.items()}
-        # A prediction of a class that is removed is none any more.
+        # Predictions of a removed class are removed.
         self._predicted = {
             item: each._replace(label=change.label(str(each.label)))
             for item, each in self._predicted.items()
@@ -564,7 +561,7 @@ class ProjectState:
         return all(act.person == person for act in self._acts.get(item, ()) if act.kind is not EventKind.skipped)
 
     def _answered(self, item: int) -> None:
-        """Let answers go when there is an act outside a check that is complete; undoing one is an act too."""
+        """Release withheld answers after an event outside a complete check. Undoing counts as an event."""
         check = self._holding
         if check is not None and item not in check.members and not self._is_open(check):
             self._let_go(check)
@@ -578,7 +575,7 @@ class ProjectState:
         return bool(self._done[item] == 0)
 
     def open_among(self, items: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Those of some items that are neither labelled nor skipped, in their order."""
+        """The given items without those that are labelled or skipped, in the same order."""
         return np.asarray(items[self._done[items] == 0])
 
     def is_skipped(self, item: int) -> bool:
@@ -621,13 +618,13 @@ class ProjectState:
         return [self._labelled(item, item in random) for item, label in self._told.items() if label is not None]
 
     def labelled_often(self) -> list[LabelledItem]:
-        """The items with a label about which somebody has said something more than once, in the order of labelling."""
+        """The labelled items with more than one label, skip or correction, in the order of labelling."""
         often = [item for item, label in self._told.items() if label is not None and len(self._acts[item]) > 1]
         random = self._random_items() if often else set()
         return [self._labelled(item, item in random) for item in often]
 
     def skipped(self) -> list[SkippedItem]:
-        """All items that were skipped and have no label, in order; by who was unsure first, or else skipped first."""
+        """All skipped items without a label, in order. The person is the first who was unsure, or who skipped."""
         skips = ((item, self._acts[item]) for item, label in self._told.items() if label is None)
         deciding = ((item, next((act for act in acts if _is_unsure(act)), acts[0])) for item, acts in skips)
         return [
@@ -640,15 +637,15 @@ class ProjectState:
         return {label: count for label, count in self._counts.items() if count}
 
     def leases(self, now: float) -> dict[int, Lease]:
-        """Items that somebody is asked for at a moment."""
+        """Leases that are valid at a time, by item."""
         return {item: lease for item, lease in self._leases.items() if lease.until > now}
 
     def lease(self, item: int) -> Lease | None:
-        """The last lease of an item that was not answered, past or not."""
+        """The last lease of an item that was not answered, expired or not."""
         return self._leases.get(item)
 
     def end_lease_at(self, item: int, until: float) -> None:
-        """Set the end of the lease of an item, for callers whose clock is not that of the journal."""
+        """Set the end of the lease of an item, for callers whose clock differs from that of the journal."""
         lease = self._leases.get(item)
         if lease is not None:
             self._leases[item] = lease._replace(until=until)
@@ -682,7 +679,7 @@ class ProjectState:
         return act.kind is not EventKind.corrected and self.act_of(act.item, act.person) in (None, act)
 
     def mine(self, person: str) -> list[tuple[int, Lease]]:
-        """Items that a person was asked for and did not answer, past or not: what was taken back, then in order."""
+        """Unanswered items of a person, with expired or valid leases, items that were taken back first."""
         return [(item, self._leases[item]) for item in self._asked_of.get(person, ())]
 
     def why(self, item: int) -> str:
@@ -726,7 +723,7 @@ class ProjectState:
         before = self._leases.get(item)
         if before is not None and before.person != lease.person:
             self._take_back(item)
-        # One that is asked for anew of the same person keeps its place.
+        # A renewed lease of the same person keeps its place.
         self._leases[item] = lease
         self._asked_of.setdefault(lease.person, {})[item] = None
         self._why[item] = why
@@ -776,7 +773,7 @@ class ProjectState:
         return None, 2 if self._acts.get(item) else 0
 
     def deciding_act(self, item: int) -> Event | None:
-        """The event whose label counts: the newest correction, or else the first label."""
+        """The event whose label counts: the newest correction, or otherwise the first label."""
         acts = self._acts.get(item, ())
         corrected = [act for act in acts if act.kind is EventKind.corrected]
         labels = [act for act in acts if act.kind is EventKind.labelled]

@@ -36,9 +36,9 @@ class Agreement:
 
     Attributes:
         both: Items that two people labelled.
-        same: How many of them got the same label from both.
+        same: Number of these items with the same label from both.
         kappa: Cohen's kappa, the agreement beyond chance, from -1 to 1; None for numbers.
-        difference: Mean of how far apart two numbers are; None for classes.
+        difference: Mean absolute difference of two numbers; None for classes.
     """
 
     both: int
@@ -48,7 +48,7 @@ class Agreement:
 
 
 def agreement(state: ProjectState, settings: Settings) -> Agreement | None:
-    """Compare the first two opinions of each item that has them; corrections do not count.
+    """Compare the first two opinions of each item with at least two; corrections do not count.
 
     Args:
         state: The state of the project.
@@ -78,9 +78,9 @@ def agreement(state: ProjectState, settings: Settings) -> Agreement | None:
 
 
 def pair_of(labelled: LabelledItem) -> tuple[Label, Label] | None:
-    """The labels of the first two people who labelled an item, by their names, or None where it was one.
+    """The labels of the first two people who labelled an item, ordered by their names; None if there was only one.
 
-    People are ordered by name, so the same labels give the same kappa in whatever order they were given.
+    People are ordered by name, so that kappa does not depend on the order in which labels were given.
     """
     if len(labelled.opinions) < 2:
         return None
@@ -95,9 +95,9 @@ class CheckStatus:
     Attributes:
         check: The newest check as JSON values, or None.
         guarantee: The newest guarantee as JSON values, or None.
-        held: Labels that the model does not learn yet, because a check holds them back.
-        alpha: Error probability of the next check; None if there was none yet.
-        proven: The guarantee, if it is about the present model.
+        held: Number of labels that the model does not learn yet, because a check withholds them.
+        alpha: Error probability of the next check; None if there was no check yet.
+        proven: The guarantee, if it covers the present model.
         skipped: Number of skipped items; a check can draw them, and counts them as wrong predictions.
     """
 
@@ -160,7 +160,7 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
     )
 
 
-#: A curve of more points than this looks the same with fewer.
+#: Maximal number of points of a curve; more points make no visible difference.
 MOST_POINTS: Final = 400
 _UNITS: Final = {"classification": "share", "regression": "root mean squared"}
 
@@ -170,7 +170,7 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
 
     Args:
         project: The project.
-        learning_status: What the model makes of its labels; it may have learned fewer than there are.
+        learning_status: Results of the model. It may have learned fewer labels than there are.
 
     Returns:
         JSON values without NaN or infinity; None is an unknown number.
@@ -230,11 +230,11 @@ def learning_sentences(
     """Status of a project in sentences, the most important first.
 
     Args:
-        learning_status: What the model makes of the labels.
+        learning_status: Results of the model.
         settings: Settings of the project.
-        n_labelled: Labels that there are; the model may have learned fewer.
-        size: Items that there are, without those that were skipped, where that is known.
-        checks: What the checks of the project come to.
+        n_labelled: Number of labels; the model may have learned fewer.
+        size: Number of items without skipped items, if it is known.
+        checks: Status of the checks of the project.
 
     Examples:
         >>> settings = Settings("demo", "classification", ("no", "yes"), "y", "table", (), None, "logistic", {})
@@ -259,19 +259,19 @@ def decision_of(
     size: int | None = None,
     checks: CheckStatus = _NO_CHECKS,
 ) -> Decision:
-    """The decision of a project; before the model has begun it is too early to say.
+    """The decision of a project. Before the model has started, it is too early to decide.
 
     Args:
-        learning_status: What the model makes of the labels.
+        learning_status: Results of the model.
         settings: Settings of the project.
-        n_labelled: Labels that there are; the model may have learned fewer.
-        size: Items that there are, without those that were skipped, where that is known.
-        checks: What the checks of the project come to.
+        n_labelled: Number of labels; the model may have learned fewer.
+        size: Number of items without skipped items, if it is known.
+        checks: Status of the checks of the project.
     """
     left = settings.initial if size is None else size - n_labelled
     found, verdict = learning_status.decision, learning_status.verdict
     if found is not None and checks.held and size is not None:
-        # The model takes items for unlabelled whose labels a check holds back.
+        # For the model, items whose labels a check withholds are unlabelled.
         found = replace(found, unlabelled=left) if left else None
     if found is not None and checks.awaits_answers:
         assert checks.check is not None
@@ -283,7 +283,7 @@ def decision_of(
         if checks.proven:
             return decide(verdict, replace(found, guarantee=checks.proven))
         return replace(found, plan=next_check_plan(found.plan, checks))
-    # While the past is learned anew, the verdict says how far that is.
+    # While all labels are learned again, the verdict states the progress.
     rule, reason = ("", "") if verdict is None else (verdict.rule, verdict.reason)
     answer: Answer = "complete" if not left and n_labelled else "too early"
     share = settings.task == "classification"
@@ -291,10 +291,10 @@ def decision_of(
 
 
 def next_check_plan(plan: GuaranteePlan | None, checks: CheckStatus) -> GuaranteePlan | None:
-    """The plan for the next check: it has another error probability than the first one, and counts skipped items.
+    """The plan for the next check. Its error probability differs from that of the first check; skipped items count.
 
     Args:
-        plan: The plan of the learner, which knows of no check and takes skipped items for unlabelled ones; or None.
+        plan: The plan of the learner, or None. The learner has no checks, and treats skipped items as unlabelled.
         checks: The checks of the project.
     """
     if plan is None or (checks.alpha is None and not checks.skipped):
@@ -333,13 +333,13 @@ def _without_guarantee(decision: Decision) -> dict[str, Any]:
 
 
 def _thinned_curve(curve: Sequence[Point]) -> list[Point]:
-    """A curve of few points that looks the same; points whose value is not finite are left out."""
+    """A curve with fewer points and the same shape; points whose value is not finite are left out."""
     points = [point for point in curve if math.isfinite(point.value)]
     return [points[at] for at in thinned_positions([point.value for point in points], MOST_POINTS)]
 
 
 def _counted(state: ProjectState, settings: Settings, size: int) -> dict[str, Any]:
-    """The part of the status that comes from the journal alone."""
+    """The part of the status that depends on the journal only."""
     counts, alike = state.counts(), agreement(state, settings)
     people = sorted(state.people.items(), key=lambda each: (-each[1].labels, each[0]))
     advice = state.advice
@@ -375,7 +375,7 @@ def _verdict(verdict: Verdict, sentence: str) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """JSON values in which every number is one."""
+    """JSON values in which every number is finite; others are replaced by None."""
     if isinstance(value, dict):
         return {name: _finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

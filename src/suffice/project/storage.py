@@ -32,21 +32,21 @@ except ImportError:
 
 __all__ = ["Connection", "sa"]
 
-#: Seconds to wait for somebody else who is writing.
+#: Seconds to wait for another writer.
 PATIENCE: Final = 30
-#: Seconds to wait for a server that does not answer at all.
+#: Seconds to wait for the answer of a server.
 _ANSWER: Final = 10
 # Parts of a URL that must not be shown.
 _SECRET: Final = ("password", "sslpassword")
 
 
 def is_writable(file: Path) -> bool:
-    """Whether a file can be written: SQLite writes others beside it, so its folder must be writable too."""
+    """Whether a file can be written. Its folder must be writable too, because SQLite writes other files to it."""
     return os.access(file, os.W_OK) and os.access(file.absolute().parent, os.W_OK)
 
 
 def has_log(file: Path) -> bool:
-    """Whether something that was written last lies beside a SQLite file, and not yet in it."""
+    """Whether a SQLite file has a write-ahead log with data that are not yet in the main file."""
     log = log_of(file)
     return log.exists() and log.stat().st_size > 0
 
@@ -57,7 +57,7 @@ def log_of(file: Path) -> Path:
 
 
 def sqlite_guard(file: Path) -> sqlite3.Connection:
-    """A connection to a SQLite file that has opened its write-ahead file, which SQLite keeps while one is open."""
+    """A connection that keeps the write-ahead file of a SQLite file open. SQLite does not remove it meanwhile."""
     address = f"{file.absolute().as_uri()}?mode=rw"
     guard = sqlite3.connect(address, uri=True, timeout=PATIENCE, check_same_thread=False, isolation_level=None)
     guard.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -65,7 +65,7 @@ def sqlite_guard(file: Path) -> sqlite3.Connection:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk, also after a power cut; where a system cannot, it does so by itself."""
+    """Flush a folder to the disk, so that its file names survive a power failure. No effect on some systems."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -75,12 +75,12 @@ def sync_folder(folder: Path) -> None:
 
 
 def sqlite_engine(file: Path, *, new: bool, read_only: bool) -> Engine:
-    """The way to a SQLite file.
+    """The engine for a SQLite file.
 
     Args:
         file: The file.
-        new: Whether it is made if it is not there.
-        read_only: Whether it is only to be read, and nothing is written beside it either.
+        new: Whether the file is created if it does not exist.
+        read_only: Whether the file is only read. Then no other file is written to its folder either.
     """
 
     def connect() -> sqlite3.Connection:
@@ -88,19 +88,19 @@ def sqlite_engine(file: Path, *, new: bool, read_only: bool) -> Engine:
         address = f"{file.absolute().as_uri()}?{mode}"
         return sqlite3.connect(address, uri=True, timeout=PATIENCE, check_same_thread=False)
 
-    # A file that is only read may be written by somebody else: each time, it is looked at anew.
+    # A file that is only read may be changed by another process, so it is opened again each time.
     pool = sa.pool.NullPool if read_only else sa.pool.QueuePool
     engine = sa.create_engine(sa.URL.create("sqlite", database=str(file)), creator=connect, poolclass=pool)
 
     @sa.event.listens_for(engine, "connect")
     def _connected(connection: Any, record: Any) -> None:
-        # Transactions begin where this module says, not where Python guesses.
+        # Transactions are started explicitly by this module, not implicitly by Python.
         connection.isolation_level = None
         record.info["file"] = identity(file)
         # With a write-ahead log, readers do not wait for writers. A file that is not a project is not changed.
         mode = connection.execute(f"PRAGMA journal_mode{'=WAL' if new else ''}").fetchone()[0]
-        # What is committed is on the disk, also after a power cut; without a log (in some network folders) the name of
-        # a removed file must be as well.
+        # Committed data are on the disk, also after a power failure. Without a log (in some network folders), the
+        # removal of a file must be on the disk too.
         connection.execute(f"PRAGMA synchronous={'FULL' if mode == 'wal' else 'EXTRA'}")
 
     @sa.event.listens_for(engine, "begin")
@@ -120,11 +120,11 @@ def identity(file: Path) -> tuple[int, int] | None:
 
 
 def postgres_engine(url: str) -> Engine:
-    """The way to a PostgreSQL database.
+    """The engine for a PostgreSQL database.
 
     Raises:
         InvalidValueError: It is not the URL of one.
-        MissingExtraError: What is needed for it is not installed.
+        MissingExtraError: A required package is not installed.
     """
     address = postgres_url(url)
     patience = {} if "connect_timeout" in address.query else {"connect_timeout": _ANSWER}
@@ -138,7 +138,7 @@ def postgres_engine(url: str) -> Engine:
     @sa.event.listens_for(engine, "connect")
     def _connected(connection: Any, _: Any) -> None:
         with connection.cursor() as cursor:
-            # A server may be set to acknowledge before it has written.
+            # A server may be configured to acknowledge before it has written.
             off = "current_setting('synchronous_commit') = 'off'"
             cursor.execute(f"SELECT set_config('synchronous_commit', 'on', false) WHERE {off}")
             cursor.execute(f"SET lock_timeout TO '{PATIENCE}s'")
@@ -151,7 +151,7 @@ def postgres_url(url: str) -> URL:
     """The URL of a PostgreSQL database, with the driver that is used here.
 
     Raises:
-        InvalidValueError: It is not the URL of one. The message does not hold it: there may be a password in it.
+        InvalidValueError: It is not the URL of one. The message omits the URL, because it may contain a password.
     """
     try:
         address = sa.make_url(url)
@@ -171,7 +171,7 @@ def postgres_url(url: str) -> URL:
 
 
 def without_password(address: URL) -> str:
-    """A URL as it may be shown.
+    """A URL without passwords, for messages.
 
     Examples:
         >>> without_password(postgres_url("postgres://ann:secret@db/pets?password=secret&sslmode=require"))
@@ -183,15 +183,15 @@ def without_password(address: URL) -> str:
 
 
 def _reading(file: Path) -> str:
-    # What lies in the log is read with it, which needs the files beside it; without a log nothing else is needed.
+    # A log is read with its file, which needs further files in the folder; without a log no other file is needed.
     return "mode=ro" if has_log(file) else "mode=ro&immutable=1"
 
 
 #: The file in a project's folder.
 FILE: Final = "project.sqlite"
-#: How the tables are laid out; see :mod:`suffice.project.create`.
+#: Version of the layout of the tables; see :mod:`suffice.project.create`.
 LAYOUT: Final = 3
-# Writers of one project take turns by this lock of PostgreSQL, within its schema.
+# Key of the PostgreSQL lock that serialises the writers of a project within its schema.
 _LOCK: Final = 0x5FF1CE
 
 _TABLES = sa.MetaData()
@@ -235,14 +235,15 @@ class StorageError(SufficeError):
 
 
 class StorageFullError(StorageError):
-    """There is no room left for the place of a project; what was to be written was not."""
+    """The storage of a project is full; nothing was written."""
 
 
 class Head(NamedTuple):
-    """The last event that a process has written, kept beside the file of a project.
+    """The last event that a process has written, recorded in a file next to the file of a project.
 
-    It is written after the event, and not waited for. It is never ahead of the journal, so that a journal which ends
-    before it has lost events: SQLite itself takes a write-ahead file that is gone or damaged for an empty one.
+    It is written after the event, without waiting for the disk. It is never ahead of the journal, so a journal that
+    ends before it has lost events. SQLite does not detect this: it treats a missing or damaged write-ahead file as
+    empty.
     """
 
     seq: int
@@ -254,7 +255,7 @@ def _head_file(file: Path) -> Path:
 
 
 def write_head(file: Path, head: Head) -> None:
-    """Note the last event beside the file of a project; where that is not possible, nothing is noted."""
+    """Record the last event in a file next to the file of a project. A failure is ignored."""
     path = _head_file(file)
     with suppress(OSError), open(path, "w", encoding="ascii", opener=_private) as noted:
         noted.write(f"{head.seq} {head.digest}\n")
@@ -265,12 +266,12 @@ def _private(path: str, flags: int) -> int:
 
 
 def remove_head(file: Path) -> None:
-    """Forget the last event that was noted."""
+    """Remove the record of the last event."""
     _head_file(file).unlink(missing_ok=True)
 
 
 def read_head(file: Path) -> Head | None:
-    """The last event that was noted; None if there is none, or if it cannot be read."""
+    """The recorded last event; None if there is none, or if it cannot be read."""
     try:
         found = re.fullmatch(r"(\d{1,18}) ([0-9a-f]{64})\n", _head_file(file).read_text(encoding="ascii"))
     except (OSError, UnicodeDecodeError):
@@ -278,7 +279,7 @@ def read_head(file: Path) -> Head | None:
     return None if found is None else Head(int(found[1]), found[2])
 
 
-#: Errors that reading something raises which is not what suffice writes.
+#: Errors that are raised by reading data that suffice has not written.
 NOT_AS_WRITTEN: Final = (
     ArithmeticError,
     AssertionError,
@@ -292,13 +293,13 @@ NOT_AS_WRITTEN: Final = (
 
 @contextmanager
 def undamaged(place: str) -> Iterator[None]:
-    """Say of what cannot be understood that the project is damaged.
+    """Turn errors from reading invalid data into the message that the project is damaged.
 
     Args:
-        place: The project, for the sentence.
+        place: Location of the project, for the message.
 
     Raises:
-        StorageError: Something in it is not what suffice writes.
+        StorageError: The data are not in the form that suffice writes.
     """
     try:
         yield
@@ -313,23 +314,23 @@ def undamaged(place: str) -> Iterator[None]:
 
 
 class Database:
-    """A place with the tables of one project.
+    """The database with the tables of one project.
 
-    Every write is one transaction that is on the disk before it is acknowledged, and writers take turns, also those of
-    other processes.
+    Every write is one transaction that is on the disk before it is acknowledged. Writers are serialised, including
+    writers of other processes.
 
     Args:
         place: The SQLite file, or the URL of a PostgreSQL database.
-        new: Whether a file is made if it is not there.
+        new: Whether the file is created if it does not exist.
 
     Attributes:
         file: The SQLite file, or None.
-        place: Where it is, for a person.
-        read_only: Whether the file or its folder cannot be written, so that it can only be read.
+        place: Location of the database, for messages.
+        read_only: Whether the project can only be read, because the file or its folder is not writable.
     """
 
     def __init__(self, place: Path | str, *, new: bool = False) -> None:
-        # A connection that is open as long as the database, and the write-ahead file that SQLite has open since.
+        # A connection that stays open as long as the database, and the identity of its write-ahead file.
         self._guard: sqlite3.Connection | None = None
         self._log: tuple[int, int] | None = None
         self._new = new
@@ -356,14 +357,14 @@ class Database:
                 if self.file is None:
                     connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK}, hashtext(current_schema()))"))
                 elif connection.info["file"] != identity(self.file):
-                    # Writing would succeed, but the data could not be found.
+                    # Writing would succeed, but the data would be lost.
                     raise StorageError(
                         f"{self.place} was moved, removed or replaced while it was open: this was not written; put it "
                         "back, then start again"
                     )
                 yield own
             head: Head | None = connection.info.pop("head", None)
-        # A new file is made under another name.
+        # A new file is created under another name first.
         if self.file is not None and not self._new:
             if head is not None:
                 write_head(self.file, head)
@@ -372,9 +373,10 @@ class Database:
                 self._log = identity(log_of(self.file))
 
     def _require_log(self) -> None:
-        """Refuse to write if the write-ahead file has been removed: the data could not be found.
+        """Raise an error before writing if the write-ahead file was removed, because the data would be lost.
 
-        What was acknowledged before is in that file, which exists as long as it is open. It is moved to the main file.
+        Data that were acknowledged before are in the removed file, which exists as long as it is open. They are moved
+        to the main file.
         """
         if self.file is None or self._guard is None:
             return
@@ -406,12 +408,12 @@ class Database:
         return set(sa.inspect(connection).get_table_names())
 
     def make_tables(self, connection: Connection) -> None:
-        """Make the tables of a project where there are none of these names."""
+        """Create the tables of a project that do not exist."""
         _TABLES.create_all(connection, checkfirst=False)
         connection.execute(sa.insert(about_table), [{"key": "layout", "value": str(LAYOUT)}])
 
     def close(self) -> None:
-        """Let go of the place."""
+        """Close all connections."""
         self._engine.dispose()
         if self._guard is not None:
             self._guard.close()
@@ -464,21 +466,21 @@ class Database:
         return f"{self.place} is read-only: nothing can be written; make it writable, or copy it"
 
 
-# A quota that is used up, or no room for SQLite's own bookkeeping beside the file.
+# Errors of an exhausted quota, and of no space for SQLite's own files.
 _NO_ROOM: Final = frozenset({sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE})
-# A server that is told to stop says so.
+# Error codes of a server that shuts down or closes the connection.
 _CUT_OFF: Final = frozenset({"57P01", "57P02", "08003", "08006"})
 
 
-# Bytes of features in one value: SQLite takes up to a gigabyte, PostgreSQL too, and both want it in memory whole.
+# Bytes of features in one value. SQLite and PostgreSQL allow up to a gigabyte, and hold a value in memory.
 _BLOCK = 2**24
-# Names in one question; SQLite takes no more than 32,766.
+# Values in one query; SQLite allows at most 32,766.
 _AT_ONCE = 5000
-# Items that lie this close together, as a multiple of their number, are read with all between them.
+# Items are read as one range if the range has at most this multiple of their number.
 _CLOSE = 4
 
 
-# Written as it is, because the library takes twice as long to put a million rows together.
+# Plain SQL, because SQLAlchemy takes twice as long for a million rows.
 _INSERT_ITEM: Final = "INSERT INTO items (position, id, cells, checksum) VALUES (?, ?, ?, ?)"
 
 
@@ -488,16 +490,16 @@ def write_contents(
     """Write items and their features.
 
     Args:
-        connection: Within an exclusive write transaction.
+        connection: Connection in an exclusive write transaction.
         items: The items.
-        after: Number of items that are there already.
+        after: Number of existing items.
         progress: Receives the number of items written.
     """
     as_json = json.JSONEncoder(ensure_ascii=False).encode
-    # Cells of a large file are put together faster by what reads them.
+    # The reader of a large file can encode its cells faster.
     texts = items.cells.json_rows() if isinstance(items.cells, ParquetCells) else map(as_json, items.cells)
     numbered = enumerate(zip(items.ids, texts, strict=True), start=after)
-    # A part at a time: all rows at once would take a multiple of the memory of the items.
+    # In parts, because all rows at once would need a multiple of the memory of the items.
     while part := list(islice(numbered, _AT_ONCE)):
         rows = [(k, name, text, item_checksum(k, name, text)) for k, (name, text) in part]
         if connection.dialect.name == "sqlite":
@@ -527,10 +529,10 @@ def block_checksum(block: int, width: int, numbers: bytes) -> int:
 
 
 def read_features(connection: Connection, size: int) -> Floats:
-    """Features of the first items, ``n x D``; others may have been added in this moment.
+    """Features of the first items, ``n x D``; other processes may be adding items.
 
     Raises:
-        ValueError: There are fewer, or not as many as items.
+        ValueError: The number of rows is smaller, or differs from the number of items.
     """
     before = count_items(connection)
     found = connection.execute(sa.select(features_table).order_by(features_table.c.block))
@@ -540,24 +542,24 @@ def read_features(connection: Connection, size: int) -> Floats:
             raise ValueError(f"block {k} of the features does not have its checksum")
         blocks.append(np.frombuffer(row.numbers, dtype="<f8").reshape(-1, int(row.width)))
     X = np.concatenate(blocks).astype(np.float64)
-    # Items that are added come with their features, but perhaps between these questions.
+    # Items are added together with their features, but this may happen between these queries.
     if len(X) < size or (len(X) != before and before == count_items(connection)):
         raise ValueError(f"features of {len(X)} items, and there are {before}")
     return X[:size]
 
 
-#: Features of more bytes than this are kept in a NumPy file too, and mapped into memory.
+#: Features of more bytes than this are also stored in a NumPy file, and mapped into memory.
 MAPPED_FEATURES: Final = 2**28
 
 
 def mapped_features(connection: Connection, size: int, file: Path) -> Floats | None:
-    """Features of all items from a NumPy file beside the project, which is written if it is not there.
+    """Features of all items from a NumPy file in the folder of the project, which is written if it does not exist.
 
-    Its pages are read when they are needed, and a learner reads them in batches. The file can be removed: it is written
-    again.
+    Its pages are read when they are needed, and a learner reads them in batches. The file can be removed; it is then
+    written again.
 
     Args:
-        connection: To read by.
+        connection: Connection for reading.
         size: Number of items.
         file: The file of the project.
 
@@ -638,7 +640,7 @@ def read_rows_at(connection: Connection, positions: Sequence[int], width: int) -
     """Names of items at some positions, each with its cells, in that order; fast for many.
 
     Args:
-        connection: To read by.
+        connection: Connection for reading.
         positions: The items.
         width: Number of cells of an item.
 
@@ -670,12 +672,12 @@ def read_ids(connection: Connection) -> set[str]:
     return set(connection.execute(sa.select(items_table.c.id)).scalars())
 
 
-# Files up to this size are checked whole when they are opened; of larger ones only the journal is.
+# Files up to this size are verified completely when they are opened; of larger files only the journal is.
 _CHECKED_WHOLE: Final = 2**29
 
 
 def require_intact(database: Database, connection: Connection) -> None:
-    """Have SQLite check its own structure.
+    """Run SQLite's check of the structure of the file.
 
     Raises:
         ValueError: It is damaged.
@@ -706,7 +708,7 @@ def _item(row: Any, settings: Settings) -> Item:
     return Item(int(row.position), row.id, cells, image)
 
 
-# Asked with every request, so it is put together once.
+# Built once, because it is used for every request.
 _LATER_EVENTS = sa.select(events_table).where(events_table.c.seq > sa.bindparam("after")).order_by(events_table.c.seq)
 
 
@@ -715,23 +717,23 @@ def read_events(connection: Connection, after: int = 0) -> list[Event]:
     rows = connection.execute(_LATER_EVENTS, {"after": after}).all()
     before = "" if after == 0 else None
     for row in rows:
-        # Of the first one the event before it was not read.
+        # The event before the first one was not read, so its digest cannot be verified.
         if before is not None and row.digest != chained(before, *row[:-1]):
             raise ValueError(f"event {row.seq} does not have its checksum")
         before = row.digest
-    # One text for all is read much faster than one for each.
+    # Parsing one JSON text is much faster than parsing one per event.
     data = json.loads(f"[{','.join([row.data for row in rows])}]")
     return [_event(row, each) for row, each in zip(rows, data, strict=True)]
 
 
 def write_events(connection: Connection, drafts: Sequence[Draft], *, last: Event | None, at: float) -> list[Event]:
-    """Write events after the last one; they count once the transaction is committed.
+    """Write events after the last one; they are valid when the transaction is committed.
 
     Args:
-        connection: Within an exclusive write transaction.
-        drafts: What happened.
-        last: The last event that is written; None if there is none.
-        at: The moment.
+        connection: Connection in an exclusive write transaction.
+        drafts: The events to write.
+        last: The last event in the journal; None if there is none.
+        at: Time of the events.
     """
     events, rows = list[Event](), list[dict[str, Any]]()
     after, digest = (0, "") if last is None else (last.seq, last.digest)

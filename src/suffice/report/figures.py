@@ -24,11 +24,11 @@ INK: Final = "#1f2933"
 MUTED: Final = "#7b8794"
 GRID: Final = "#e4e7eb"
 
-#: A curve of more points than this looks the same with fewer.
+#: Maximal number of points of a curve; more points make no visible difference.
 _MOST_POINTS: Final = 600
 #: Errors that differ by more than this factor are drawn on a logarithmic axis.
 _LOGARITHMIC_FROM: Final = 20.0
-#: Dots an inch of a PNG.
+#: Resolution of a PNG in dots per inch.
 DPI: Final = 150
 
 
@@ -64,7 +64,7 @@ class Sketch:
     figure: Any
 
     def save(self, folder: Path) -> Drawn:
-        """Write both files, each whole or not at all; the same figure gives the same bytes.
+        """Write both files, each completely or not at all; the same figure gives the same bytes.
 
         Raises:
             SufficeError: A file cannot be written.
@@ -73,7 +73,7 @@ class Sketch:
         # Laid out once, and not again for each form.
         self.figure.draw_without_rendering()
         self.figure.set_layout_engine("none")
-        # What a file would tell of its making (the day, the release of the library) changes from one to the next.
+        # Without metadata (date, version of the library), so that files are reproducible.
         _write(self.figure, png, {"Software": None}, dpi=DPI)
         _write(self.figure, pdf, {"CreationDate": None, "Creator": None, "Producer": None})
         return Drawn(self.name, self.title, self.caption, self.alt, png, pdf)
@@ -101,7 +101,7 @@ def draw_all(sketches: Iterable[Sketch], folder: Path, purpose: str = "the repor
 
 
 def require_matplotlib(purpose: str = "the report") -> None:
-    """Say before the runs, rather than after them, that figures cannot be drawn.
+    """Raise an error before the runs if figures cannot be drawn.
 
     Args:
         purpose: What needs them, as the subject of the sentence.
@@ -124,7 +124,7 @@ def plain_style() -> Iterator[None]:
     inks = dict.fromkeys(("text.color", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color"), INK)
     frame = {"axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": MUTED, "legend.frameon": False}
     with catch_warnings(), style.context(["default", {**small, **inks, **frame, "axes.titlelocation": "left"}]):
-        # A letter that the font lacks becomes a box; that is no news worth a line on the terminal.
+        # A character that the font lacks becomes a box; the warning about it is suppressed.
         filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         yield
 
@@ -238,7 +238,7 @@ class RunCurves:
 
 
 def require_writable_figure(path: Path) -> None:
-    """Say before a run, rather than after it, what would keep the figure from being written.
+    """Raise an error before a run if the figure could not be written.
 
     Raises:
         InvalidValueError: The file's ending is not one that can be drawn.
@@ -287,7 +287,7 @@ def draw_run(curves: RunCurves, path: Path) -> None:
             axis.axvline(curves.n_labelled[curves.stop], color=_STOP, lw=1.2)
     try:
         with catch_warnings():
-            # A letter that the font lacks becomes a box; that is no news worth a line on the terminal.
+            # A character that the font lacks becomes a box; the warning about it is suppressed.
             filterwarnings("ignore", "Glyph .* missing from", UserWarning)
             figure.savefig(path, dpi=150)
     except OSError as error:
@@ -382,7 +382,7 @@ def _draw_ratio(axis: Any, curves: RunCurves, threshold: float) -> None:
     _two_tone(axis, curves, curves.value, lw=0.7, alpha=0.6)
     _two_tone(axis, curves, list(accumulate(curves.value, min)), lw=1.8)
     axis.set_yscale("log")
-    # What happens far below the threshold is of no interest and would flatten the rest.
+    # The axis is cut far below the threshold, because smaller values would flatten the rest.
     above = [v for v in curves.value if v > 0.0] or [1.0]
     bottom = 0.5 * max(min(*above, threshold or 1.0), threshold / 20.0, 1e-6)
     # The name of the threshold is below its line, and needs a share of the height.

@@ -91,7 +91,7 @@ def rendered(template: str, *, package: str = "suffice.report", **values: Any) -
 
 
 def write_page(path: Path, page: str) -> None:
-    """Write a page, whole or not at all.
+    """Write a page, completely or not at all.
 
     Raises:
         SufficeError: It cannot be written.
@@ -127,7 +127,7 @@ _NUMERIC: Final = re.compile(
 _SILENT: Final = frozenset({NOTHING, "undefined"})
 #: A longer cell is broken into lines.
 _LONG: Final = 40
-#: A spreadsheet takes a cell that begins with one of these for a formula.
+#: A spreadsheet treats a cell that begins with one of these characters as a formula.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _MARKUP: Final = re.compile(r"([\\`*_\[\]<>|])")
 
@@ -199,7 +199,7 @@ def _harmless(cell: str) -> str:
 
 
 def plain(cell: str) -> str:
-    """A text in which Markdown finds nothing to take for its own."""
+    """A text with all Markdown characters escaped."""
     return _MARKUP.sub(r"\\\1", " ".join(cell.split()))
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 #: Items that are shown with their labels.
 EXAMPLES: Final = 10
-#: A pause longer than this, in seconds, is none of the work; shorter than the other, no person did it.
+#: Longer pauses, in seconds, do not count as work; intervals below the other limit are not by a person.
 _PAUSE: Final = 300.0
 _QUICKEST: Final = 0.3
 _FEWEST_GAPS: Final = 10
@@ -107,11 +107,11 @@ class ProjectReportContents:
 
 
 def project_report_contents(project: "Project", learning_status: LearningStatus) -> ProjectReportContents:
-    """Read what the page tells.
+    """Collect the contents of the page.
 
     Args:
         project: The project.
-        learning_status: What the model makes of its labels.
+        learning_status: Results of the model.
     """
     with project.lock:
         state = project.state()
@@ -158,7 +158,7 @@ def pace(labelled: Sequence[LabelledItem]) -> float | None:
 
 #: Rows of a table of counts, and of one of people.
 _MOST_ROWS: Final = 40
-#: About so many bins show how numbers are distributed.
+#: Approximate number of bins of the distribution of numbers.
 _BINS: Final = 9
 _CHOSEN: Final = "After the first ones the model chose {items}, so their shares are not those of all items."
 
@@ -294,7 +294,7 @@ _LONGEST_NOTE: Final = 1000
 
 
 def method_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
-    """Everything that somebody needs to do it again, name by name."""
+    """All data that are needed to repeat the project, by name."""
     settings, size = told.settings, told.status["size"]
     data = f"{shortened(settings.source) or 'not named'}: {count(size, 'item')}, {_KIND_OF_ITEMS[settings.shown]}"
     pairs = [
@@ -330,7 +330,7 @@ def _label_words(told: ProjectReportContents) -> str:
 
 
 def _model_words(told: ProjectReportContents) -> str:
-    """The model that learns now, and the one that learned at first where it was changed."""
+    """The present model, and the original model if it was changed."""
     model, first = told.status["model"], told.settings.model
     before = "" if model["name"] == first else f" (until it was switched: {described_model(first)})"
     return f"{model['description']}{before}"
@@ -341,7 +341,7 @@ def _rule_words(told: ProjectReportContents) -> str:
     try:
         rule = told.settings.criterion()
     except InvalidValueError:
-        # A rule of the user's own, which is not installed where the report is made.
+        # A user-defined rule that is not installed on this machine.
         return told.rule
     meaning = " ".join((inspect.getdoc(type(rule)) or "").split("\n\n")[0].split())
     given = {name: value for name, value in rule.state_dict()["params"].items() if value is not None}
@@ -405,10 +405,10 @@ def report_page(project: "Project", learning_status: LearningStatus) -> str:
 
     Args:
         project: The project.
-        learning_status: What the model makes of its labels.
+        learning_status: Results of the model.
 
     Returns:
-        A page of HTML that fetches nothing from elsewhere; whatever an item or a name holds is text in it.
+        An HTML page that loads no other files; the contents of items and names are escaped.
     """
     told = project_report_contents(project, learning_status)
     status, decision = told.status, told.decision
@@ -480,7 +480,7 @@ def _guarantee_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
 
 
 def checks_table(told: ProjectReportContents) -> ReportTable:
-    """All checks: a guarantee is to be read with the ones that proved less, or were aborted."""
+    """All checks, because a guarantee must be read together with weaker and aborted checks."""
     rows = tuple(
         (
             str(check.number),
@@ -590,7 +590,7 @@ def _certified(told: ProjectReportContents) -> Certified:
     certificate = None if verdict is None else verdict["certificate"]
     if certificate is None:
         return Certified("", "", "")
-    # A bound of 1 or more holds of every change: it says nothing.
+    # A bound of 1 or more holds for every change, so it has no information.
     says = told.change is None or told.change < 1.0
     return Certified(
         as_sentence(certificate["statement"]),

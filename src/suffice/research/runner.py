@@ -35,12 +35,12 @@ from suffice.files import write_whole
 from suffice.models.threads import one_thread
 from suffice.trace import Trace
 
-#: Called from time to time with the number of steps done and the number to do.
+#: Called at intervals with the number of steps done and the total number of steps.
 StepProgress: TypeAlias = Callable[[int, int], None]
 
 # Steps between two progress messages of a run.
 _EVERY = 50
-# Bytes. A larger file takes time to read, so the workers do that too.
+# Size in bytes above which a file is read by the workers, because reading takes time.
 _LARGE = 1_000_000
 
 
@@ -57,11 +57,11 @@ class RunJob(Protocol):
 
     @property
     def identity(self) -> str:
-        """Differs whenever the results of the run would: a run saved under another identity is run again."""
+        """Identity of the results of the run. A run that was saved with another identity is repeated."""
 
     @property
     def steps(self) -> int | None:
-        """Number of steps; None if that is not known beforehand."""
+        """Number of steps; None if it is not known in advance."""
 
     @property
     def data(self) -> str:
@@ -130,7 +130,7 @@ def kept_about(path: Path) -> Mapping[str, Any] | None:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             return dict(json.loads(str(file["text"]))["about"])
     except Exception:
-        # A damaged file fails in whatever way its bytes happen to lead to.
+        # A damaged file can raise any error.
         return None
 
 
@@ -264,7 +264,7 @@ def _run_in_parallel(
     watcher: RunWatcher[R | SkippedRun[J]],
     read: Callable[[J, Trace], R],
 ) -> dict[int, R | SkippedRun[J]]:
-    # Started afresh: a fork would copy the locks of whatever threads the numerical libraries keep.
+    # Spawned, because a fork would copy the locks of threads of the numerical libraries.
     context = multiprocessing.get_context("spawn")
     moves: Any = context.Queue()
     found: dict[int, R | SkippedRun[J]] = {}
@@ -306,8 +306,8 @@ def _pool(workers: int, context: Any, moves: Any) -> Iterator[ProcessPoolExecuto
         # After an error or Ctrl-C: do not wait for the current runs.
         for process in set(multiprocessing.active_children()) - others:
             process.terminate()
-        # A worker may have left half a message, and the thread that reads it waits for the rest as long as anybody
-        # could write it; this process would wait for that thread when it ends.
+        # A worker may have written a part of a message. The reading thread would wait for the rest while the pipe is
+        # open, and this process would wait for that thread at its end.
         results: Any = getattr(pool, "_result_queue", None)
         if results is not None:
             results._writer.close()
@@ -328,7 +328,7 @@ def _begin(moves: Any) -> None:
 
 
 def _end_with_the_parent() -> None:
-    """End a worker whose parent was killed; it would finish its run and then wait for ever."""
+    """End a worker whose parent was killed; otherwise it would finish its run and then wait forever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait_for([parent.sentinel])
@@ -338,8 +338,7 @@ def _end_with_the_parent() -> None:
 def _attempt_in_worker(number: int, job: J, traces: Path, read: Callable[[J, Trace], R]) -> bytes:
     """Return the result of a run, compressed to fit into one write to a pipe.
 
-    A worker that is ended while it writes a longer message leaves half of it in the pipe, and the reader waits for the
-    rest.
+    If a worker is terminated while it writes a longer message, the reader of the pipe waits for the rest.
     """
     told = 0
 
@@ -397,7 +396,7 @@ def tell_skipped(skipped: Iterable[tuple[str, str]]) -> None:
 
 
 def completed_list(incomplete: str, names: Iterable[str]) -> list[str]:
-    """Completions for the last name of a list with commas; those that do not begin like it are dropped by typer.
+    """Completions for the last name of a list with commas; typer drops names with another prefix.
 
     Names with spaces would need quotes, and are left out.
 

@@ -24,15 +24,15 @@ from suffice.project.labelling_project import ConflictError
 from suffice.project.storage import StorageError, StorageFullError
 from suffice.report.html_page import rendered
 
-#: Most items that one asks for at once.
+#: Maximal number of items per request.
 MOST_ITEMS: Final = 20
-#: Most rows of the table of labels at once.
+#: Maximal number of rows of the table of labels per request.
 MOST_ROWS: Final = 200
-#: Characters of a cell that are sent.
+#: Maximal number of characters of a cell in a response.
 LONGEST_CELL: Final = 20_000
-#: Largest number that an item can have.
+#: Largest number of an item.
 LAST_ITEM: Final = 2**31
-#: What each thing that is sent must be; also for the sentence that says that it is not.
+#: Requirements of each field of a request; also used in error messages.
 MEANINGS: Final = {
     "person": "a name of 1 to 64 characters without control characters",
     "n": f"a whole number from 1 to {MOST_ITEMS}",
@@ -73,14 +73,14 @@ MEANINGS: Final = {
     "format": "csv, jsonl or parquet",
     "password": "a text of up to 1000 characters",
 }
-# At least one character that shows, and none that controls.
+# At least one visible character, and no control characters.
 _NAME: Final = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
 _REASON: Final = r"^[^\x00-\x1f\x7f-\x9f]*$"
 _PRINTABLE: Final = r"^[^\x00-\x1f\x7f-\x9f]+$"
 
 
 def plain(value: Any) -> Any:
-    r"""A text without what cannot be sent: half of a letter becomes a question mark.
+    r"""A text that can be encoded: surrogates are replaced by question marks.
 
     Examples:
         >>> plain("a\ud800b")
@@ -90,7 +90,7 @@ def plain(value: Any) -> Any:
 
 
 def finite(value: Any) -> Any:
-    """A number, or None where JSON has no name for it.
+    """A finite number, or None for NaN and infinity, which JSON cannot represent.
 
     Examples:
         >>> finite(float("nan")), finite(0.5)
@@ -100,7 +100,7 @@ def finite(value: Any) -> Any:
 
 
 def whole(value: Any) -> Any:
-    """A number without digits behind the point, as a whole number: JSON does not tell 3.0 from 3.
+    """A number as an integer if it has no fractional part, because JSON does not distinguish 3.0 from 3.
 
     Examples:
         >>> whole(3.0), whole(3.5)
@@ -836,17 +836,17 @@ class Health(_Response):
     ok: bool
 
 
-#: What a page may load: files of this server, and no inline content.
+#: Content security policy of the page: files of this server, and no inline content.
 PAGE_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-#: What the report may load: nothing; its style and its figures are inline.
+#: Content security policy of the report: no files, because its style and figures are inline.
 REPORT_POLICY: Final = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-#: The headers of every answer, unless it has one of that name already.
+#: The headers of every response, unless it has a header of that name already.
 SECURITY_HEADERS: Final = {
     "Content-Security-Policy": PAGE_POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -858,7 +858,7 @@ SECURITY_HEADERS: Final = {
 
 
 class SafeHeaders:
-    """Adds the headers to every answer, also to those of errors.
+    """Adds the headers to every response, including errors.
 
     Args:
         app: The application.
@@ -880,7 +880,7 @@ class SafeHeaders:
         await self._app(scope, receive, with_headers if scope["type"] == "http" else send)
 
 
-# The first that fits; what is none of them is in the way of everything, and may pass.
+# The first matching class determines the status. Other errors of suffice have the status 503.
 _STATUSES: Final[tuple[tuple[type[SufficeError], int], ...]] = (
     (StorageFullError, 507),
     (StorageError, 503),
@@ -893,19 +893,19 @@ _STATUSES: Final[tuple[tuple[type[SufficeError], int], ...]] = (
 
 
 def problem(status: int, sentence: str) -> JSONResponse:
-    """An answer that says what went wrong."""
-    # A sentence may quote what came, and that may be half of a letter.
+    """A response with an error message."""
+    # A message may quote the received value, which may contain surrogates.
     return JSONResponse({"detail": sentence.encode("utf-8", "replace").decode()}, status_code=status)
 
 
 def problem_page(status: int, sentence: str) -> HTMLResponse:
-    """A page that says what went wrong, for a person who opened the address in a browser."""
+    """A page with an error message, for a person who opened the address in a browser."""
     page = rendered("problem.html.jinja", package="suffice.web", sentence=f"{sentence[0].upper()}{sentence[1:]}.")
     return HTMLResponse(page, status_code=status)
 
 
 def status_of(error: SufficeError) -> int:
-    """The status of an error that is raised on purpose.
+    """The HTTP status of an error of suffice.
 
     Examples:
         >>> status_of(InvalidValueError("n must be 1 or more")), status_of(SufficeError("the disk is away"))
@@ -915,7 +915,7 @@ def status_of(error: SufficeError) -> int:
 
 
 def add_problem_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
-    """Answer every error of an application with a sentence.
+    """Register handlers that answer every error of an application with a message.
 
     Args:
         app: The application.
@@ -943,7 +943,7 @@ def add_problem_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
     async def on_anything(_: Request, __: Exception) -> Response:
         answer = problem(500, "something went wrong that should not have; what suffice serve printed says more")
-        # This one is made outside of all that adds them.
+        # This response is created outside the middleware that adds the headers.
         answer.headers.update(SECURITY_HEADERS)
         return answer
 
@@ -988,7 +988,7 @@ def _came(value: Any) -> str:
 
 
 def _said(request: Request, error: HTTPException) -> str:
-    # Starlette's own words for these two are no sentences.
+    # Starlette's messages for these two errors are not sentences.
     if error.status_code == 404 and error.detail == "Not Found":
         return f"there is nothing at {request.url.path[:200]}; /api/openapi.json says what there is"
     if error.status_code == 400:
@@ -997,7 +997,7 @@ def _said(request: Request, error: HTTPException) -> str:
 
 
 def _allowed(request: Request, routes: Sequence[BaseRoute]) -> str:
-    """Allowed methods of an address. Starlette itself names those of the first route only."""
+    """Allowed methods of an address. Starlette names only the methods of the first route."""
     fitting = (route for route in routes if isinstance(route, Route))
     methods = {
         method

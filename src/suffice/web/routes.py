@@ -96,9 +96,9 @@ from suffice.web.http_messages import (
 )
 from suffice.web.security import SIGN_IN_PATH, SIGN_OUT_PATH, Access, Sessions, Visitor, address_of, is_encrypted
 
-# People who did nothing for longer than this are not waited for.
+# Seconds after the last activity for which a person counts as active.
 _LATELY_SECONDS = 300.0
-# Long answers that are worked on at the same time; others wait for them, and labels do not.
+# Number of long responses that are computed at the same time. Others wait; labelling does not.
 _LONG_ANSWERS: Final = 2
 
 
@@ -128,12 +128,12 @@ class AppContext:
 
     @property
     def own_name(self) -> str | None:
-        """The name of somebody with the role ``label``, who sees and corrects their own labels only; else None."""
+        """The name of a person with the role ``label``, who sees and corrects only their own labels; otherwise None."""
         visitor = self.visitor
         return visitor.name if visitor is not None and visitor.role == "label" else None
 
     def require_item(self, item: int) -> int:
-        """Return the number of an item that is there.
+        """Return the number of an existing item.
 
         Raises:
             HTTPException: 404, there is none.
@@ -143,17 +143,17 @@ class AppContext:
         return item
 
     def catch_up(self, patience: float) -> None:
-        """Wait for the model to learn what there is, but no longer than so many seconds."""
+        """Wait until the model has learned all labels, with a limit in seconds."""
         with self.project.lock:
             state = self.project.state()
             answers = state.n_labelled + state.n_skipped
         self.background.wait(answers, patience)
 
     def settle(self, patience: float) -> None:
-        """Wait until the model has learned everything, for what is to be kept.
+        """Wait until the model has learned everything, for an exported file.
 
         Raises:
-            ConflictError: It has not within so many seconds.
+            ConflictError: It has not learned everything within the time limit.
         """
         if not self.background.wait_settled(patience) and not self.background.gave_up:
             raise ConflictError("the model is still learning what was labelled or corrected last; try again in a while")
@@ -182,7 +182,7 @@ T = TypeVar("T")
 
 
 def takes_long(answer: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Answer a route in the threads for long answers.
+    """Run the handler of a route in the threads for long responses.
 
     Args:
         answer: The function of the route; it has an argument ``context``.
@@ -199,7 +199,7 @@ def takes_long(answer: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
 
 
 async def require_permission(request: Request, context: Context) -> None:
-    """Refuse what the role of an account does not allow, and what is sent in the name of somebody else.
+    """Raise an error for actions that the role does not allow, and for requests in the name of another person.
 
     Raises:
         HTTPException: 403.
@@ -212,7 +212,7 @@ async def require_permission(request: Request, context: Context) -> None:
 
 
 class JsonRoute(APIRoute):
-    """A route that takes JSON only: a form of another web site cannot send that."""
+    """A route that accepts only JSON, which a form of another web site cannot send."""
 
     def get_route_handler(self) -> Any:
         """Handler of a request."""
@@ -229,7 +229,7 @@ class JsonRoute(APIRoute):
 
 
 def cells_of(item: Item) -> list[Cell]:
-    """The cells of an item, none longer than is sent."""
+    """The cells of an item, cut to the maximal length."""
     return [Cell(name=name, value=value[:LONGEST_CELL], cut=len(value) > LONGEST_CELL) for name, value in item.cells]
 
 
@@ -261,12 +261,12 @@ _MEANINGS = {
 }
 
 
-# Items that are read at a time where a text is searched for; each may be large.
+# Number of items that are read at a time during a text search; each may be large.
 _CHUNK: Final = 200
 
 
 class TableQuery(NamedTuple):
-    """Which rows are wanted.
+    """Selection of rows.
 
     Attributes:
         offset: Rows to leave out.
@@ -295,7 +295,7 @@ class _TableEntry(NamedTuple):
 
 
 def label_table(project: Project, query: TableQuery) -> LabelsAnswer:
-    """Rows of the table, and how many there are in all.
+    """Rows of the table, and the total number of rows.
 
     Args:
         project: The project.
@@ -336,7 +336,7 @@ def _entries(state: ProjectState, only: Only, person: str | None) -> list[_Table
         entries = [each for each in entries if len({opinion.label for opinion in each.opinions}) > 1]
     if only == "unresolved":
         entries = [each for each in entries if not each.corrected]
-    # Of two at the same moment the later one is the newer.
+    # Of two entries with the same time, the later one is newer.
     entries.reverse()
     return sorted(entries, key=lambda entry: -entry.at)
 
@@ -403,7 +403,7 @@ class Asset:
 
 @cache
 def assets() -> dict[str, Asset]:
-    """The files of the page by name: those that are installed, and no others ever."""
+    """The installed files of the page, by name. No other files are served."""
     found = {}
     # Page and reports have the same colours.
     shared = files("suffice.report").joinpath("templates", "palette.css")
@@ -465,7 +465,7 @@ async def sign_out(request: Request, context: Context) -> Response:
 
 reading_router = APIRouter(prefix="/api", tags=["reading"])
 
-#: What an image may be, by the end of its name. No SVG: that can hold scripts.
+#: Media types of images, by file name extension. Without SVG, because it can contain scripts.
 IMAGE_TYPES: Final = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -475,7 +475,7 @@ IMAGE_TYPES: Final = {
     ".bmp": "image/bmp",
 }
 _LARGEST_IMAGE: Final = 64 << 20
-# Changes of settings that are listed.
+# Maximal number of listed changes of settings.
 _MOST_CHANGES: Final = 50
 ItemInPath = Annotated[int, InPath(ge=0, le=LAST_ITEM, description=MEANINGS["item"])]
 
@@ -574,7 +574,7 @@ def get_recall_offers(
     return ClassOffersAnswer(**_or_conflict(offers).as_dict())
 
 
-# So long the list of labels to review waits for the model to learn the last labels.
+# Seconds that the list of labels to review waits for the model to learn the last labels.
 _REVIEW_WAIT = 2.0
 
 
@@ -654,7 +654,7 @@ def image_file(root: Path, image: str) -> tuple[Path, str]:
         image: Where the image is in it.
 
     Raises:
-        HTTPException: 404, it is not there, lies outside the folder, or is not an image.
+        HTTPException: 404, the file is missing, outside the folder, or not an image.
     """
     try:
         folder = root.resolve(strict=True)
@@ -675,7 +675,7 @@ def _no_image(image: str, reason: str) -> HTTPException:
 
 labelling_router = APIRouter(prefix="/api", tags=["labelling"], route_class=JsonRoute)
 
-# A person who is alone waits this long for the model to learn their last label, so that the next item is the best one.
+# Seconds that a single active person waits for the model to learn the last label, so that the next item is the best.
 _LABEL_WAIT = 0.1
 
 
@@ -886,7 +886,7 @@ def _done(context: AppContext, write: Callable[[], WriteReceipt]) -> Receipt:
 file_router = APIRouter(prefix="/api", tags=["files"])
 
 FormatInQuery = Annotated[Format, Query(description=MEANINGS["format"])]
-# A file is for keeps: so long it waits for the model to learn the last labels.
+# Seconds that an exported file waits for the model to learn the last labels.
 _EXPORT_WAIT = 15.0
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {
@@ -956,7 +956,7 @@ def get_report(context: Context) -> HTMLResponse:
 
     context.settle(_EXPORT_WAIT)
     page = report_page(context.project, context.background.learning_status)
-    # A cell may hold half of a letter.
+    # A cell may contain surrogates.
     content = page.encode("utf-8", "replace")
     return HTMLResponse(content, headers={"Content-Security-Policy": REPORT_POLICY})
 

@@ -1,9 +1,9 @@
 """Access control and limits of the server: who may do what, how large a request is, and how many connections there are.
 
-uvicorn has settings for the time that a connection stays open between two requests and for the size of a header. It
-has none for the time that a header or a body takes, and its limit of connections refuses newcomers while those who send
-nothing stay. So a subclass of its protocol does both here: a connection that waits too long is closed, and where there
-are too many, the one that has waited longest makes room. Somebody who labels therefore always gets in.
+uvicorn has settings for the time that a connection stays open between two requests and for the size of a header. It has
+no time limit for a header or a body, and its limit of connections refuses new connections while idle ones stay open. So
+a subclass of its protocol closes connections that wait too long. If there are too many connections, it closes the one
+that has waited longest. So people who label can always connect.
 """
 
 import asyncio
@@ -55,14 +55,14 @@ except ImportError:  # Windows has no such limit.
     resource = None  # type: ignore[assignment]
 
 _LOG: Final = logging.getLogger("uvicorn.error")
-#: Connections that are accepted at a time; so many more than allowed can be open for a moment.
+#: Connections that are accepted at a time. The limit can be exceeded briefly by this number.
 ACCEPTED_AT_ONCE: Final = 32
-# Descriptors that the database, the files of the model and the program itself need, and those accepted at once.
+# File descriptors for the database, the files of the model and the program, and for connections accepted at once.
 _SPARE_DESCRIPTORS: Final = 96 + ACCEPTED_AT_ONCE
 _MOST_CONNECTIONS: Final = 512
 _FEWEST_CONNECTIONS: Final = 16
 _LOG_SECONDS: Final = 60.0
-# Bytes that somebody who reads an answer takes at least within the seconds for it.
+# Minimal number of bytes of a response that a client must read within the time limit.
 _LEAST_PROGRESS: Final = 1024
 
 
@@ -99,7 +99,7 @@ def connection_limits(descriptors: int | None = None) -> ConnectionLimits:
     """
     if descriptors is None:
         found = _MOST_CONNECTIONS * 2 if resource is None else resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        # Without a limit the system says -1.
+        # The system returns -1 if there is no limit.
         descriptors = found if found > 0 else _MOST_CONNECTIONS * 2
     most = min(_MOST_CONNECTIONS, max(_FEWEST_CONNECTIONS, descriptors - _SPARE_DESCRIPTORS))
     return ConnectionLimits(connections=most, per_address=most // 2)
@@ -123,7 +123,7 @@ def network_of(address: str) -> str:
 
 
 class Remarks(logging.Filter):
-    """Writes what happens often at most once a minute, with its number; and lets a log say the same no more often.
+    """Limits log messages of frequent events to one per minute, with the number of events.
 
     Args:
         clock: Returns seconds.
@@ -136,7 +136,7 @@ class Remarks(logging.Filter):
         self._said: dict[str, float] = {}
 
     def note(self, sentence: str) -> None:
-        """Note that something happened.
+        """Count an event.
 
         Args:
             sentence: What; ``{}`` stands for how often since it was last written.
@@ -168,7 +168,7 @@ Phase = Literal["header", "body", "answer", "idle", "closing"]
 
 
 class ConnectionGuard:
-    """The connections of a server, those that wait for their client in the order in which they began to wait.
+    """The connections of a server. Connections that wait for their client are in the order of their waiting time.
 
     Args:
         limits: The limits.
@@ -185,7 +185,7 @@ class ConnectionGuard:
         self.descriptors: set[int] = set()
 
     def admit(self, connection: "GuardedProtocol") -> bool:
-        """Count a new connection, and make room for it; whether it may stay."""
+        """Count a new connection, close another one if there are too many, and return whether the new one may stay."""
         address = connection.address
         self._counts[address] += 1
         crowded = address not in self._trusted and self._counts[address] > self.limits.per_address
@@ -201,12 +201,12 @@ class ConnectionGuard:
             return False
         self.remarks.note(_MADE_ROOM)
         victim.give_up()
-        # It is gone in a moment; until then nobody else must make room for the same reason.
+        # It is closed soon; until then no other connection must be closed for the same reason.
         self.forget(victim)
         return True
 
     def forget(self, connection: "GuardedProtocol") -> None:
-        """Count a connection no more."""
+        """Remove a connection from the count."""
         self._waiting.pop(connection, None)
         if connection.counted:
             connection.counted = False
@@ -215,7 +215,7 @@ class ConnectionGuard:
                 del self._counts[connection.address]
 
     def waits(self, connection: "GuardedProtocol", *, waits: bool) -> None:
-        """Note that a connection begins to wait for its client, or no longer does."""
+        """Record that a connection starts or stops waiting for its client."""
         self._waiting.pop(connection, None)
         if waits:
             self._waiting[connection] = None
@@ -240,7 +240,7 @@ class GuardedProtocol(H11Protocol):
         self.counted = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection in, or refuse it."""
+        """Accept a connection, or refuse it."""
         super().connection_made(transport)
         self.address, self.counted = network_of(self.client[0] if self.client else ""), True
         found = transport.get_extra_info("socket")
@@ -253,19 +253,19 @@ class GuardedProtocol(H11Protocol):
             self._enter("closing")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let it go."""
+        """Handle the end of the connection."""
         self._cancel()
         self._guard.descriptors.discard(self._descriptor)
         self._guard.forget(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take in a part of a request."""
+        """Receive a part of a request."""
         super().data_received(data)
         self._follow(received=True)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or for the rest of one that was answered before its end."""
+        """Wait for the next request, or for the rest of a request that was answered early."""
         super().on_response_complete()
         self._follow()
 
@@ -276,14 +276,14 @@ class GuardedProtocol(H11Protocol):
         self._arm(self._guard.limits.stalled_seconds)
 
     def resume_writing(self) -> None:
-        """Go on with a client that reads again."""
+        """Continue when the client reads again."""
         super().resume_writing()
         phase, self._phase = self._phase, None
         if phase is not None:
             self._enter(phase)
 
     def shutdown(self) -> None:
-        """End with the server, without waiting for the rest of a request."""
+        """Close when the server stops, without waiting for the rest of a request."""
         if self._phase in {"header", "body"}:
             self.give_up()
         else:
@@ -294,7 +294,7 @@ class GuardedProtocol(H11Protocol):
         self.transport.abort()
 
     def _follow(self, *, received: bool = False) -> None:
-        """Find out what the connection waits for now."""
+        """Determine what the connection waits for, and set its time limit."""
         theirs = self.conn.their_state
         if self.transport.is_closing():
             self._enter("closing")
@@ -309,7 +309,7 @@ class GuardedProtocol(H11Protocol):
 
     def _enter(self, phase: Phase) -> None:
         if phase == self._phase:
-            # The time runs from the beginning.
+            # The time limit counts from the start.
             return
         self._phase = phase
         self._guard.waits(self, waits=phase in {"header", "body", "idle"})
@@ -322,7 +322,7 @@ class GuardedProtocol(H11Protocol):
         elif phase == "closing" or self._unread:
             self._arm(limits.stalled_seconds)
         else:
-            # uvicorn itself closes what is idle.
+            # uvicorn closes idle connections itself.
             self._cancel()
 
     def _arm(self, seconds: float) -> None:
@@ -353,7 +353,7 @@ class GuardedProtocol(H11Protocol):
             self._arm(self._guard.limits.stalled_seconds)
 
     def _answer(self, status: int, reason: str, sentence: str) -> None:
-        """Say why, unless an answer has begun, and close."""
+        """Send the reason, unless a response has started, and close."""
         body = f'{{"detail": "{sentence}"}}'
         head = [
             f"HTTP/1.1 {status} {reason}",
@@ -368,10 +368,10 @@ class GuardedProtocol(H11Protocol):
 
 
 class LimitedListener(socket.socket):
-    """A socket that listens, and never has too many connections open, also such that do not finish a TLS handshake.
+    """A listening socket with a limit of open connections, including those with an unfinished TLS handshake.
 
-    The guard sees a connection with TLS only after its handshake. Here, where there are more connections than it can
-    have let in, the one that was accepted first of the others is closed.
+    The guard counts a connection with TLS only after its handshake. So this class closes the oldest connection that the
+    guard has not counted if there are too many.
 
     Attributes:
         most: Connections that may be open.
@@ -396,7 +396,7 @@ class LimitedListener(socket.socket):
             if oldest is None:
                 connection.close()
                 raise ConnectionAbortedError("too many connections")
-            # The event loop sees its end, and closes it.
+            # The event loop detects the end, and closes it.
             _shut_down(oldest)
         self._accepted.append(connection)
         return connection, address
@@ -406,16 +406,16 @@ def _shut_down(connection: socket.socket) -> None:
     try:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:
-        # Its client was quicker.
+        # The client has closed it already.
         return
 
 
-#: Bytes that the body of a request may have.
+#: Maximal number of bytes of the body of a request.
 LARGEST_BODY: Final = 64 * 1024
 
 
 class BodyLimit:
-    """Refuses a request whose body is too large, also one that does not say its length; reads no more than that.
+    """Refuses a request whose body is too large, also if its length is not stated; reads no more than the limit.
 
     Args:
         app: The application.
@@ -436,7 +436,7 @@ class BodyLimit:
             return
         if body is None:
             answer = problem(413, f"the body of a request must have at most {self._largest} bytes; send less at once")
-            # What is still to come is not read.
+            # The rest of the body is not read.
             answer.headers["Connection"] = "close"
             await answer(scope, receive, send)
             return
@@ -452,7 +452,7 @@ class BodyLimit:
         await self._app(scope, again, send)
 
     async def _body(self, request: Request) -> bytes | None:
-        """The whole body, or None where it is too large."""
+        """The whole body, or None if it is too large."""
         said = request.headers.get("content-length", "0")
         if not said.isdecimal() or int(said[:20]) > self._largest:
             return None
@@ -464,16 +464,16 @@ class BodyLimit:
         return bytes(parts)
 
 
-#: The header in which a page shows that it is ours.
+#: The header by which the page proves that a request comes from it.
 CSRF_HEADER: Final = "X-Suffice-CSRF"
-#: What needs no token: a load balancer has none.
+#: Paths that need no token, for load balancers.
 OPEN_PATHS: Final = frozenset({"/health"})
-#: Where people sign in by a password, and where they sign out.
+#: Paths for signing in with a password, and for signing out.
 SIGN_IN_PATH: Final = "/sign-in"
 SIGN_OUT_PATH: Final = "/sign-out"
-#: In a refusal that signing in would help against; the page then shows its form.
+#: Header of a refusal that can be resolved by signing in; the page then shows its form.
 SIGN_IN_HEADER: Final = "X-Suffice-Sign-In"
-#: The role that each route needs where there are accounts. A route that is not listed needs ``manage``.
+#: The role that each route needs if there are accounts. A route that is not listed needs ``manage``.
 ROUTE_ROLES: Final[dict[tuple[str, str], Role]] = {
     ("GET", "/api/project"): "label",
     ("GET", "/api/status"): "label",
@@ -508,21 +508,21 @@ ROUTE_ROLES: Final[dict[tuple[str, str], Role]] = {
 }
 _SHORTEST_TOKEN: Final = 16
 _LONGEST_TOKEN: Final = 200
-# Tokens that are made have so many characters, and cannot be guessed.
+# Minimal length of a token that cannot be guessed; generated tokens have at least this length.
 _LONG_TOKEN: Final = 32
 _COOKIE_SECONDS: Final = 30 * 24 * 3600
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _HOST: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9_.-]+))(?::[0-9]{0,5})?")
-# A client that guesses has to wait; others are served meanwhile.
+# Seconds of delay after a wrong token; other clients are served meanwhile.
 _GUESS_SECONDS: Final = 0.3
 
 
 class GuessLimit:
     """Counts wrong tokens and passwords by address, over all connections.
 
-    An address that has sent too many is refused for a while, whatever it sends. What comes from an address without a
-    wrong one is always looked at, so that nobody is locked out by guesses from elsewhere. While there are many guesses
-    in all, an address gets fewer.
+    An address that has sent too many is refused for some time, also with a right token. Requests from an address
+    without wrong tokens are always processed, so that nobody is locked out by guesses from other addresses. While there
+    are many guesses in total, the limit of each address is lower.
 
     Args:
         each: Wrong ones that an address may send in a row; it gets one more in each ``seconds``.
@@ -547,8 +547,7 @@ class GuessLimit:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._each, self._crowded, self._total, self._seconds, self._clock = each, crowded, total, seconds, clock
-        # For each address the moment at which its wrong ones are forgotten; those that are past are removed now and
-        # then.
+        # For each address the time until which its wrong tokens count; expired entries are removed at intervals.
         self._until: dict[str, float] = {}
         self._recent: deque[float] = deque(maxlen=total)
 
@@ -561,7 +560,7 @@ class GuessLimit:
         return max(0, math.ceil(spare))
 
     def note_wrong(self, address: str) -> None:
-        """Note a wrong token or password."""
+        """Count a wrong token or password."""
         now, key = self._clock(), network_of(address)
         self._recent.append(now)
         self._until[key] = max(now, self._until.get(key, now)) + self._seconds
@@ -569,12 +568,12 @@ class GuessLimit:
             self._until = {name: until for name, until in self._until.items() if until > now}
 
 
-# Addresses that are remembered before those without recent guesses are removed.
+# Number of stored addresses above which those without recent guesses are removed.
 _MOST_ADDRESSES: Final = 10_000
 
 
 def address_of(request: Request) -> str:
-    """The address that a request comes from; that of the client where a trusted proxy tells it."""
+    """The address of the sender of a request; the client's address if a trusted proxy states it."""
     return "" if request.client is None else request.client.host
 
 
@@ -599,7 +598,7 @@ class Access:
 
     @property
     def cookie_name(self) -> str:
-        """Name of the cookie: of this token alone, as all ports of a machine share their cookies."""
+        """Name of the cookie. It depends on the token, because all ports of a machine share their cookies."""
         return f"suffice_{self._derived('name')[:12]}"
 
     @property
@@ -608,14 +607,14 @@ class Access:
         return self._derived("cookie")
 
     def knows(self, token: str) -> bool:
-        """Whether a token is the right one; takes as long for a wrong one."""
+        """Whether a token is right; the comparison takes constant time."""
         return hmac.compare_digest(_bytes(token), _bytes(self.token or ""))
 
     def serves(self, host: str) -> bool:
-        """Whether the Host of a request is one of ours.
+        """Whether the Host of a request is allowed.
 
-        Without a token a web site could point its own name at this machine and read everything as if it were here. With
-        one it cannot: the cookie belongs to the name that a person opened.
+        Without a token, a web site could point its own name at this machine and read everything (DNS rebinding). With a
+        token it cannot, because the cookie belongs to the name that a person opened.
 
         Examples:
             >>> local = Access()
@@ -632,14 +631,14 @@ class Access:
 
 
 def granted_access(host: str, token: str | None = None) -> Access:
-    """Decide who may come in.
+    """Return the access rules for an address and a token.
 
     Args:
         host: The address to listen on.
         token: What everybody has to know, or None to let everybody on this machine come in, and nobody else.
 
     Raises:
-        InvalidValueError: Others could come in without a token, or it is easy to guess.
+        InvalidValueError: Other machines could connect without a token, or the token is easy to guess.
 
     Examples:
         >>> granted_access("127.0.0.1").token is None
@@ -661,7 +660,7 @@ def granted_access(host: str, token: str | None = None) -> Access:
             f"the token (SUFFICE_TOKEN) must be {_SHORTEST_TOKEN} to {_LONGEST_TOKEN} letters, digits or signs of "
             f"ASCII without spaces, but it has {len(token)} characters; without SUFFICE_TOKEN a good one is made"
         )
-    # A page that is open while the server is started again goes on with the same token.
+    # Derived from the token, so that an open page continues to work after a restart with the same token.
     return Access(host=host, token=token, csrf=_derived(token, "csrf"))
 
 
@@ -675,9 +674,9 @@ TOKEN_FILE: Final = "token"
 
 
 def kept_token(folder: Path | None) -> str:
-    """The token for this machine of a project: kept with it, so that pages and bookmarks outlive the server.
+    """The token of a project for this machine. It is stored with the project, so that bookmarks work after a restart.
 
-    Only its owner can read the file, and can read the project too, so the file reveals nothing new.
+    Only the owner can read the file. The owner can read the project too, so the file reveals nothing new.
 
     Args:
         folder: The folder of the project; None if it has none. Then, and where the file cannot be used, the token is a
@@ -687,7 +686,7 @@ def kept_token(folder: Path | None) -> str:
         return made_token()
     file, token = folder / TOKEN_FILE, made_token()
     try:
-        # Never one that somebody else has put there, or can read.
+        # Never use a file that another user has created or can read.
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
     except FileExistsError:
         return _read_token(file) or token
@@ -712,7 +711,7 @@ def _read_token(file: Path) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine alone.
+    """Whether an address can be reached only from this machine.
 
     Examples:
         >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("0.0.0.0"), is_loopback("")
@@ -725,7 +724,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_name(host: str) -> str:
-    """The name in a Host header, without the port; empty where it is none.
+    """The name in a Host header, without the port; empty if it is invalid.
 
     Examples:
         >>> host_name("LocalHost:8000"), host_name("[::1]"), host_name("a@b:1"), host_name("::1:x")
@@ -737,7 +736,7 @@ def host_name(host: str) -> str:
 
 @dataclass(frozen=True)
 class Visitor:
-    """Somebody who has signed in, where there are accounts.
+    """A signed-in person, if there are accounts.
 
     Attributes:
         name: Name of the account; None for the owner, who came by the server's own token.
@@ -752,7 +751,7 @@ class Visitor:
     csrf: str = field(repr=False)
 
     def require(self, method: str, route: str, person: object, accounts: Iterable[Account]) -> None:
-        """Refuse what the role does not allow, and what is sent in the name of somebody else.
+        """Raise an error for actions that the role does not allow, and for requests in the name of another person.
 
         Args:
             method: The HTTP method.
@@ -774,29 +773,30 @@ class Visitor:
             return
         if self.name is not None and person.strip() != self.name:
             raise HTTPException(403, f"you are signed in as {self.name!r}, so person must be that name")
-        # Only the person who signs in to an account labels under its name.
+        # The name of an account can be used only by the person who has signed in to it.
         if self.name is None and any(folded(person) == folded(each.name) for each in accounts):
             raise HTTPException(
                 403, f"{person.strip()!r} is the name of an account; sign in to use it, or take another"
             )
 
 
-# Passwords that are looked at in one moment; each takes memory and a processor.
+# Number of passwords that are verified at the same time; each needs memory and a processor.
 _PASSWORDS_AT_ONCE: Final = 2
-# So long somebody waits for others who sign in, in seconds.
+# Maximal waiting time in seconds while other people sign in.
 _SIGN_IN_PATIENCE: Final = 5.0
 _LOOK_AGAIN: Final = 0.05
 
 
 class Sessions:
-    """People with accounts who are signed in: signed cookies, and nothing on the disk.
+    """Sessions of people with accounts, as signed cookies. Nothing is stored on the disk.
 
-    A cookie names the account, and holds the end of the session and a signature over both and over what the journal
-    keeps of the password or link. So a session ends when the account is removed or gets a new password or link, also
-    from the command line.
+    A cookie contains the account, the end of the session, and a signature over both and over the hash of the password
+    or link in the journal. So a session ends when the account is removed or gets a new password or link, also from the
+    command line.
 
-    The key of the signatures follows from the token of the server, so that sessions survive a restart with the same
-    one; slowly, so that nobody guesses the token from a session. Without a token it is another one at each start.
+    The key of the signatures is derived from the token of the server, so that sessions survive a restart with the same
+    token. The derivation is slow, so that the token cannot be guessed from a session. Without a token the key is new at
+    each start.
 
     Args:
         project: The project with its accounts.
@@ -814,11 +814,11 @@ class Sessions:
 
     @property
     def cookie_name(self) -> str:
-        """Name of the cookie: of this project alone, as all ports of a machine share their cookies."""
+        """Name of the cookie. It depends on the project, because all ports of a machine share their cookies."""
         return f"suffice_session_{hashlib.sha256(_bytes(self._project.place)).hexdigest()[:12]}"
 
     async def accounts(self) -> tuple[Account, ...]:
-        """The accounts as they are now, with changes of other processes."""
+        """The present accounts, including changes by other processes."""
         return await run_in_threadpool(self._accounts)
 
     def _accounts(self) -> tuple[Account, ...]:
@@ -829,21 +829,21 @@ class Sessions:
         return found
 
     def visitor(self, account: Account | None) -> Visitor:
-        """Somebody who came by an account, or, for None, by the token of the server."""
+        """The person of an account; for None, the owner, who used the token of the server."""
         if account is None:
             return Visitor(None, "manage", "", self._signature(f"csrf {_subject(None)}"))
         csrf = self._signature(f"csrf {_subject(account.name)} {account.stamp}")
         return Visitor(account.name, account.role, account.stamp, csrf)
 
     def with_token(self, token: str, accounts: Iterable[Account]) -> Visitor | None:
-        """Whose token it is: the server's own, or that of a personal link."""
+        """The person of a token: of the server's token, or of a personal link."""
         if self._access.token is not None and self._access.knows(token):
             return self.visitor(None)
         found = account_with_link(accounts, token)
         return None if found is None else self.visitor(found)
 
     def with_cookie(self, headers: Headers, accounts: Iterable[Account]) -> Visitor | None:
-        """Whose session the cookie of a request is, if it is one that still holds."""
+        """The person of the session cookie of a request, if the session is valid."""
         known = {_subject(each.name): each for each in accounts}
         for value in _cookies(headers, self.cookie_name):
             subject, _, rest = value.partition(".")
@@ -857,24 +857,24 @@ class Sessions:
         return None
 
     def start(self, answer: Response, visitor: Visitor, *, secure: bool) -> Response:
-        """Give a session to somebody who has shown who they are; a browser sends a secure one by TLS only."""
-        # Two sessions of one moment differ, so that each can be ended alone.
+        """Start a session for an authenticated person. A browser sends a secure cookie only with TLS."""
+        # Two sessions that start at the same time differ, so that each can be ended separately.
         until = f"{int(time.time()) + _COOKIE_SECONDS}-{secrets.token_hex(8)}"
         value = f"{_subject(visitor.name)}.{until}.{self._signed(visitor, until)}"
         _set_cookie(answer, self.cookie_name, value, secure=secure)
         return answer
 
     def end(self, answer: Response, headers: Headers) -> Response:
-        """End the session of a request; its cookie is good for nothing any more while this server runs."""
+        """End the session of a request; its cookie is invalid while this server runs."""
         now = time.time()
         self._ended = {value: until for value, until in self._ended.items() if until > now}
-        # They were found valid when this was asked for, so none of them lasts longer.
+        # The sessions were valid at that time, so none of them lasts longer.
         self._ended |= dict.fromkeys(_cookies(headers, self.cookie_name), now + _COOKIE_SECONDS)
         answer.delete_cookie(self.cookie_name, path="/", httponly=True, samesite="lax")
         return answer
 
     async def sign_in(self, name: str, password: str, address: str) -> Visitor:
-        """Whose name and password these are. For one name and address they are looked at one after the other.
+        """The person with a name and password. Requests for one name and address are processed one after the other.
 
         Raises:
             HTTPException: 401, there is no such account or the password is wrong, without saying which; 429, too many
@@ -885,7 +885,7 @@ class Sessions:
             raise HTTPException(409, "this project has no accounts, so nobody needs to sign in")
         if seconds := self.guesses.wait_for(address):
             raise HTTPException(429, _too_many(seconds), {"Retry-After": str(seconds)})
-        # Guesses from elsewhere do not keep the owner of a name waiting.
+        # Guesses from other addresses do not delay the owner of a name.
         key = folded(name), network_of(address)
         await self._wait(lambda: key not in self._names)
         self._names.add(key)
@@ -919,12 +919,12 @@ class Sessions:
 
 
 def _subject(name: str | None) -> str:
-    """A name as a cookie can hold it; the owner has none."""
+    """A name, encoded for a cookie; the owner has none."""
     return "owner" if name is None else f"a-{urlsafe_b64encode(_bytes(name)).decode().rstrip('=')}"
 
 
 class Gate:
-    """Lets a request through to the application, or answers it.
+    """Passes a request to the application, or refuses it.
 
     Without accounts, everybody who knows the token may do everything; without a token, everybody on this machine.
     With accounts, people sign in. The token of the server then is the owner's, who may do everything too.
@@ -947,7 +947,7 @@ class Gate:
         await (self._app if answer is None else answer)(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response | None:
-        """What to say to somebody who may not come in; None to somebody who may."""
+        """The refusal of a request; None if it is allowed."""
         host = request.headers.get("host", "")
         if not self._access.serves(host):
             return problem(403, f"this server answers to localhost only, not to {host or 'no name'!r}")
@@ -1003,9 +1003,10 @@ class Gate:
         return None if safe else self._foreign(headers, visitor.csrf, cookie=given is None)
 
     async def _wrong(self, request: Request, token: str, sentence: str, *, right: bool) -> Response | None:
-        """What to say to a wrong token, and also to the right one after too many wrong ones from the same address.
+        """The refusal of a wrong token, and of a right token after too many wrong ones from the same address.
 
-        A long one is let in all the same: nobody guesses it, and others at the same address cannot lock its owner out.
+        A long right token is always accepted: it cannot be guessed, and other people with the same address cannot lock
+        its owner out.
         """
         guesses, address = self._sessions.guesses, address_of(request)
         seconds = guesses.wait_for(address)
@@ -1020,7 +1021,7 @@ class Gate:
         return _refusal(request)(401, sentence)
 
     async def _by_link(self, request: Request, token: str, accounts: tuple[Account, ...]) -> Response:
-        """Sign somebody in by a link, and take its token out of the address."""
+        """Sign a person in with a personal link, and remove its token from the address."""
         visitor = self._sessions.with_token(token, accounts)
         wrong = await self._wrong(request, token, _WRONG_LINK, right=visitor is not None)
         if visitor is None or wrong is not None:
@@ -1029,13 +1030,13 @@ class Gate:
         return self._sessions.start(page, visitor, secure=is_encrypted(request))
 
     def _welcome(self, *, secure: bool) -> Response:
-        """Keep in a cookie that the token was right, and take it out of the address."""
+        """Store in a cookie that the token was right, and remove the token from the address."""
         answer = RedirectResponse("/", status_code=303)
         _set_cookie(answer, self._access.cookie_name, self._access.cookie_value, secure=secure)
         return answer
 
     def _foreign(self, headers: Headers, csrf: str | None, *, cookie: bool) -> Response | None:
-        """Refuse what another web site has a browser send; a script, which sends what no browser leaves out, may."""
+        """Refuse requests that another web site makes a browser send. Requests of scripts are allowed."""
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2].lower() != headers.get("host", "").lower():
             return problem(403, f"this was sent by a page of {origin[:200]!r}, not by a page of this server")
@@ -1083,7 +1084,7 @@ def _asked_token(request: Request) -> list[str]:
 
 
 def _bearer(headers: Headers) -> str | None:
-    """The token that a script sends, if it does."""
+    """The token that a script sends, if there is one."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
     return given.strip() if scheme.lower() == "bearer" else None
 

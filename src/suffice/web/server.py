@@ -61,7 +61,7 @@ _ABOUT = (
 
 
 def create_app(project: Project, background: BackgroundLearner, access: Access) -> FastAPI:
-    """Make the application of a project.
+    """Create the application of a project.
 
     Args:
         project: The project.
@@ -74,14 +74,14 @@ def create_app(project: Project, background: BackgroundLearner, access: Access) 
         version=suffice.__version__,
         description=_ABOUT,
         openapi_url="/api/openapi.json",
-        # Their pages load from elsewhere, and a project has to work without a network.
+        # FastAPI's documentation pages load files from other servers, and a project must work without a network.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         middleware=[Middleware(SafeHeaders), Middleware(Gate, access=access, sessions=sessions), Middleware(BodyLimit)],
     )
     app.state.context = AppContext(project, background, access, sessions)
-    # The gate checks the token; this says so in the OpenAPI.
+    # The gate verifies the token; this declares it in the OpenAPI document.
     needed: list[Any] = [] if access.token is None else [Depends(HTTPBearer(auto_error=False))]
     routers = [labelling_router, reading_router, file_router]
     for router in routers:
@@ -90,8 +90,8 @@ def create_app(project: Project, background: BackgroundLearner, access: Access) 
     for router in others:
         app.include_router(router)
     add_problem_handlers(app, [route for router in (*routers, *others) for route in router.routes])
-    # FastAPI prepares routes when they are first needed, and silences this warning of its own meanwhile, which another
-    # thread could undo.
+    # FastAPI prepares routes at their first use and suppresses this warning during that time, which another thread
+    # could undo.
     filterwarnings("ignore", r"The '\w+' attribute with value .* was provided to the `Field\(\)` function")
     return app
 
@@ -99,12 +99,12 @@ def create_app(project: Project, background: BackgroundLearner, access: Access) 
 # Seconds for requests that are being processed when the server stops.
 _GRACE_SECONDS: Final = 10
 _HIGHEST_PORT: Final = 65535
-# Connections that the system keeps until they are accepted.
+# Length of the system's queue of connections that are not yet accepted.
 _QUEUE: Final = 1024
 # Bytes of a header, which includes cookies of other programs on this machine.
 _LARGEST_HEADER: Final = 32 * 1024
 _HANDSHAKE_SECONDS: Final = 10.0
-# Python's own turns of a thread take 5 ms.
+# Python's default switch interval of threads is 5 ms.
 _TURN_SECONDS: Final = 0.0005
 
 
@@ -124,7 +124,7 @@ class ServerOptions:
 
 
 def server_options(cert: Path | None = None, key: Path | None = None, proxies: tuple[str, ...] = ()) -> ServerOptions:
-    """Options of a server from those of the command.
+    """Options of a server from the options of the command.
 
     Args:
         cert: File with the certificate and those that it follows from, as PEM.
@@ -132,7 +132,7 @@ def server_options(cert: Path | None = None, key: Path | None = None, proxies: t
         proxies: Addresses of trusted proxies.
 
     Raises:
-        InvalidValueError: A file cannot be used, or a proxy is no address.
+        InvalidValueError: A file cannot be used, or a proxy is not an address.
 
     Examples:
         >>> server_options(proxies=("10.0.0.1",)).proxies
@@ -155,7 +155,7 @@ def server_options(cert: Path | None = None, key: Path | None = None, proxies: t
         return ServerOptions(proxies=proxies)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
-        # With a password of its own, the key would be asked for one on the terminal.
+        # An empty password, because otherwise the terminal would ask for the password of an encrypted key.
         context.load_cert_chain(cert, key, password="")
     except (OSError, ValueError) as error:
         files = f"--tls-cert {cert}" + ("" if key is None else f" and --tls-key {key}")
@@ -173,7 +173,7 @@ def serve_on(
     ready: Callable[[str], None],
     options: ServerOptions | None = None,
 ) -> None:
-    """Serve an application until SIGINT or SIGTERM, then answer what is under way and return.
+    """Serve an application until SIGINT or SIGTERM, then finish the running requests and return.
 
     Args:
         app: The application.
@@ -193,7 +193,7 @@ def serve_on(
         lifespan="off",
         ws="none",
         server_header=False,
-        # Where a request claims to come from is believed of a trusted proxy alone.
+        # The stated origin of a request is trusted only if it comes from a trusted proxy.
         proxy_headers=bool(options.proxies),
         forwarded_allow_ips=list(options.proxies),
         h11_max_incomplete_event_size=_LARGEST_HEADER,
@@ -209,7 +209,7 @@ def serve_on(
 
 @contextmanager
 def _quick_turns() -> Iterator[None]:
-    """Let threads take shorter turns: while a report is built, a label waits for several of them."""
+    """Shorten the switch interval of threads, because a label waits for several intervals while a report is built."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(_TURN_SECONDS)
     try:
@@ -220,7 +220,7 @@ def _quick_turns() -> Iterator[None]:
 
 @contextmanager
 def _seldom_repeated(remarks: Remarks) -> Iterator[None]:
-    """Let the logs of uvicorn and asyncio say the same at most once a minute."""
+    """Limit repeated messages in the logs of uvicorn and asyncio to one per minute."""
     loggers = [logging.getLogger(name) for name in ("uvicorn.error", "asyncio")]
     for each in loggers:
         each.addFilter(remarks)
@@ -233,14 +233,14 @@ def _seldom_repeated(remarks: Remarks) -> Iterator[None]:
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket that listens on an address, so that nobody else can take it any more.
+    """A socket that listens on an address and so reserves its port.
 
     Args:
         host: The address.
         port: The port; 0 for any that is free.
 
     Raises:
-        InvalidValueError: The port is none.
+        InvalidValueError: The port is not a valid number.
         SufficeError: The port is in use, or the address cannot be listened on.
     """
     if not 0 <= port <= _HIGHEST_PORT:
@@ -255,7 +255,8 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
     with listener:
         try:
             if os.name == "posix":
-                # A server that stopped a moment ago does not keep its port. Elsewhere this would share one in use.
+                # The port of a server that has just stopped can be used again. On Windows this would share a port in
+                # use.
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
             # Listening reserves the port. Clients that connect before the server runs wait.
@@ -278,7 +279,7 @@ def url_of(host: str, port: int, *, tls: bool = False) -> str:
 
 
 class _Server(uvicorn.Server):
-    """A server that guards its connections, and says when it is ready."""
+    """A server that limits its connections, and signals when it is ready."""
 
     def __init__(
         self,
@@ -291,7 +292,7 @@ class _Server(uvicorn.Server):
         self._guard, self._tls, self._ready = guard, tls, ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        # uvicorn's own has no time limit for a TLS handshake, and gives a protocol no guard.
+        # uvicorn's method has no time limit for a TLS handshake, and does not pass the guard to the protocol.
         assert sockets is not None
         await self.lifespan.startup()
         protocol = partial(
@@ -323,7 +324,7 @@ class _Server(uvicorn.Server):
 def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
     """Let SIGINT and SIGTERM stop the server, and let the program continue after it.
 
-    uvicorn takes both while it runs and then raises them again; there they find these handlers, not Python's own.
+    uvicorn handles both while it runs and then raises them again; then these handlers receive them instead of Python's.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write rows, or anything made of JSON values, whole or not at all.
+    """Write JSON values to a file, completely or not at all.
 
     Raises:
         SufficeError: It cannot be written.
@@ -59,7 +59,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows as a table, whole or not at all; see :func:`csv_of`.
+    """Write rows as a table, completely or not at all; see :func:`csv_of`.
 
     Raises:
         SufficeError: It cannot be written.
@@ -109,13 +109,13 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-#: Compared if nothing else is said: they need no download.
+#: The default data sets, which need no download.
 QUICK: Final = ("diabetes", "friedman", "breast_cancer", "wine")
 #: Names for several data sets.
 WORDS: Final = ("embedded", "paper", "all")
-#: Shown beside any rule.
+#: Rules that are always shown.
 ALWAYS: Final = ("Budget", "AtOnce", "Never", "RandomStop", "Oracle")
-#: Compared only where it is named: where it stops depends on how quick the machine was.
+#: Compared only if named, because its stop depends on the speed of the machine.
 ASKED: Final = "TimeLimit"
 
 N = TypeVar("N", int, float)
@@ -143,7 +143,8 @@ def chosen_models(text: str | None) -> list[str]:
 def chosen_data(text: str | None, models: Sequence[str], target: str | None = None) -> list[str]:
     """The data sets of a list with commas; a quick set if there is none.
 
-    A word for several stands for those that a model given can learn; a data set by its own name is taken as it is.
+    A word for several data sets selects those that a given model can learn; a data set that is named is always
+    included.
 
     Args:
         text: Names, words for several, or paths of tables.
@@ -216,7 +217,7 @@ def chosen_tables(given: Sequence[str], listed: Sequence[str], targets: Sequence
 
 
 def _path_and_column(text: str) -> tuple[str, str | None]:
-    """A path and the column behind a colon; either may have a colon itself."""
+    """A path and the column after a colon; both may contain colons themselves."""
     from suffice.research.compare.recording import source
 
     if isfile(text):
@@ -234,7 +235,7 @@ def _path_and_column(text: str) -> tuple[str, str | None]:
 
 
 def chosen_rules(text: str | None) -> tuple[str, ...]:
-    """The rules of a list with commas, and the references that are always there; all if there is none.
+    """The rules of a list with commas, and the references that are always included; all rules if there is no list.
 
     Capitals, spaces, hyphens and underscores do not matter.
 
@@ -287,7 +288,7 @@ def numbers(text: str, option: str, kind: Callable[[str], N], least: N) -> list[
             value = kind(part)
         except ValueError:
             value = None
-        # A number that is none compares with nothing.
+        # Comparisons with NaN are always false.
         if value is None or not least <= value < float("inf"):
             what = "whole numbers" if kind is int else "numbers"
             raise InvalidValueError(f"{option} must be {what} of {least} or more with commas between, not {part!r}")
@@ -304,9 +305,9 @@ def planned(
     batches: Sequence[int],
     settings: "Sequence[RecordingSettings]",
 ) -> "list[RecordingJob]":
-    """The runs, data set by data set; a table may come with its column.
+    """The runs, ordered by data set; a table may be given with its column.
 
-    Where there are numbers to predict there is no rarest class, and runs that differ in its share alone are one.
+    For numbers there is no rarest class, so runs that differ only in its share are the same run.
 
     Raises:
         InvalidValueError: A table cannot be read, no model fits a data set, or too few labels are left.
@@ -372,19 +373,19 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {near[0]}?" if near else ""
 
 
-#: Columns that go first where there is little room, from the most dispensable on.
+#: Columns that are omitted on narrow terminals, the least important first.
 _DISPENSABLE: Final = (
     *("µs a step", "its interval", "premature %", "labels over", "stops %", "to the first"),
     *("90 % interval", "typical", "90 % point", "median", "set by"),
 )
-#: Letters of a rule's name on a line, where there is little room.
+#: Width below which a terminal is narrow, and characters per line of a rule's name there.
 _NARROW: Final = 120, 26
-#: Where nobody looks at a terminal every column is there, whatever its width.
+#: Width if the output is not a terminal, so that all columns are shown.
 _WIDE: Final = 200
 
 
 def show_board(console: Console, table: "ReportTable", references: Sequence[str]) -> None:
-    """Print a leaderboard; what there is no room for is left out, and named.
+    """Print a leaderboard; columns that do not fit are omitted, and named.
 
     Args:
         console: Where.
@@ -407,7 +408,7 @@ def show_board(console: Console, table: "ReportTable", references: Sequence[str]
 
 
 def _needed(console: Console, shown: Shown) -> int:
-    """Letters across that a table needs to be shown whole."""
+    """Number of characters that the full width of a table needs."""
     return Measurement.get(console, console.options.update(width=1000), shown).maximum
 
 
@@ -418,7 +419,7 @@ def _shown(table: "ReportTable", left_out: Sequence[str], references: Sequence[s
     )
     for at in kept:
         name, words = table.head[at], table.head[at] in ("rule", "set by")
-        # On two lines, so that a head is no wider than its numbers.
+        # On two lines, so that a heading is not wider than its numbers.
         head = name if words else "\n".join(name.rsplit(" ", 1))
         shown.add_column(
             head,
@@ -435,7 +436,7 @@ def _shown(table: "ReportTable", left_out: Sequence[str], references: Sequence[s
 
 @dataclass(frozen=True)
 class CompareRequest:
-    """Options of the command, checked: the runs in the order of the report, the rules, and where the results go."""
+    """Validated options of the command: the runs in the order of the report, the rules, and the output folder."""
 
     jobs: "Sequence[RecordingJob]"
     rules: tuple[str, ...]
@@ -590,7 +591,7 @@ def _sets_and_tables(
 def _recording_settings(
     sizes: tuple[int, int, int, int], stop_sets: list[int], noises: list[float], shares: Sequence[float | None]
 ) -> "list[RecordingSettings]":
-    """Every combination of what may be varied."""
+    """Every combination of the varied settings."""
     from suffice.research.compare.recording import RecordingSettings
 
     labels, initial, pool, test = sizes
@@ -636,7 +637,7 @@ def _carry_out(request: CompareRequest, console: Console) -> "list[JudgedRun | S
 
 
 def _by_column(jobs: "Sequence[RecordingJob]") -> frozenset[str]:
-    """Tables that are compared with several columns to predict, which then are part of their names."""
+    """Tables that are compared with several target columns; their names then include the column."""
     columns: dict[str, set[str | None]] = {}
     for job in jobs:
         columns.setdefault(job.data, set()).add(job.target)
@@ -644,7 +645,7 @@ def _by_column(jobs: "Sequence[RecordingJob]") -> frozenset[str]:
 
 
 def write_rows(request: "CompareRequest", rows: "Sequence[Row]") -> None:
-    """Write the rows, to the folder and where they were asked for."""
+    """Write the rows to the folder and to the requested files."""
     write_json(request.out / "rows.json", rows)
     write_csv(request.out / "rows.csv", rows)
     if str(request.json_file) == "-":
@@ -659,10 +660,10 @@ def write_results(
     found: "Sequence[JudgedRun]",
     skipped: "Sequence[SkippedRun[RecordingJob]]",
 ) -> str:
-    """Write tables, figures and the report, in place of those of an earlier command.
+    """Write tables, figures and the report, and replace those of an earlier command.
 
     Returns:
-        Why there are no figures; nothing if there are.
+        The reason why there are no figures; empty if there are figures.
     """
     from suffice.research.compare.comparison_report import ComparisonReportContents, write_report
     from suffice.research.compare.judging import coverage_summary, guarantee_rows
@@ -709,13 +710,13 @@ def _figures(
         return [], f"There are no figures: {error}"
 
 
-#: What the names of files of this command begin with.
+#: Prefixes of the names of files of this command.
 _TABLES = ("runs", "leaderboard-", "by-data-", "by-variation-", "guarantees", "chosen-", "settings-")
 _FIGURES = ("regret-", "labels-", "stops-")
 
 
 def _clear(out: Path) -> None:
-    """Take away the tables and figures of an earlier command with other runs: they would look like these."""
+    """Remove tables and figures of an earlier command with other runs, to avoid confusion with the new ones."""
     for folder, names, endings in (("tables", _TABLES, (".md", ".csv")), ("figures", _FIGURES, (".png", ".pdf"))):
         for path in (out / folder).iterdir():
             if path.name.startswith(names) and path.suffix in endings:
@@ -747,7 +748,7 @@ def _values(values: Any) -> str:
 
 
 def own_costs(found: "Sequence[JudgedRun]") -> list[str]:
-    """Stops on tables of one's own with the costs that ``suffice run`` counts by default, a sentence a table."""
+    """Stops on the user's tables with the default costs of ``suffice run``, one sentence per table."""
     groups: dict[tuple[str, str], list[DefaultStop]] = {}
     for run in found:
         if run.default_stop is not None:
@@ -775,7 +776,7 @@ def tell(
     problem: str,
     console: Console,
 ) -> None:
-    """Show the leaderboards, say what regret means, and where to read more."""
+    """Print the leaderboards, the meaning of regret, and the path of the report."""
     from suffice.research.compare.comparison_report import MARK, REFERENCES, REGRET, leaderboard_table, marked
 
     references = [marked(rule) for rule in REFERENCES]
@@ -793,7 +794,7 @@ def tell(
 
 
 def _unmatched(request: "CompareRequest", boards: "Sequence[Leaderboard]") -> list[str]:
-    """Rules that were asked for by name, and that no run could be judged by."""
+    """Requested rules that could not be applied to any run."""
     there = {row["rule"] for board in boards for row in board.ranked}
     missing = [rule for rule in request.rules if rule not in there] if request.rules_named else []
     needs = "need what these runs do not have (classes, or numbers)"

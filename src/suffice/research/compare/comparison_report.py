@@ -18,15 +18,15 @@ from suffice.report.html_page import NOTHING, ReportTable, page_figure, rendered
 from suffice.research.compare.recording import MODELS, SOURCES
 from suffice.research.compare.scoring import Row, leaderboard, mean_by_group
 
-#: The boards that there may be, and what they are called.
+#: The possible leaderboards and their titles.
 TITLES: Final = {
     "regression": "Numbers to predict",
     "classification": "Classes to predict",
     "all": "All runs",
 }
-#: Ways to set a rule, the simplest first: of ways that do equally well the first is shown.
+#: Ways to set a rule, the simplest first; of equally good ways the first is shown.
 SETTINGS: Final = ("default", "one threshold", "per cost", "costs", "reference")
-#: Rules that look at no model, or cheat.
+#: Rules that do not use a model, or that use information that a rule cannot have.
 REFERENCES: Final = frozenset(entry.name for entry in catalogue() if entry.kind == "reference")
 
 
@@ -51,7 +51,7 @@ class Leaderboard:
 
     @property
     def best(self) -> list[Row]:
-        """Of each rule the way to set it that has the least mean regret, the best rule first."""
+        """For each rule the way to set it with the least mean regret, the best rule first."""
         order = sorted(self.ranked, key=lambda row: SETTINGS.index(row["setting"]))
         least: dict[str, Row] = {}
         for row in order:
@@ -65,9 +65,9 @@ class Leaderboard:
 
 
 def boards(rows: Sequence[Row], *, resamples: int = 1000) -> list[Leaderboard]:
-    """The rules ranked over runs with numbers, over those with classes, and over all where there are both.
+    """The rules ranked over runs with numbers, over runs with classes, and over all runs if there are both.
 
-    Over all runs only those rules are ranked that have them all: a rule that needs classes has no run without.
+    The ranking over all runs contains only rules that were applied to all runs. A rule that needs classes was not.
 
     Args:
         rows: What :func:`suffice.research.compare.scoring.rows` made.
@@ -82,12 +82,12 @@ def boards(rows: Sequence[Row], *, resamples: int = 1000) -> list[Leaderboard]:
 
 
 def case_of(row: Row) -> tuple[Any, ...]:
-    """Which run a row is of."""
+    """Identity of the run of a row."""
     return tuple(row[name] for name in ("data", "model", "seed", "batch", "variant"))
 
 
 def runs_of(rows: Iterable[Row]) -> list[Row]:
-    """One row of each run, whichever rule it is of: for what is the same for all rules.
+    """One row of each run, of any rule, for values that are the same for all rules.
 
     Examples:
         >>> row = {"data": "a", "model": "gp", "batch": 1, "variant": ""}
@@ -98,7 +98,7 @@ def runs_of(rows: Iterable[Row]) -> list[Row]:
 
 
 def pairs_of(rows: Iterable[Row]) -> list[tuple[str, str]]:
-    """Data sets with the models that were run on them, data set by data set.
+    """Data sets, each with the models that were run on it.
 
     Examples:
         >>> pairs_of([{"data": data, "model": model} for model in ("gp", "ridge") for data in ("b", "a")])
@@ -110,7 +110,7 @@ def pairs_of(rows: Iterable[Row]) -> list[tuple[str, str]]:
 
 
 def mean_regrets(rows: Sequence[Row]) -> dict[str, float]:
-    """Mean regret at each ratio, every data set weighing the same.
+    """Mean regret at each ratio; every data set has the same weight.
 
     Examples:
         >>> mean_regrets([{"data": "a", "regret": {"10": 0.5}}, {"data": "b", "regret": {"10": 1.5}}])
@@ -123,7 +123,7 @@ def mean_regrets(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def mean_regret(rows: Sequence[Row]) -> float:
-    """Mean regret over all ratios, every data set weighing the same."""
+    """Mean regret over all ratios; every data set has the same weight."""
     return float(np.mean(list(mean_regrets(rows).values())))
 
 
@@ -137,12 +137,12 @@ def short(data: str) -> str:
     return Path(data).name
 
 
-#: What relative regret is, for people.
+#: Explanation of relative regret.
 REGRET: Final = (
     "Relative regret: how much more the stop costs than the best stop of the same run would have, counting the labels "
     "bought and the error that is left. 0.25 is a quarter more; 0 is the best."
 )
-#: What stands after the name of a rule that looks at no model.
+#: Mark after the name of a rule that does not use a model.
 MARK: Final = "*"
 _HEAD: Final = (
     "rank",
@@ -173,7 +173,7 @@ _NOTE: Final = (
 )
 
 
-#: Head of the column with the share of wrong predictions.
+#: Heading of the column with the share of wrong predictions.
 WRONG: Final = "wrong %"
 
 
@@ -190,7 +190,7 @@ def leaderboard_table(board: Leaderboard, *, every: bool = False) -> ReportTable
     """
     rows, rank = [], 0
     for row in board.ranked if every else board.best:
-        # What cannot be had (the oracle) or is no rule (at once, never, at random) has no rank.
+        # References have no rank: the oracle cannot be used in practice, and the others are not rules.
         rank += row["setting"] != "reference"
         rows.append(_ranked(row, str(rank) if row["setting"] != "reference" else ""))
     sets, runs = len({row["data"] for row in board.rows}), len(runs_of(board.rows))
@@ -241,7 +241,7 @@ def marked(rule: str) -> str:
 
 
 def amount(value: float) -> str:
-    """A regret with as many digits as say something.
+    """A regret with its significant digits.
 
     Examples:
         >>> [amount(value) for value in (0.254, 12.34, 123.4, -0.001)]
@@ -263,7 +263,7 @@ def by_data_table(board: Leaderboard) -> ReportTable:
 
 
 def by_variation_table(board: Leaderboard) -> ReportTable | None:
-    """The mean regret of each rule for each number of labels at a time and whatever else was varied; or None."""
+    """The mean regret of each rule for each batch size and each other varied setting; or None."""
 
     def column(row: Row) -> str:
         return f"{row['batch']} at a time{', ' * bool(row['variant'])}{row['variant']}"
@@ -303,7 +303,7 @@ def settings_table(board: Leaderboard) -> ReportTable | None:
             for setting in ("default", "one threshold", "per cost")
         )
         parameter = next(iter(default[0]["params"]))
-        # The same for all runs on a data set: each is counted once.
+        # All runs on a data set have the same setting, so it is counted once.
         cells = [_spread({(row["data"], row["batch"]): row["params"][parameter] for row in one}.values())]
         cells += [
             _spread({(row["data"], row["batch"]): row["params"][ratio] for row in costs}.values()) for ratio in shown
@@ -362,7 +362,7 @@ def _least_wrong(runs: Sequence[Row]) -> str:
 
 
 def guarantees_table(summary: Sequence[Row]) -> ReportTable | None:
-    """How often guaranteed bounds of rules were true; None if none was evaluated."""
+    """Share of the steps at which the guaranteed bounds of rules held; None if no bound was evaluated."""
     if not summary:
         return None
     rows = tuple(
@@ -405,7 +405,7 @@ def _spread(values: Iterable[Any]) -> str:
 
 
 def _place(value: Any) -> tuple[int, float]:
-    """Sort key of a setting: to stop at once before all numbers, never to stop after them."""
+    """Sort key of a setting: stopping at once comes before all numbers, never stopping after them."""
     return (0, float(value)) if not isinstance(value, str) else (-1 if value == "at once" else 1, 0.0)
 
 
@@ -436,7 +436,7 @@ class RuleStyle:
     dashes: Any = "-"
 
 
-#: For rules from the best on; they go from dark to light and back, so that neighbours differ without colours too.
+#: For rules in the order of their rank. The colours alternate in lightness, so that neighbours differ in greyscale too.
 _RANKED: Final = (
     RuleStyle("#0b3c6f", "o"),
     RuleStyle("#d55e00", "s"),
@@ -454,12 +454,12 @@ _REFERENCES: Final = {
     "Never": RuleStyle(MUTED, "", (0, (1, 1.5))),
     "RandomStop": RuleStyle(MUTED, "", (0, (3, 1.5, 1, 1.5))),
 }
-#: How many rules are told apart.
+#: Maximal number of distinguishable rules.
 MOST: Final = len(_RANKED)
 
 
 def rule_style(rule: str, place: int) -> RuleStyle:
-    """Return the style of the rule at a place among the best; that of a reference is fixed.
+    """Return the style of the rule at a rank; the style of a reference is fixed.
 
     Examples:
         >>> rule_style("Budget", 3).colour, rule_style("LabelWorth", 0).marker
@@ -564,7 +564,7 @@ def _finish_pareto(axes: Any, curves: Curves, number: int, columns: int) -> None
     first = axes[0]
     first.set_xscale("log")
     first.set_yscale("log")
-    # A data set or two on which a rule never gets going must not press all others into a corner.
+    # A few data sets on which a rule fails must not determine the range of the axes.
     labels, errors = (np.concatenate([curve[at] for curve in curves.values()]) for at in (0, 1))
     first.set_xlim(0.88 * labels.min(), 1.14 * labels.max())
     first.set_ylim(0.88 * errors.min(), 1.2 * errors.max())
@@ -577,7 +577,7 @@ def _finish_pareto(axes: Any, curves: Curves, number: int, columns: int) -> None
         side.set_major_formatter(StrMethodFormatter("{x:g}"))
         side.set_minor_formatter(NullFormatter())
     for place, axis in enumerate(axes[:number]):
-        # The lowest panel of a column has the numbers, also where the last row is not full.
+        # The lowest panel of each column has tick labels, also if the last row is not full.
         axis.tick_params(labelbottom=place + columns >= number, labelsize=7)
 
 
@@ -593,14 +593,14 @@ def _pareto_legend(curves: Curves) -> list[Any]:
     return [*handles, Line2D([], [], color=_OTHERS, lw=1.0, label="the other rules")]
 
 
-#: References that are drawn beside the best rules. A stop at once, where errors are dear, would press all others down.
+#: References that are drawn with the best rules. A stop at once has a very high cost if errors are expensive.
 _REFERENCES_DRAWN: Final = ("Budget", "Never", "RandomStop")
 #: Below this the axis is linear, so that it can show a regret of 0.
 _LINEAR: Final = 0.1
 
 
 def regret_figure(board: Leaderboard) -> Sketch:
-    """Mean regret against what an error costs, for the best rules and the references."""
+    """Mean regret against the cost of an error, for the best rules and the references."""
     ranked = board.best
     rules = [row for row in ranked if row["rule"] not in REFERENCES][:MOST]
     drawn = rules + [row for row in ranked if row["rule"] in _REFERENCES_DRAWN]
@@ -638,7 +638,7 @@ def _draw(axis: Any, row: Row, curve: tuple[Floats, Floats], place: int) -> None
         ls=how.dashes,
         lw=1.6 if how.marker else 1.3,
         marker=how.marker,
-        # Marks in turn: of lines that lie on each other both show.
+        # Alternating markers, so that lines that coincide are both visible.
         markevery=(place % 2, 2),
         ms=5,
         mec="white",
@@ -682,9 +682,9 @@ def _regrets_in_words(drawn: Sequence[Row], curves: Sequence[tuple[Floats, Float
 _STOP_COLOUR: Final = "#1f5fbf"
 _GOOD: Final = "#cfe8d5"
 _GOOD_INK: Final = "#1b6e3c"
-#: References that have a stop of their own to show.
+#: References whose stops are shown.
 _BUDGETS: Final = frozenset({"Budget", "PoolFraction", "CostLimit", "TimeLimit"})
-#: For the least number of labels at a time, the next, and so on.
+#: Markers for the batch sizes, the smallest first.
 _SHAPES: Final = "o^sDv"
 _SIZE: Final = 4.4
 _TICKS: Final = tuple(step * 10**power for power in range(5) for step in (1, 2, 5))
@@ -700,7 +700,7 @@ def stops_figure(data: str, board: Leaderboard) -> Sketch:
     rows = [row for row in board.rows if row["data"] == data]
     models = list(dict.fromkeys(row["model"] for row in rows))
     ranked = [row for row in board.best if row["rule"] not in REFERENCES - _BUDGETS]
-    # Rules first, from the best on, then the references.
+    # Rules by rank, then the references.
     shown = sorted(ranked, key=lambda row: row["rule"] in REFERENCES)
     figure = new_figure(2.9 + 4.1 * len(models), 1.15 + 0.195 * len(shown))
     shapes = dict(zip(sorted({row["batch"] for row in rows}), cycle(_SHAPES), strict=False))
@@ -760,7 +760,7 @@ def _number(rows: Sequence[Row]) -> str:
 def _finish_stops(axis: Any, rows: Sequence[Row]) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
-    # A stop at once has no strip, and needs no room.
+    # A stop at once is not shown.
     labels = [row["labels"] for row in rows if row["rule"] != AT_ONCE] or [row["labels"] for row in rows]
     low, high = 0.93 * min(labels), 1.05 * max(labels)
     axis.set_xscale("log")
@@ -826,7 +826,7 @@ def draw_comparison(boards: Sequence[Leaderboard], points: Sequence[Row], folder
 
 
 def sketches(boards: Sequence[Leaderboard], points: Sequence[Row]) -> Iterator[Sketch]:
-    """The figures one after the other, not yet in files."""
+    """The figures one after the other, before they are written."""
     kinds = [board for board in boards if board.key != "all"]
     for board in boards:
         yield regret_figure(board)
@@ -894,7 +894,7 @@ _TERMS: Final = (
         "says that the first rule is better beyond the luck of the draw.",
     ),
 )
-#: What the names of figures begin with, the heading over them, and how to read them.
+#: Prefixes of the names of figures, their headings, and their explanations.
 _FIGURES: Final = {
     "regret": (
         "Dear labels, dear errors",
@@ -940,7 +940,7 @@ class ComparisonReportContents:
 
     @property
     def rows(self) -> list[Row]:
-        """All rows, kind by kind."""
+        """All rows, ordered by kind."""
         return [row for board in self.boards if board.key != "all" for row in board.rows]
 
     def tables(self) -> list[ReportTable]:
@@ -955,7 +955,7 @@ class ComparisonReportContents:
 
 
 def write_report(path: Path, contents: ComparisonReportContents) -> None:
-    """Write the page, whole or not at all.
+    """Write the page, completely or not at all.
 
     Raises:
         SufficeError: It cannot be written, or a figure's file cannot be read.
@@ -1004,7 +1004,7 @@ def report(contents: ComparisonReportContents) -> str:
 
 
 def best_of(board: Leaderboard) -> str:
-    """Which rule does best on a board, in a sentence, and what that is worth."""
+    """A sentence about the best rule of a leaderboard and its significance."""
     ranked = {row["rule"]: row for row in board.best}
     rules = [row for row in board.best if row["rule"] not in REFERENCES]
     runs = len(runs_of(board.rows))
@@ -1029,13 +1029,13 @@ def best_of(board: Leaderboard) -> str:
 
 
 def _set(row: Row) -> str:
-    """A rule and how it is set, in a sentence."""
+    """A rule and its setting, for a sentence."""
     said = {"default": "at its default", "one threshold": "one threshold", "per cost": "a threshold per cost"}
     return f"{row['rule']} ({said.get(row['setting'], 'told the costs')})"
 
 
 def _tables_named(tables: Sequence[ReportTable], beginning: str) -> list[ReportTable]:
-    """Tables whose names begin alike; a note that several of them share is kept for the first only."""
+    """Tables whose names have the same prefix; a note that several tables share is shown for the first only."""
     found: list[ReportTable] = []
     notes = set()
     for table in tables:

@@ -1,4 +1,4 @@
-"""Scores of recorded runs, how often and how tightly the guarantees of rules held, and evidence for recommendations."""
+"""Scores of recorded runs, coverage and tightness of the guarantees of rules, and evidence for recommendations."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +18,7 @@ from suffice.research.compare.recording import MODELS, RecordingJob, RecordingSe
 from suffice.research.compare.scoring import Row, RuleScore, RunCase, equal_weights, rows, scores, weighted_quantile
 from suffice.trace import Trace
 
-# A probability from one half to 1 in half precision is off by at most this.
+# Largest rounding error of a probability from 0.5 to 1 in half precision.
 _HALF_PRECISION: Final = 2.0**-12
 
 
@@ -61,7 +61,7 @@ class _StopSetErrors(NamedTuple):
 def guarantees(
     trace: Trace, y_pool: Any, stop_set: Any, *, classes: Sequence[Any] | None = None
 ) -> list[BoundCoverage]:
-    r"""Hold the bounds of the rules that guarantee something against the truth, along a run with classes.
+    r"""Compare the bounds of rules with guarantees with the true values, along a run with classes.
 
     - ``ErrorStability``, ``paper`` and ``tight``: the bound on a step's change of the expected error, against
       :math:`|e_t - e_{t-1}|` with :math:`e` the mean over the stop set of ``1 - p(true class)``, a loss from 0 to 1;
@@ -69,8 +69,8 @@ def guarantees(
     - ``KappaCertificate``, for two classes: :math:`4 (1 - T) / T`, with :math:`T` the kappa of a step's predictions
       and those before, against :math:`|F_t - F_{t-1}|` of the second class.
 
-    A change at a step after which hyper-parameters were learned again, or a new class met, is that of the prior too,
-    and is left out. So is what the run did not record.
+    A step after which hyper-parameters were learned again, or at which a new class occurred, also changes the prior and
+    is left out. Quantities that the run did not record are left out too.
 
     Args:
         trace: The run, with ``stop_probabilities`` recorded.
@@ -109,7 +109,7 @@ def guarantees(
 
 
 def class_columns(trace: Trace, y_pool: Any) -> list[Any]:
-    """The class of each column of a run's probabilities: those of the initial labels in order, then as they were met.
+    """The class of each column of a run's probabilities: sorted classes of the initial labels, then later classes.
 
     Examples:
         >>> trace = Trace.of_divergences([0.5, 0.4], [0.6, 0.4], first=2)
@@ -125,7 +125,7 @@ def class_columns(trace: Trace, y_pool: Any) -> list[Any]:
 
 
 def coverage_summary(found: Sequence[tuple[RunCase, Sequence[BoundCoverage]]]) -> list[dict[str, Any]]:
-    """Guarantees over many runs, every data set weighing the same.
+    """Guarantees over many runs; every data set has the same weight.
 
     Returns:
         For each bound ``held`` and ``informative`` (means), ``least_held`` (of one run), ``ratio`` (median),
@@ -186,7 +186,7 @@ def _seen(trace: Trace, labels: Any, stop_set: Any, classes: Sequence[Any] | Non
     truth = np.array([columns.get(label, -1) for label in labels[items].tolist()], dtype=np.intp)
     right = np.where(truth >= 0, p[:, np.arange(len(items)), truth], 0.0)
     error = 1.0 - right.mean(axis=1, dtype=np.float64)
-    # Three deviations of the difference of two means of rounded numbers.
+    # Three standard deviations of the difference of two means of rounded numbers.
     slack = 3.0 * _HALF_PRECISION * np.sqrt(2.0 / (3.0 * len(items))) if p.dtype == np.float16 else 0.0
     return _StopSetErrors(error, p.argmax(axis=2), truth, float(slack)), p.shape[2]
 
@@ -199,7 +199,7 @@ def _held(bound: str, values: Floats, truth: Floats, slack: float) -> BoundCover
     return BoundCoverage(
         bound=bound,
         steps=len(values),
-        # Beyond the rounding of the record, that of the sums.
+        # The constant allows for the rounding of sums.
         held=float(np.mean(truth <= values + slack + 1e-12)),
         informative=float(np.mean(values < 1.0)),
         ratio=float(np.median(ratios)) if len(ratios) and np.isfinite(np.median(ratios)) else None,
@@ -207,12 +207,12 @@ def _held(bound: str, values: Floats, truth: Floats, slack: float) -> BoundCover
 
 
 def _kappa_bound(kappas: Floats) -> Floats:
-    """``4 (1 - T) / T``; infinite where there is no agreement beyond chance."""
+    """``4 (1 - T) / T``; infinite if there is no agreement beyond chance."""
     return np.asarray(np.divide(4.0 * (1.0 - kappas), kappas, out=np.full(len(kappas), np.inf), where=kappas > 0.0))
 
 
 def _f_of_second(seen: _StopSetErrors) -> Floats:
-    """F of the second class after each step; 1 where it is neither there nor predicted."""
+    """F of the second class after each step; 1 if the class neither occurs nor is predicted."""
     positive, predicted = seen.truth == 1, seen.codes == 1
     both = (predicted & positive).sum(axis=1)
     either = predicted.sum(axis=1) + positive.sum()
@@ -220,7 +220,7 @@ def _f_of_second(seen: _StopSetErrors) -> Floats:
 
 
 class DefaultStop(NamedTuple):
-    """A run with the costs that ``suffice run`` counts by default: 1 for a label, and 1 for a wrong prediction.
+    """A run with the default costs of ``suffice run``: 1 for a label, and 1 for a wrong prediction.
 
     Attributes:
         labels: Labels at the stop of :class:`suffice.LabelWorth`, or at the end.
@@ -274,7 +274,7 @@ class JudgedRun:
 def judged(
     job: RecordingJob, trace: Trace, rules: Collection[str], *, by_column: Collection[str] = frozenset()
 ) -> JudgedRun:
-    """Replay rules on a run, and compare what they guarantee with the truth.
+    """Replay rules on a run, and compare their guarantees with the true values.
 
     Args:
         job: The run.
@@ -326,12 +326,12 @@ def _guarantees(job: RecordingJob, trace: Trace) -> tuple[BoundCoverage, ...]:
     try:
         made = prepared(job)
     except SufficeError:
-        # The run was kept, but its data are here no longer: all else can be judged without them.
+        # The run is saved, but its data are not available; all other results need no data.
         return ()
     return tuple(guarantees(trace, made.task.y_pool, made.stop_set, classes=made.model.classes))
 
 
-# Ways to set a rule that say one thing for each cost, or the only one there is.
+# Ways to set a rule with one setting for each cost.
 _HONEST: Final = ("per cost", "costs")
 
 
@@ -354,7 +354,7 @@ def evidence(scores: Sequence[RuleScore], *, judged_on: Collection[str], command
     for name in dict.fromkeys(name for score in scores for name in _names(score.case.model)):
         for batch in sorted({score.case.batch for score in scores}):
             own = _of(scores, name, batch)
-            # A configured rule is wanted: what the ends of its range would do is no help.
+            # The evidence is for configured rules, so stopping at once and never stopping are left out.
             made = [row for row in rows(own, ends=False) if row["data"] in judged_on]
             chosen = _settings(own, known)
             found[name][str(batch)] = {
@@ -399,7 +399,7 @@ def _grouped(made: Sequence[Row], known: Mapping[str, Entry]) -> dict[str, list[
 
 
 def _settings(scores: Sequence[RuleScore], known: Mapping[str, Entry]) -> dict[str, list[Any]]:
-    """For each rule the setting that did best over all data sets, one for each ratio."""
+    """For each rule the best setting over all data sets, one for each ratio."""
     groups: dict[str, list[RuleScore]] = defaultdict(list)
     for score in scores:
         if known[score.rule].swept:

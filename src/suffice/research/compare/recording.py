@@ -35,8 +35,8 @@ def text_features(texts: Sequence[str], *, components: int = 100, seed: int = 0)
     """Return the largest singular components of the TF-IDF weights of all texts, ``n x components``.
 
     With ``W`` the matrix of weights (words in at least 3 texts, the 20,000 most frequent, without the usual English
-    stop words, ``1 + log`` of the count), ``W = U S V'`` and the features are ``U S``, cut off. No label has a part in
-    it. An empty text is all zeros.
+    stop words, ``1 + log`` of the count), ``W = U S V'`` and the features are the first columns of ``U S``. Labels are
+    not used. The features of an empty text are all 0.
 
     Args:
         texts: At least ``components + 1`` of them, with as many words that occur in 3 or more.
@@ -44,7 +44,7 @@ def text_features(texts: Sequence[str], *, components: int = 100, seed: int = 0)
         seed: Of the random projection that starts the decomposition.
 
     Raises:
-        InvalidValueError: Too few texts or words for so many components.
+        InvalidValueError: There are too few texts or words for this number of components.
 
     Examples:
         >>> text_features(["red wine", "red rose", "white wine", "white rose"] * 3, components=2).shape
@@ -76,7 +76,7 @@ class LabelledSource:
         name: What it is called here; the path of a file.
         title: What it is, for a person.
         kind: Regression or classification; None for a file, whose target decides when it is read.
-        origin: ``embedded`` (comes with scikit-learn), ``data folder`` (``suffice data fetch`` brings it) or ``file``.
+        origin: ``embedded`` (part of scikit-learn), ``data folder`` (``suffice data fetch`` downloads it) or ``file``.
         data: Its name in ``suffice data list``; nothing if it is not there.
         classes: Names of the classes, where the files hold numbers for them.
     """
@@ -144,12 +144,12 @@ _ALL: Final = (
     _fetched("adult", "classification", "Is the income above 50,000 dollars?"),
 )
 
-#: All that have a name, by name.
+#: All named data sets, by name.
 SOURCES: Final[Mapping[str, LabelledSource]] = MappingProxyType({each.name: each for each in _ALL})
 
 
 def source_names() -> list[str]:
-    """Return the names that :func:`load` takes, besides paths of files.
+    """Return the names that :func:`load` accepts, in addition to paths of files.
 
     Examples:
         >>> source_names()[:3]
@@ -159,14 +159,14 @@ def source_names() -> list[str]:
 
 
 def source(name: str) -> LabelledSource:
-    """Return where a data set comes from, before anything of it is read.
+    """Return the source of a data set, without reading it.
 
     Args:
         name: One of :func:`source_names`, or the path of a table (CSV or Parquet). A name goes before a file of the
             same name: write ``./iris`` for that.
 
     Raises:
-        InvalidValueError: It is neither; the message holds the nearest name and all of them.
+        InvalidValueError: It is neither; the message contains the nearest name and all names.
 
     Examples:
         >>> source("wine").origin, source("wines.csv").origin
@@ -185,7 +185,7 @@ def source(name: str) -> LabelledSource:
 def load(name: str, *, target: str | None = None) -> LabelledData:
     """Read a labelled data set, whole.
 
-    Those of the paper have the columns of the corrected protocol. Words in a table become 0/1 columns. Texts become
+    Data sets of the paper have the columns of the corrected protocol. Words in a table become 0/1 columns. Texts become
     100 numbers each (:func:`suffice.research.compare.recording.text_features`), fitted on all texts and no label.
 
     Args:
@@ -195,7 +195,7 @@ def load(name: str, *, target: str | None = None) -> LabelledData:
     Raises:
         InvalidValueError: No such data set, a table that cannot be used, or no such column in it.
         MissingDataError: The data set is not in the data folder; the message says how to get it.
-        CorruptDataError: A file in the data folder is not what it should be.
+        CorruptDataError: A file in the data folder has the wrong checksum.
 
     Examples:
         >>> iris = load("iris")
@@ -259,7 +259,7 @@ def _with_classes(found: LabelledSource, inputs: Floats, labels: Any) -> Labelle
     return LabelledData(found.name, found.title, "classification", inputs, codes, tuple(classes.tolist()))
 
 
-#: Share of a small set that becomes the pool, where there are not rows enough for pool and test.
+#: Share of a small data set for the pool, if there are too few rows for pool and test set.
 _POOL_SHARE: Final = 0.7
 
 Rows = NDArray[np.intp]
@@ -275,7 +275,7 @@ def load_task(  # noqa: PLR0913 - a job has many settings, all but two by keywor
     noise: float = 0.0,
     imbalance: float | None = None,
 ) -> Task:
-    """Load a data set and cut it into a labelling job: :func:`load`, then :func:`cut`, which says what the rest means.
+    """Load a data set with :func:`load`, and split it with :func:`cut`, which describes the other arguments.
 
     Args:
         name: One of :func:`source_names`, or the path of a table.
@@ -287,9 +287,9 @@ def load_task(  # noqa: PLR0913 - a job has many settings, all but two by keywor
         imbalance: Share of the rarest class; as it is if left out.
 
     Raises:
-        InvalidValueError: No such data set, or it cannot be cut so.
+        InvalidValueError: There is no such data set, or it cannot be split.
         MissingDataError: The data set is not in the data folder.
-        CorruptDataError: A file in the data folder is not what it should be.
+        CorruptDataError: A file in the data folder has the wrong checksum.
 
     Examples:
         >>> job = load_task("iris", 0)
@@ -310,10 +310,11 @@ def cut(  # noqa: PLR0913 - as above
 ) -> Task:
     """Draw a pool and a test set at random from a data set; the same seed draws the same.
 
-    The test set is drawn first, so that it stays the same for pools of other sizes; a set of fewer than
-    ``pool + test`` rows is cut 70 : 30 instead. Inputs get mean 0 and deviation 1 by the pool alone (a constant one
-    becomes 0 there). So do numeric targets, without their noise: a squared error of 1 is that of always saying the
-    pool's mean. Classes are codes ``0 .. K-1`` of the ``K`` classes in the pool; test rows of any other are dropped.
+    The test set is drawn first, so that it is the same for pools of other sizes. A data set of fewer than ``pool +
+    test`` rows is split 70 : 30 instead. Inputs are standardised with the mean and standard deviation of the pool; a
+    constant input becomes 0. Numeric targets are standardised too, before noise is added: predicting the pool's mean
+    has a squared error of 1. Classes are codes ``0 .. K-1`` of the ``K`` classes in the pool; test rows of other
+    classes are dropped.
 
     Args:
         labelled: The data set.
@@ -322,9 +323,9 @@ def cut(  # noqa: PLR0913 - as above
         test: Rows to test on, at most.
         noise: For classes the share of pool labels, exact to one row, that are replaced by another class of the pool
             at random. For numbers the deviation of Gaussian noise that is added to the pool's labels, as a multiple of
-            their own deviation. The test set stays as it is. Rows do not depend on it.
+            their own deviation. The test set is not changed. The choice of rows does not depend on it.
         imbalance: The share that the rarest class of the data set is brought down to, in the pool and in the test set,
-            by dropping rows of it at random; at least one is left. As it is if left out.
+            by dropping rows of it at random; at least one is left. Unchanged if left out.
 
     Raises:
         InvalidValueError: An option is not as it should be, or too little is left: fewer than two classes, one value
@@ -350,7 +351,7 @@ def cut(  # noqa: PLR0913 - as above
         known = _mislabelled(known, level, draws[2])
         held_back, known, truth = _common_classes(labelled, held_back, known, truth)
     centre, spread = labelled.inputs[rows].mean(axis=0), labelled.inputs[rows].std(axis=0)
-    # What is constant but for rounding is constant.
+    # Columns that are constant up to rounding count as constant.
     spread = np.where(spread > 1e-12 * np.abs(centre), spread, 1.0)
     X_pool, X_test = ((labelled.inputs[part] - centre) / spread for part in (rows, held_back))
     return Task(f"{labelled.name}: {labelled.title}", labelled.kind, X_pool, known, X_test, truth)
@@ -406,18 +407,18 @@ def _standardised(known: Floats, truth: Floats, labelled: LabelledData) -> tuple
 
 
 def _mislabelled(codes: Any, share: float, rng: np.random.Generator) -> Any:
-    """Return codes of which a share is another class, any other with the same probability."""
+    """Return codes of which a share is replaced by another class, drawn uniformly."""
     classes, places = np.unique(codes, return_inverse=True)
     if len(classes) < 2:
         return codes
     wrong = rng.permutation(len(codes))[: round(share * len(codes))]
-    # From 1 to K - 1 classes further on, around the end: never the same.
+    # Shifted cyclically by 1 to K - 1 classes, so that the class always changes.
     places[wrong] = (places[wrong] + rng.integers(1, len(classes), len(wrong))) % len(classes)
     return classes[places]
 
 
 def _common_classes(labelled: LabelledData, held_back: Rows, known: Any, truth: Any) -> tuple[Any, Any, Any]:
-    """Return the test rows of classes that the pool has, and the codes of pool and test among these."""
+    """Return the test rows whose classes occur in the pool, and the codes of pool and test set."""
     classes = np.unique(known)
     left = np.isin(truth, classes)
     if len(classes) < 2 or not left.any():
@@ -427,11 +428,11 @@ def _common_classes(labelled: LabelledData, held_back: Rows, known: Any, truth: 
     return held_back[left], np.searchsorted(classes, known), np.searchsorted(classes, truth[left])
 
 
-# To be raised whenever the code makes a model's runs come out otherwise: what was kept before is then run again.
+# Increase the version of a model if changes of the code change its runs; saved runs are then repeated.
 _VERSIONS: Final = {"gp": 3, "ridge": 3, "logistic": 2}
-#: Models that can be compared on, and what they are for.
+#: Models of the comparison, each with its task.
 MODELS: Final = {name: MODEL_FAMILIES[name].task for name in _VERSIONS}
-# Weights of a classifier of many classes; more features than that are replaced by principal components.
+# Maximal number of weights of a classifier of many classes; with more, principal components replace the features.
 _MOST_WEIGHTS: Final = 250
 _LEAST_COMPONENTS: Final = 5
 
@@ -507,22 +508,22 @@ class RecordingJob:
 
     @property
     def identity(self) -> str:
-        """Differs whenever settings, data or, by its version, the code do."""
+        """Identity of the run, which depends on settings, data and the version of the code."""
         text = json.dumps([_VERSIONS[self.model], asdict(self), _checksums(self.data)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def steps(self) -> int | None:
-        """Steps that it takes at most; a small pool has fewer."""
+        """Maximal number of steps; a small pool has fewer."""
         return None
 
     @property
     def alone(self) -> bool:
-        """No model here takes the whole machine."""
+        """False, because no model of the comparison needs the whole machine."""
         return False
 
     def ready(self) -> None:
-        """Make sure that its data are there.
+        """Check that its data are available.
 
         Raises:
             SufficeError: They are missing or damaged.
@@ -534,7 +535,7 @@ class RecordingJob:
             _labelled(self.data, self.target)
 
     def run(self, traces: Path, progress: StepProgress | None) -> Trace:
-        """Label the pool as active learning would, and record all that rules may ask for."""
+        """Simulate active learning on the pool, and record all inputs that rules may require."""
         from suffice.learner import simulate
 
         del traces
@@ -581,7 +582,7 @@ class PreparedRun(NamedTuple):
 
 
 def prepared(job: RecordingJob) -> PreparedRun:
-    """Everything that a run starts from, drawn by its seed."""
+    """Everything with which a run starts, drawn with its seed."""
     from suffice.learner import StopSet
 
     how = job.setting
@@ -660,7 +661,7 @@ def _labelled(name: str, target: str | None) -> LabelledData:
 
 @lru_cache(maxsize=2)
 def _read(name: str, target: str | None, checksums: tuple[str, ...]) -> LabelledData:
-    # Runs come data set by data set, so that each is read once.
+    # Runs are ordered by data set, so that each data set is read once.
     del checksums
     return load(name, target=target)
 

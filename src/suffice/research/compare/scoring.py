@@ -1,6 +1,6 @@
 """Replay of rules on recorded runs without look-ahead, the cost of each stop, and the ranking of rules.
 
-In the ranking every data set has equal weight.
+Every data set has the same weight in the ranking.
 """
 
 import time
@@ -92,15 +92,15 @@ class Replayer:
     def replay(self, entry: Entry) -> ReplayResult:
         """First stop of a rule at each of its settings, without later steps; and the computing time.
 
-        Where hyper-parameters were learned again the rule starts over on the past as they see it, as in
-        :meth:`suffice.Trace.replay`. The time is that of the rule alone, its steps ready made.
+        When hyper-parameters were learned again, the rule starts over with the history under the new hyper-parameters,
+        as in :meth:`suffice.Trace.replay`. The time is that of the rule only, without the creation of its steps.
 
         Args:
             entry: The rule and its settings.
 
         Raises:
-            MissingInputError: The rule requires what was not recorded, named.
-            InvalidValueError: The entry is a reference that is no rule.
+            MissingInputError: The rule requires inputs that were not recorded; the message names them.
+            InvalidValueError: The entry is a reference that is not a rule.
         """
         return self._one_by_one(entry) if entry.sense is None else self._at_once(entry)
 
@@ -117,7 +117,7 @@ class Replayer:
         return ReplayResult(found, seconds / max(seen, 1))
 
     def _at_once(self, entry: Entry) -> ReplayResult:
-        """One replay, whose numbers are held against the limits of all settings."""
+        """One replay, whose values are compared with the limits of all settings."""
         judge, count = _fresh(entry.replayed_once()), len(entry.settings)
         found: list[int | None] = [None] * count
         row = np.zeros(count, dtype=np.intp)
@@ -142,14 +142,14 @@ class Replayer:
         return ReplayResult(dict(zip(entry.settings, found, strict=True)), seconds / max(seen, 1))
 
     def _pieces(self, rule: Criterion) -> Iterator[ReplaySegment]:
-        """The steps as a rule sees them; it starts over only where what it asks for is seen anew."""
+        """The steps for a rule; it starts over only if inputs that it uses were computed again."""
         needs = rule.needs()
         missing = sorted(needs - self._trace.recorded)
         if missing:
             raise MissingInputError(
                 f"{type(rule).__name__} requires {', '.join(missing)}, which the run did not record"
             )
-        # A rule that asks for no divergences is spared them, as in a replay of its own: one may be infinite.
+        # A rule that does not use divergences gets none, as in its own replay, because one may be infinite.
         with_divergences = bool(needs & DIVERGENCES)
         done, steps = 0, self._steps(None, with_divergences)
         for number, known in enumerate(self._trace.relearned):
@@ -177,7 +177,7 @@ def _fresh(rule: Criterion) -> Criterion:
 
 
 def _first_stop(rule: Criterion, pieces: list[ReplaySegment]) -> tuple[int | None, int]:
-    """The step of a rule's first stop, and how many steps it was told until then."""
+    """The step of a rule's first stop, and the number of steps until then."""
     told = 0
     for piece in pieces:
         if piece.anew:
@@ -194,7 +194,7 @@ def _first_stop(rule: Criterion, pieces: list[ReplaySegment]) -> tuple[int | Non
 
 
 def _holding(entry: Entry, verdicts: list[Verdict]) -> NDArray[np.bool_]:
-    """At which steps each setting would hold: where the loosest stops, and the number is within its own limit."""
+    """Steps at which each setting would stop: the loosest stops, and the value is within the setting's limit."""
     stopping = np.array([verdict.stop for verdict in verdicts])
     values = np.array([np.nan if verdict.value is None else verdict.value for verdict in verdicts], dtype=np.float64)
     return stopping[:, None] & entry.holds(values)
@@ -270,12 +270,12 @@ class RuleScore:
 
     @property
     def over(self) -> Floats:
-        """Labels beyond those at the first good step, at each setting; below 0 where there are fewer."""
+        """Number of labels minus that at the first good step, for each setting."""
         return self.labels - self.good_labels
 
     @property
     def forgone(self) -> Floats:
-        """Error above the best of the run, at each setting."""
+        """Error minus the best error of the run, for each setting."""
         return self.error - self.best_error
 
 
@@ -287,7 +287,7 @@ def scores(
     entries: Sequence[Entry] | None = None,
     error: Any = None,
 ) -> list[RuleScore]:
-    """Replay everything that can be compared on a run, and judge it.
+    """Replay all comparable rules on a run, and compute their scores.
 
     Args:
         case: Which run it is.
@@ -300,8 +300,8 @@ def scores(
         One score for each entry.
 
     Raises:
-        InvalidValueError: The run has no error to judge by.
-        MissingInputError: An entry requires what was not recorded.
+        InvalidValueError: The run has no recorded error.
+        MissingInputError: An entry requires inputs that were not recorded.
 
     Examples:
         >>> from dataclasses import replace
@@ -398,7 +398,7 @@ _SHARE_ROUNDING = 1e-12
 
 
 def equal_weights(groups: Sequence[Hashable]) -> Floats:
-    """Weights that add up to 1, the same for every group and the same within it.
+    """Weights that add up to 1, equal for all groups and equal within each group.
 
     Examples:
         >>> equal_weights(["a", "a", "b"])
@@ -409,7 +409,7 @@ def equal_weights(groups: Sequence[Hashable]) -> Floats:
 
 
 def weighted_quantile(values: Any, weights: Any, share: float) -> float:
-    """The value that a share of the weight lies at or below; half way to the next where that is exactly the share.
+    """Weighted quantile: the value at or below which a share of the weight lies; on a tie the mean with the next value.
 
     With equal weights and a share of one half it is the usual median.
 
@@ -427,7 +427,7 @@ def weighted_quantile(values: Any, weights: Any, share: float) -> float:
 
 
 def mean_by_group(values: Any, groups: Sequence[Hashable]) -> Floats:
-    """Means in which every group weighs the same, of those values that are there (not NaN), ``rows``.
+    """Means of the values that are not NaN, with the same weight for every group, ``rows``.
 
     Args:
         values: ``rows x items``.
@@ -445,20 +445,20 @@ def mean_by_group(values: Any, groups: Sequence[Hashable]) -> Floats:
 def resampled_means(
     values: Any, data: Sequence[Hashable], seeds: Sequence[Hashable], *, resamples: int = 1000, seed: int = 0
 ) -> Floats:
-    """Means as :func:`mean_by_group` gives them, of runs drawn again with replacement: data sets, then seeds in each.
+    """Bootstrap of the means of :func:`mean_by_group`: runs are drawn with replacement, first data sets, then seeds.
 
     All runs of a data set with the same seed are drawn together, since they share their data and first labels. Every
     row is averaged over the same drawn runs, so that differences between rows are paired.
 
     Args:
-        values: ``rows x runs``, NaN where a row has no such run.
+        values: ``rows x runs``, NaN if a row has no such run.
         data: Data set of each run.
         seeds: Seed of each run.
         resamples: How many times to draw.
         seed: Seed of the drawing.
 
     Returns:
-        ``rows x resamples``; NaN where nothing that a row has was drawn.
+        ``rows x resamples``; NaN if no run of a row was drawn.
 
     Examples:
         >>> resampled_means([[1.0, 1.0, 1.0]], ["a", "a", "b"], [0, 1, 0], resamples=3)
@@ -483,7 +483,7 @@ def resampled_means(
 
 
 def interval(resampled: Floats, share: float = 0.9) -> list[float] | None:
-    """The middle of drawn means that holds a share of them; None if there are none (all are NaN).
+    """The central interval that contains a share of the drawn means; None if there are none (all are NaN).
 
     Examples:
         >>> [round(end, 6) for end in interval(np.arange(101.0))]
@@ -501,7 +501,7 @@ def _times(size: int, most: int, rng: np.random.Generator) -> NDArray[np.intp]:
 
 
 def _by_group(table: Floats, places: NDArray[np.intp], count: int | None = None) -> tuple[Floats, Floats]:
-    """Sums and numbers of the values that are there, ``rows x groups``."""
+    """Sums and counts of the values that are not NaN, ``rows x groups``."""
     groups = int(places.max()) + 1 if count is None else count
     member = np.zeros((table.shape[1], groups))
     member[np.arange(table.shape[1]), places] = 1.0
@@ -533,10 +533,10 @@ class ChosenSettings(NamedTuple):
 
 
 def choose(regrets: Mapping[str, Floats], judged: str, *, default: int) -> ChosenSettings:
-    """Choose the settings of least mean regret over all data sets but the one judged.
+    """Choose the settings with the least mean regret over all other data sets.
 
-    Each data set counts the same, however many runs it has. Of settings that are equally good the default is taken,
-    or else the strictest.
+    Every data set has the same weight, independent of its number of runs. Of equally good settings the default is
+    chosen, or otherwise the strictest.
 
     Args:
         regrets: By data set, ``runs x settings x ratios``; settings from the loosest to the strictest.
@@ -556,7 +556,7 @@ def choose(regrets: Mapping[str, Floats], judged: str, *, default: int) -> Chose
 
 
 def _least(values: Floats, default: int) -> int:
-    """Place of the least value; of several the default, or else the last."""
+    """Position of the least value; of several the default, or otherwise the last."""
     best = values.min()
     tied = np.flatnonzero(values <= best + _REGRET_ROUNDING * max(abs(best), _REGRET_ROUNDING))
     return default if default in tied else int(tied[-1])
@@ -564,7 +564,7 @@ def _least(values: Floats, default: int) -> int:
 
 Row = dict[str, Any]
 
-# Where a row has another stop for each cost, it shows the one at this ratio, or at the nearest that there is.
+# If a row has a stop for each cost, the stop at this ratio is shown, or at the nearest available ratio.
 _SHOWN: Final = 1000.0
 _CASE: Final = ("data", "model", "seed", "batch", "variant")
 
@@ -582,24 +582,24 @@ def ratio_name(ratio: float) -> str:
 def rows(scores: Sequence[RuleScore], *, entries: Sequence[Entry] | None = None, ends: bool = True) -> list[Row]:
     """One row for each run, rule and way to set it.
 
-    A row holds ``rule``, ``params``, the run (``data``, ``model``, ``seed``, ``batch``, ``variant``), ``setting``,
-    ``stop`` (a step from 0, None without a stop), ``labels`` (all that were paid for), ``wrong_share`` and
+    A row contains ``rule``, ``params``, the run (``data``, ``model``, ``seed``, ``batch``, ``variant``), ``setting``,
+    ``stop`` (a step from 0, None without a stop), ``labels`` (all labels of the run until then), ``wrong_share`` and
     ``least_wrong_share`` (of the test set, at the stop and the least of the run; None for numbers), ``error`` (of the
     averaged prediction: squared error, or share of wrong classes), ``regret`` by ratio, ``premature``, ``fired``,
-    ``over`` (labels beyond those at the first good step), ``forgone`` (error above the best) and
+    ``over`` (labels minus those at the first good step), ``forgone`` (error minus the best error) and
     ``seconds_per_step``. The settings are
 
-    - ``default``: that of the literature, or the only one;
-    - ``one threshold``: the one that did best on the other data sets, in runs of the same model and batch, for all
+    - ``default``: the setting of the literature, or the only setting;
+    - ``one threshold``: the best setting on the other data sets, in runs of the same model and batch, for all
       costs: by the geometric mean of the cost over that of the best stop, which a single bad run does not rule.
-      Beside the settings of its list a rule may be set to stop at once or never, where both are among the scores;
-    - ``per cost``: likewise, but one for each cost. ``params`` holds the setting by ratio;
-    - ``costs``: the rule is told the costs, and nothing is chosen;
-    - ``reference``: nothing to choose either.
+      In addition to its listed settings, a rule may be set to stop at once or never, if both are among the scores;
+      - ``per cost``: the same, but one setting for each cost. ``params`` contains the setting by ratio;
+      - ``costs``: the rule is given the costs, and no setting is chosen;
+      - ``reference``: no setting is chosen.
 
     In rows with another stop for each cost (``per cost``, ``costs`` and the oracle), ``stop``, ``labels``,
-    ``wrong_share``, ``error``, ``premature``, ``fired``, ``over`` and ``forgone`` are those at a ratio of 1000, or the
-    nearest that there is.
+    ``wrong_share``, ``error``, ``premature``, ``fired``, ``over`` and ``forgone`` are those at a ratio of 1000, or at
+    the nearest available ratio.
 
     Args:
         scores: Those of all runs that are compared.
@@ -607,7 +607,7 @@ def rows(scores: Sequence[RuleScore], *, entries: Sequence[Entry] | None = None,
         ends: Whether the two ends may be chosen.
 
     Raises:
-        InvalidValueError: A score is of none of the entries.
+        InvalidValueError: A score belongs to none of the entries.
 
     Examples:
         >>> from dataclasses import replace
@@ -641,7 +641,7 @@ def rows(scores: Sequence[RuleScore], *, entries: Sequence[Entry] | None = None,
 
 
 def _ends(scores: Sequence[RuleScore]) -> dict[RunCase, tuple[RuleScore, RuleScore]]:
-    """The scores of stopping at once and of never stopping, of the runs that have both."""
+    """The scores of stopping at once and of never stopping, for the runs that have both."""
     at_once, never = ({s.case: s for s in scores if s.rule == name} for name in (AT_ONCE, NEVER))
     return {case: (first, never[case]) for case, first in at_once.items() if case in never}
 
@@ -655,7 +655,7 @@ def _between(score: RuleScore, first: RuleScore, last: RuleScore) -> RuleScore:
 
 
 def _choices(entry: Entry, group: Sequence[RuleScore]) -> dict[str, ChosenSettings]:
-    """The settings chosen for each data set, by runs of the same model and batch on the others."""
+    """The settings chosen for each data set, from runs of the same model and batch on the other data sets."""
     if not entry.swept:
         return {}
     by_data: dict[str, list[Floats]] = defaultdict(list)
@@ -718,7 +718,7 @@ def _yes_or_share(share: Any) -> bool | float:
 
 
 def leaderboard(rows: Sequence[Row], *, resamples: int = 1000, seed: int = 0) -> list[Row]:
-    """Rules ranked by their mean relative regret over all runs and costs, every data set weighing the same.
+    """Rules ranked by their mean relative regret over all runs and costs; every data set has the same weight.
 
     For each rule and setting: ``mean``, ``median`` and ``p90`` of the regret; ``typical``, the geometric mean of the
     cost over that of the best stop, less 1; ``interval``, the middle 90 % of means
@@ -778,7 +778,7 @@ def leaderboard(rows: Sequence[Row], *, resamples: int = 1000, seed: int = 0) ->
 
 
 def _best(names: list[tuple[str, str]], table: Floats, means: Floats) -> int:
-    """The rule of least mean among those that have most runs, references apart where there is anything else."""
+    """The rule with the least mean among the rules with most runs; references are excluded if there are other rules."""
     there = (~np.isnan(table)).sum(axis=1)
     rules = np.array([setting != "reference" for _, setting in names])
     eligible = rules if rules.any() else ~rules
@@ -816,10 +816,10 @@ def _habits(group: Sequence[Row]) -> Row:
 
 
 def curves(scores: Sequence[RuleScore]) -> list[Row]:
-    """Labels against error: for each rule with several settings, model and setting the mean over runs of both.
+    """Labels against error: means over runs for each rule with several settings, each model and each setting.
 
-    ``labels`` is in units of the labels at the run's first good step, ``error`` in units of its best error; every data
-    set weighs the same. A run without any error at its best has no such unit, and is left out.
+    ``labels`` is relative to the labels at the run's first good step, ``error`` relative to its best error. Every data
+    set has the same weight. Runs whose best error is 0 are left out.
 
     Args:
         scores: Those of all runs.

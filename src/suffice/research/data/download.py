@@ -37,13 +37,13 @@ from suffice.research.data.catalogue import (
 if TYPE_CHECKING:
     import requests
 
-#: Called with an address, the number of bytes received, and the total number, or None where that is not known.
+#: Called with an address, the number of bytes received, and the total number, or None if that is not known.
 DownloadProgress = Callable[[str, int, int | None], None]
 
 _TIMEOUT: Final = 30.0
-#: Fewer bytes than this are lost where a connection breaks off.
+#: Bytes per read. Fewer bytes than this are lost if a connection breaks.
 _CHUNK: Final = 1 << 13
-#: Status codes that may be different a moment later.
+#: Status codes of temporary errors.
 _BUSY: Final = {408, 429, 500, 502, 503, 504}
 
 
@@ -54,8 +54,8 @@ class DownloadError(SufficeError):
 class Downloads:
     """Complete downloads in one folder, parts of interrupted ones in another.
 
-    pooch stores complete files and tries again after a bad connection, but begins each attempt at the first byte. So
-    our own downloader keeps what it received in a ``.part`` file and requests only the rest, even in a later process.
+    pooch stores complete files and tries again after a connection error, but each attempt starts at the first byte. So
+    this downloader stores received bytes in a ``.part`` file and requests only the rest, even in a later process.
 
     Args:
         folder: Where pooch stores complete downloads.
@@ -94,7 +94,7 @@ class Downloads:
         name = re.sub(r"[^\w.+-]", "_", urlsplit(address).path.rpartition("/")[2])
         name = f"{name}.{hashlib.sha256(address.encode()).hexdigest()[:8]}"
         part = self._parts / f"{name}.part"
-        # No checksum: the recorded one is that of the file made from the download.
+        # Without a checksum, because the recorded checksum is that of the file made from the download.
         retries = self._retries
         files = pooch.Pooch(self._folder, "", registry={name: None}, urls={name: address}, retry_if_failed=retries)
         try:
@@ -109,7 +109,7 @@ class Downloads:
         import requests
 
         version = _version_file(part).read_text(encoding="utf-8") if _version_file(part).exists() else ""
-        # Without a version, it would go unnoticed that the file has changed in between.
+        # Without a version, a change of the file between two requests could not be detected.
         start = part.stat().st_size if version and part.exists() else 0
         with self._response(address, {"Range": f"bytes={start}-", "If-Range": version} if start else {}) as response:
             answer = f"{address} answers {response.status_code} ({response.reason})"
@@ -142,7 +142,7 @@ class Downloads:
             while inner := cause.__cause__ or cause.__context__:
                 cause = inner
             self._unreachable[host] = f"{host} cannot be reached: {getattr(cause, 'strerror', None) or cause}"
-            # An unknown host stays unknown: most likely there is no network at all. A wrong address stays wrong.
+            # Not repeated: an unknown host (most likely there is no network) or a wrong address.
             if isinstance(cause, socket.gaierror) or isinstance(error, ValueError):
                 raise DownloadError(self._unreachable[host]) from None
             raise requests.ConnectionError(self._unreachable[host]) from None
@@ -181,12 +181,12 @@ class Downloads:
 
 
 def _version_file(part: Path) -> Path:
-    """Return the path of the note that says which version of a file a part belongs to."""
+    """Return the path of the file with the version to which a part belongs."""
     return part.with_suffix(".version")
 
 
 def _version(response: "requests.Response") -> str:
-    """Return what the server calls this version of a file: its strong tag, else its date, else nothing."""
+    """Return the version of a file on the server: its strong tag, otherwise its date, otherwise an empty text."""
     tag = response.headers.get("ETag", "")
     return tag if tag.startswith('"') else response.headers.get("Last-Modified", "")
 
@@ -258,7 +258,7 @@ def fetch(
 def _fetch(
     wanted: list[DataSet], place: Path, base: str | None, progress: DownloadProgress | None, retries: int
 ) -> Iterator[FetchResult]:
-    # Several files come from one download, and two data sets are the same file.
+    # Several files may be made from one download, and two data sets use the same file.
     files: dict[str, tuple[DataSet, DataFile]] = {}
     for each in wanted:
         for file in each.files:
@@ -270,7 +270,7 @@ def _fetch(
 
 
 def _base(mirror: str) -> str:
-    """Return the address or the folder that holds a copy, without a final slash."""
+    """Return the address or the folder of a copy, without a final slash."""
     if _is_address(mirror):
         try:
             host = urlsplit(mirror).netloc
@@ -305,10 +305,11 @@ def _outcome(wanted: DataSet, before: FileStatus, base: str | None, downloads: D
             what = FetchStatus.stored if before.state is FileState.missing else FetchStatus.replaced
             return FetchResult(wanted.name, file, path, what)
     if base is not None:
-        # A mirror needs one of the names only: the one that is there but wrong matters most, then the first.
+        # A mirror needs only one of the names. The error of an existing wrong file is reported first, then the first
+        # error.
         problems = [error for error in problems if isinstance(error, CorruptDataError)] or problems[:1]
     if file_status(file, path.parents[len(Path(file.path).parts) - 1]).state is FileState.right:
-        # Another process has fetched it in the meantime.
+        # Another process has downloaded it meanwhile.
         return FetchResult(wanted.name, file, path, FetchStatus.there)
     told = "; ".join(dict.fromkeys(map(str, problems)))
     return FetchResult(wanted.name, file, path, FetchStatus.failed, f"{told}. {by_hand(wanted, file, path)}")
@@ -332,7 +333,7 @@ def by_hand(wanted: DataSet, file: DataFile, path: Path) -> str:
 
 
 def _copies(file: DataFile, base: str) -> Iterator[FileSource]:
-    """Yield the places of a file in a mirror: as it is stored here, then as each public home provides it."""
+    """Yield the paths of a file in a mirror: its path in the data folder, then the names at the public sources."""
     yield FileSource(f"{base}/{file.path}")
     for source in file.sources:
         yield replace(source, address=f"{base}/{source.address.rpartition('/')[2]}")
@@ -367,7 +368,7 @@ def _content(file: DataFile, source: FileSource, downloads: Downloads) -> bytes:
 
 
 def _made(file: DataFile, source: FileSource, path: Path) -> bytes:
-    """Return what the recipe makes from a file or archive, if its checksum is right."""
+    """Return the result of the recipe for a file or archive, if its checksum is right."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise CorruptDataError(f"{path} is larger than any of these data sets")

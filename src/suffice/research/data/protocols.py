@@ -108,11 +108,11 @@ class Experiment:
 
     @property
     def step_count(self) -> int:
-        """Acquisitions that the pool has room for."""
+        """Largest number of acquisitions for the size of the pool."""
         return min(self.steps, (self.pool_size - self.initial) // self.batch)
 
 
-#: Who is called what in the paper.
+#: Names of the models in the paper.
 MODELS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "gpr": "Gaussian process regression",
@@ -122,15 +122,15 @@ MODELS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-#: What the short names of the models stand for: in names of runs, and in figures.
+#: Explanation of the short names of the models in names of runs and in figures.
 RUN_NAMES: Final = f"In names of runs, {', '.join(f'{short} is {name}' for short, name in MODELS.items())}."
 SHORT_NAMES: Final = f"{', '.join(f'{short.upper()} is {name}' for short, name in MODELS.items())}."
 
 _AFTER_FIRST: Final = {name: each.columns[1:] for name, each in PAPER_SETS.items()}
 _GRID_INPUTS: Final = tuple(name for name in SETS["grid_stability"].columns[:12] if name != "p1")
 
-#: What the authors' loader took: the first column of a CSV is read as an index and lost, and of HTRU2 the first row as
-#: a header.
+#: Columns that the authors' loader used: it reads the first column of a CSV as an index and drops it, and the first row
+#: of HTRU2 as a header.
 PUBLISHED_VIEWS: Final[Mapping[str, ColumnRoles]] = MappingProxyType(
     {
         "power_plant": ColumnRoles(("AT", "V", "AP", "RH"), "PE"),
@@ -144,7 +144,7 @@ PUBLISHED_VIEWS: Final[Mapping[str, ColumnRoles]] = MappingProxyType(
     }
 )
 
-#: What the paper says, on the columns that the data sets' own pages name.
+#: The columns that the paper describes, by the names on the pages of the data sets.
 CORRECTED_VIEWS: Final[Mapping[str, ColumnRoles]] = MappingProxyType(
     {
         "power_plant": ColumnRoles(("AT", "V", "AP", "RH"), "PE"),
@@ -196,7 +196,7 @@ def _published(model: str, data: str, **settings: object) -> Experiment:
             "stops": {"0.2": 67, "0.15": None, "0.1": None},
         },
     }
-    # The authors' minimum goes over one step more than m: eleven, or two for the network.
+    # The authors' minimum is over m + 1 steps: eleven, or two for the network.
     published_settings = {"calibration": 2 if model == "bdnn" else 11, "counted_from": 10, "hyperparameters": "pool"}
     merged = {**published_settings, **models[model], **settings}
     return Experiment("published", model, data, PUBLISHED_VIEWS[data], **merged)  # type: ignore[arg-type]
@@ -247,7 +247,7 @@ def _corrected(published: Experiment) -> Experiment:
 CORRECTED: Final[Mapping[str, Experiment]] = MappingProxyType(
     {name: _corrected(each) for name, each in PUBLISHED.items()}
 )
-#: How the two are called in headings.
+#: Names of the two protocols in headings.
 
 
 def spelled_model(model: str) -> str:

@@ -1,4 +1,4 @@
-"""The data sets as arrays and texts: the paper's, and those that it does not use."""
+"""The data sets as arrays and texts: those of the paper, and others."""
 
 import gzip
 import io
@@ -15,7 +15,7 @@ from suffice.research.data.catalogue import DataSet, checked_contents, data_fold
 from suffice.research.data.protocols import CORRECTED_VIEWS, PUBLISHED_VIEWS, ColumnRoles
 from suffice.tables.table import Table, read_table
 
-#: What data sets are that are no tables of numbers, and how to read them.
+#: Data sets that are not tables of numbers, and the functions that read them.
 _OTHERWISE: Final = {
     "images": "images, not a table; read it with suffice.research.data.set_readers.read_mnist(mnist_folder())",
     "words": "a table with words in it, not of numbers alone; read it with suffice.research.data.read_words",
@@ -31,7 +31,7 @@ class NumericColumns(NamedTuple):
 
 
 def read_columns(name: str, folder: Path | None = None) -> NumericColumns:
-    """Read a table of the paper, whole and as it is, once its checksum is found right.
+    """Verify the checksum of a table of the paper, and read all of it unchanged.
 
     Args:
         name: Name of the data set: one of the paper's in ``suffice data list`` but mnist.
@@ -39,8 +39,8 @@ def read_columns(name: str, folder: Path | None = None) -> NumericColumns:
 
     Raises:
         InvalidValueError: There is no table of that name.
-        MissingDataError: A file is not there; the message says how to get it.
-        CorruptDataError: A file is not what it should be.
+        MissingDataError: A file is missing; the message says how to get it.
+        CorruptDataError: A file has the wrong checksum.
     """
     wanted = data_set(name)
     if wanted.holds != "numbers":
@@ -50,7 +50,7 @@ def read_columns(name: str, folder: Path | None = None) -> NumericColumns:
 
 
 def _numbers(content: bytes, wanted: DataSet) -> Floats:
-    # Split here, for the lines of some files end in a carriage return alone.
+    # Split here, because the lines of some files end in a carriage return only.
     lines = content.decode("ascii").splitlines()[wanted.header :]
     values: Floats = np.loadtxt(lines, dtype=np.float64, delimiter=wanted.separator, ndmin=2, comments=None)
     return values
@@ -64,7 +64,7 @@ class Samples(NamedTuple):
 
 
 def read_set(name: str, protocol: str = "corrected", *, folder: Path | None = None) -> Samples:
-    """Read a data set of the paper: the right columns, or those that the paper's authors took.
+    """Read a data set of the paper: the right columns, or those that the paper's authors used.
 
     Args:
         name: One of the paper's in ``suffice data list`` but mnist.
@@ -72,9 +72,9 @@ def read_set(name: str, protocol: str = "corrected", *, folder: Path | None = No
         folder: The data folder; the usual one if left out.
 
     Raises:
-        InvalidValueError: No such data set or protocol, or a data set that is no table.
-        MissingDataError: The data set is not there.
-        CorruptDataError: A file is not what it should be.
+        InvalidValueError: There is no such data set or protocol, or the data set is not a table.
+        MissingDataError: The data set is missing.
+        CorruptDataError: A file has the wrong checksum.
     """
     views = {"corrected": CORRECTED_VIEWS, "published": PUBLISHED_VIEWS}
     if protocol not in views:
@@ -94,8 +94,8 @@ def read_samples(data: str, view: ColumnRoles, folder: Path | None = None) -> Sa
         folder: The data folder; the usual one if left out.
 
     Raises:
-        MissingDataError: The data set is not there.
-        CorruptDataError: A file is not what it should be.
+        MissingDataError: The data set is missing.
+        CorruptDataError: A file has the wrong checksum.
     """
     names, values = read_columns(data, folder)
     values = values[view.rows_lost :]
@@ -124,14 +124,14 @@ class Digits(NamedTuple):
 
 
 def mnist_folder(folder: Path | None = None) -> Path:
-    """Return where the four files lie, for :func:`read_mnist`, once the checksum of each is found right.
+    """Verify the checksums of the four files, and return their folder for :func:`read_mnist`.
 
     Args:
         folder: The data folder; :func:`suffice.research.data.catalogue.data_folder` if left out.
 
     Raises:
-        MissingDataError: A file is not there; the message says how to get it.
-        CorruptDataError: A file is not what it should be.
+        MissingDataError: A file is missing; the message says how to get it.
+        CorruptDataError: A file has the wrong checksum.
     """
     place = data_folder() if folder is None else folder
     require_set("mnist", place)
@@ -139,15 +139,15 @@ def mnist_folder(folder: Path | None = None) -> Path:
 
 
 def read_mnist(folder: Path | str, part: str = "train") -> Digits:
-    """Read the 60,000 images to learn from (``part="train"``) or the 10,000 to test on (``part="test"``).
+    """Read the 60,000 training images (``part="train"``) or the 10,000 test images (``part="test"``).
 
     Args:
         folder: Where the four files lie.
         part: Which of the two.
 
     Raises:
-        SufficeError: A file is not there.
-        InvalidValueError: A file that is not what its name says.
+        SufficeError: A file is missing.
+        InvalidValueError: The contents of a file do not match its name.
 
     Reference: [LeCun1998].
     """
@@ -182,7 +182,7 @@ def _idx(path: Path) -> Any:
 
 #: The column that is predicted, in those tables.
 _TARGETS: Final = {"letter": "lettr", "adult": "class"}
-#: How a quoted line begins, and how one ends that announces quotations ("Ann <ann@x.org> writes:").
+#: Prefixes of a quoted line, and suffixes of a line that announces quotations ("Ann <ann@x.org> writes:").
 _MARKS: Final = (">", "|", ":")
 _ANNOUNCED: Final = ("writes", "wrote", "says", "said")
 
@@ -195,12 +195,12 @@ class LabelledTexts(NamedTuple):
 
 
 def read_texts(name: str, folder: Path | None = None) -> LabelledTexts:
-    """Read texts with their classes, once the checksum of the file is found right.
+    """Verify the checksum of a file of texts, and read the texts with their classes.
 
-    - ``sms_spam``: a message a line, as it stands.
-    - ``newsgroups``: the messages of both parts, one folder a class, in the order of folder and number. Of each only
-      what its author wrote is left (:func:`body`), for headers and signatures tell the group without any of its
-      subject. Some are empty then, and are kept.
+    - ``sms_spam``: one message per line, unchanged.
+    - ``newsgroups``: the messages of both parts, one folder per class, in the order of folder and number. Only the
+      author's own text is used (:func:`body`), because headers and signatures reveal the group. Messages that become
+      empty are kept.
 
     Args:
         name: ``sms_spam`` or ``newsgroups``.
@@ -208,8 +208,8 @@ def read_texts(name: str, folder: Path | None = None) -> LabelledTexts:
 
     Raises:
         InvalidValueError: There is no data set of that name, or it is no texts.
-        MissingDataError: The file is not there; the message says how to get it.
-        CorruptDataError: The file is not what it should be.
+        MissingDataError: The file is missing; the message says how to get it.
+        CorruptDataError: The file has the wrong checksum.
     """
     _require(name, "texts")
     (content,) = checked_contents(name, folder)
@@ -217,7 +217,7 @@ def read_texts(name: str, folder: Path | None = None) -> LabelledTexts:
 
 
 def read_words(name: str, folder: Path | None = None) -> Table:
-    """Read a table with words in it as people's own tables are read, once its checksum is found right.
+    """Verify the checksum of a table that contains words, and read it like a user's table.
 
     Words become 0/1 columns, one of them for the missing (``NA`` in the file of ``adult``, ``?`` where it comes from);
     see :func:`suffice.tables.table.read_table`.
@@ -228,8 +228,8 @@ def read_words(name: str, folder: Path | None = None) -> Table:
 
     Raises:
         InvalidValueError: There is no data set of that name, or it is no such table.
-        MissingDataError: The file is not there; the message says how to get it.
-        CorruptDataError: The file is not what it should be.
+        MissingDataError: The file is missing; the message says how to get it.
+        CorruptDataError: The file has the wrong checksum.
     """
     wanted, place = _require(name, "words"), data_folder() if folder is None else folder
     require_set(name, place)
@@ -237,7 +237,7 @@ def read_words(name: str, folder: Path | None = None) -> Table:
 
 
 def body(message: str) -> str:
-    r"""Return what the author of a newsgroup message wrote: without header, quotations and signature.
+    r"""Return the author's own text of a newsgroup message, without header, quotations and signature.
 
     The header ends at the first empty line. A quoted line begins with ``>``, ``|`` or ``:``; one that ends in "writes:"
     announces quotations. The signature begins at a line of two dashes.
@@ -268,7 +268,7 @@ def _require(name: str, holds: str) -> DataSet:
 
 
 def _lines(content: bytes) -> LabelledTexts:
-    # By line feeds alone: a message may hold other characters that Python takes for the end of a line.
+    # Split at line feeds only, because a message may contain other characters that Python treats as line ends.
     pairs = [line.partition("\t") for line in content.decode("utf-8").split("\n") if line]
     return LabelledTexts(tuple(text for _, _, text in pairs), tuple(label for label, _, _ in pairs))
 

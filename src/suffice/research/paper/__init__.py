@@ -1,1 +1,1 @@
-"""The experiments of the paper: as published, errata included, and as corrected."""
+"""The experiments of the paper: as published, including errata, and as corrected."""

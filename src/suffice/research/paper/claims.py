@@ -19,17 +19,17 @@ FAILS: Final = "does not hold"
 
 #: The correlation that the paper calls high.
 HIGH: Final = 0.9
-#: Where every data set is this close to the others, in shares of the fall in error, a threshold stops at one place.
+#: A threshold stops at one place if the data sets differ by at most this share of the decrease of the error.
 SAME_PLACE: Final = 0.1
-#: An error that ends this far above its least has risen again.
+#: An error has risen again if its final value exceeds its minimum by this share.
 RISEN: Final = 0.05
 # Above 1 by more than rounding.
 _WORSE: Final = 1.001
-#: A correlation that is not high, but there.
+#: Lower limit of a moderate correlation.
 _SOME: Final = 0.5
 _EXCEPTED: Final = "blr/htru2"
-#: How close the published correlations must be met: to the last printed digit; but where a solver's tolerance, or a
-#: network's training, decides the picks.
+#: Tolerances for the published correlations: the last printed digit, or more if the picks depend on the tolerance of a
+#: solver or on the training of a network.
 _TOLERANCE: Final = {"gpr": 6e-5, "brr": 6e-5, "blr": 0.05, "bdnn": 0.05}
 
 
@@ -53,7 +53,7 @@ class ClaimFinding:
 
 
 def judge(outcomes: Sequence[RunOutcome]) -> list[ClaimFinding]:
-    """Judge every claim that the runs at hand can speak to.
+    """Evaluate every claim for which there are runs.
 
     Args:
         outcomes: The runs.
@@ -72,7 +72,7 @@ def judge(outcomes: Sequence[RunOutcome]) -> list[ClaimFinding]:
 
 
 def _repeats(groups: Sequence[RunGroup]) -> ClaimFinding | None:
-    """With the authors' own seed."""
+    """Runs with the authors' seed."""
     first = [each for runs in groups for each in runs.outcomes if each.seed == 1 and runs.published is not None]
     if not first:
         return None
@@ -129,7 +129,7 @@ def _correlates(groups: Sequence[RunGroup], protocol: str) -> ClaimFinding | Non
 
 
 def _correlations(runs: RunGroup) -> list[float]:
-    """One a run; where it is undefined nothing correlates."""
+    """The correlation of each run; 0 if it is undefined."""
     return [0.0 if each.correlation is None else each.correlation for each in runs.outcomes]
 
 
@@ -144,7 +144,7 @@ def _middle_correlation(runs: RunGroup) -> float:
 
 def _same_place(groups: Sequence[RunGroup], protocol: str) -> ClaimFinding | None:
     arms = [[runs for runs in groups if runs.arm == arm] for arm in dict.fromkeys(runs.arm for runs in groups)]
-    # Of one data set alone there is nothing to compare.
+    # A comparison needs at least two data sets.
     arms = [own for own in arms if len(own) > 1]
     if not arms:
         return None
@@ -283,7 +283,7 @@ def _run(outcome: RunOutcome) -> str:
 
 
 def _told(values: Iterable[float | None], form: str = ".3f") -> str:
-    """Median and range, or the one number that there is."""
+    """Median and range, or the number itself if there is only one."""
     found = spread(value for value in values if value is not None)
     if found is None:
         return "undefined"
@@ -347,7 +347,7 @@ def _without_emissions(each: Experiment) -> Experiment:
 _CSV: Final = ("gas_emission", "grid_stability", "grid_stability_c", "htru2")
 _PROTEIN: Final = SETS["protein"].columns
 
-#: In the order in which data go through the experiment.
+#: In the order of the processing steps of an experiment.
 ERRATA: Final = (
     Erratum("column lost", "the first column of a CSV file is read as an index and lost", "it is an input",
          _of(_first_column_back, data=_CSV)),
@@ -398,7 +398,7 @@ ERRATA: Final = (
 def erratum_runs(base: PaperRun) -> list[tuple[Erratum, PaperRun]]:
     """Return, for each erratum of a run, the same run with that erratum corrected.
 
-    Where only the measures differ, and not the run, it is marked as ``shared``.
+    If only the measures differ, and not the run, it is marked as ``shared``.
     """
     found = []
     for erratum in ERRATA:

@@ -56,9 +56,9 @@ class DataSplit(NamedTuple):
 def published_rows(
     experiment: Experiment, seed: int = 1, among: Mapping[str, Experiment] = PUBLISHED
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Order of the rows, and the first labels, as the authors' script draws them.
+    """Order of the rows, and the first labels, as drawn by the authors' script.
 
-    A script seeds Python's generator once and then goes through its data sets, so those before this one matter.
+    A script seeds Python's generator once for all its data sets, so the draws depend on the earlier data sets.
 
     Args:
         experiment: Which one; its sizes count, not those of its namesake in ``among``.
@@ -68,7 +68,7 @@ def published_rows(
     Returns:
         Rows of the file, test rows first and then the pool; and indices into the pool.
     """
-    # Not a secret: the authors' own generator, which numpy's cannot stand in for.
+    # Not for security: the authors used this generator, and numpy's gives other numbers.
     draws = random.Random(seed)
     for each in among.values():
         if each.model != experiment.model:
@@ -105,7 +105,7 @@ def _parts(samples: Samples, order: Any, experiment: Experiment, initial: Any) -
 
 
 def label(model: Any, experiment: Experiment, split: DataSplit, progress: Callable[[int, int], None] | None) -> Trace:
-    """Label the pool as the model asks for it, one item at a time.
+    """Label the pool in the order that the model chooses, one item at a time.
 
     Args:
         model: A model of :mod:`suffice.models`, or a pipeline that ends in one.
@@ -121,7 +121,7 @@ def label(model: Any, experiment: Experiment, split: DataSplit, progress: Callab
         steps=experiment.step_count,
         X_test=split.test.inputs,
         y_test=split.test.target,
-        # As in the paper; the defaults choose other labels.
+        # As in the paper; the default acquisitions are different.
         acquisition="entropy" if isinstance(final_estimator(model), BayesianLogistic) else "variance",
         record=(),
         progress=progress,
@@ -152,14 +152,14 @@ def logistic_run(experiment: Experiment, split: DataSplit, *, progress: Progress
 
 
 class MostProbableWeights(NamedTuple):
-    """Most probable weights, the intercept's first; and what the labels tell about them, without any prior."""
+    """Most probable weights, the intercept first; and the information of the labels about them, without the prior."""
 
     weights: Floats
     information: Floats
 
 
 def most_probable(features: Floats, labels: Floats, precision: Floats, start: Floats) -> MostProbableWeights:
-    """Newton's method to the last digits, halving a step that goes too far; the authors' solver stops at 1e-4.
+    """Newton's method to full precision, with step halving; the authors' solver has a tolerance of 1e-4.
 
     Args:
         features: ``n x J``, a column of ones first.
@@ -168,7 +168,7 @@ def most_probable(features: Floats, labels: Floats, precision: Floats, start: Fl
         start: Where to start, ``J``.
 
     Raises:
-        SufficeError: All labels are of one class, so that the intercept has no most probable value.
+        SufficeError: All labels have one class, so the intercept has no most probable value.
     """
     if labels.min() == labels.max():
         raise SufficeError("all labels at hand are of one class, so the intercept grows for ever; take another seed")
@@ -182,7 +182,7 @@ def most_probable(features: Floats, labels: Floats, precision: Floats, start: Fl
         p = expit(features @ weights)
         information = (features * (p * (1.0 - p))[:, None]).T @ features
         gradient = features.T @ (p - labels) + precision * weights
-        # A trace of the identity keeps the system regular where all probabilities have gone to 0 or 1.
+        # A small multiple of the identity keeps the system regular if all probabilities are close to 0 or 1.
         ridge = np.diag(precision + _LEAST_INFORMATION)
         step = np.linalg.solve(information + ridge, gradient)
         while (following := loss(weights - step)) > least + 1e-12 * abs(least):
@@ -196,7 +196,7 @@ def most_probable(features: Floats, labels: Floats, precision: Floats, start: Fl
 
 @one_thread()
 def _published_run(experiment: Experiment, split: DataSplit, progress: Progress | None) -> Trace:
-    """One pass over the pool for each label, ties to the lowest row, as in the authors' loop."""
+    """One pass over the pool for each label; ties are broken by the lowest row, as in the authors' loop."""
     basis = RadialBasis(experiment.centres, bandwidth=experiment.bandwidth).fit(split.pool.inputs)
     pool, test = (_with_ones(basis.transform(part.inputs)) for part in (split.pool, split.test))
     C = experiment.inverse_precision or 1.0
@@ -239,10 +239,10 @@ def _with_ones(features: Floats) -> Floats:
 
 
 def _posterior(experiment: Experiment, found: MostProbableWeights, C: float) -> Gaussian:
-    """The posterior that divergences are computed from.
+    """The posterior for the divergences.
 
-    Adding ``C`` where the prior precision is ``1 / C``, and leaving the intercept out, are the authors' errata; taking
-    the information itself for the covariance is what the paper prints.
+    Errata of the authors: they add ``C`` although the prior precision is ``1 / C``, and leave the intercept out. The
+    paper prints the information matrix as the covariance.
     """
     kept = slice(1 if experiment.intercept == "out" else 0, None)
     prior = np.full(len(found.weights), C if experiment.information == "C" else 1.0 / C)
@@ -269,7 +269,7 @@ def _error(experiment: Experiment, test: Floats, target: Any, found: MostProbabl
     return float(losses.mean() if experiment.loss == "both" else (losses * (np.asarray(target) == 1)).mean())
 
 
-#: Labels that the authors learn the process's hyper-parameters from, and the bounds that they set.
+#: Number of labels for the authors' hyper-parameters of the Gaussian process, and their bounds.
 _LEARNED_FROM: Final = 1000
 _LENGTHS: Final = (1e-3, 1e3)
 _MOST_NOISE: Final = 1e3
@@ -301,9 +301,10 @@ def _process(experiment: Experiment, split: DataSplit) -> Any:
 
 
 def published_process(experiment: Experiment, pool: Samples) -> tuple[float, float]:
-    """Length scale and noise as the authors learn them: from the first 1000 labels of the pool, within bounds.
+    """Length scale and noise as learned by the authors: from the first 1000 labels of the pool, within bounds.
 
-    One climb from (1, 1); the authors start five more at random, which found nothing better on their seed.
+    One optimisation from (1, 1). The authors start five more at random points, which found no better optimum with their
+    seed.
     """
     X, y = (values[:_LEARNED_FROM] for values in pool)
     limits = np.log([_LENGTHS, (experiment.noise_floor or _LENGTHS[0], _MOST_NOISE)])
@@ -333,7 +334,7 @@ def _ridge(experiment: Experiment, split: DataSplit) -> Any:
 
 
 def published_ridge(experiment: Experiment, pool: Samples, basis: RadialBasis) -> RidgeScales:
-    """Precisions as the authors learn them: by the evidence of as many labels of the pool as there are steps."""
+    """Precisions as learned by the authors: from the evidence of as many labels of the pool as there are steps."""
     X, y = (values[: experiment.step_count] for values in pool)
     start = RidgeScales(alpha=1.0, beta=0.1)
     features, most = basis.transform(X), experiment.iterations or _MOST_ITERATIONS
@@ -348,7 +349,7 @@ BATCH: Final = _RECORD.batch
 
 
 def published_network(seed: int, **options: Any) -> DropoutNetwork:
-    """The paper's network and its training: five times over all labels at once, one Adam for the whole run.
+    """The paper's network and its training: five epochs with all labels in one batch, one Adam state for the whole run.
 
     Args:
         seed: Seed.
@@ -379,8 +380,8 @@ def published_run(  # noqa: PLR0913 - a run has many settings
 ) -> Trace:
     """Run the published protocol: 1000 random labels, then rounds of 5 over the whole remaining pool.
 
-    ``trace.error`` is the posterior mean of the cross entropy; ``trace.measures["published_error"]`` what the authors
-    recorded, a cross entropy that takes probabilities for logits.
+    ``trace.error`` is the posterior mean of the cross entropy; ``trace.measures["published_error"]`` is the authors'
+    measure, a cross entropy that uses probabilities as logits.
 
     Args:
         train: Images and labels to choose from.
@@ -412,9 +413,9 @@ def published_run(  # noqa: PLR0913 - a run has many settings
 
 
 def unlabelled_run(train: Digits, test: Digits, *, seed: int = 0, steps: int = STEPS, **options: Any) -> Trace:
-    """The published run with no label bought after the first 1000: what the training alone does to the rule.
+    """The published run without labels after the first 1000, to show the effect of the training alone on the rule.
 
-    ``trace.n_labelled`` counts rounds as if each had bought its labels, so that the curves can be laid side by side.
+    ``trace.n_labelled`` counts rounds as if each had added its labels, so that the curves can be compared.
 
     Args:
         train: Images and labels to choose from.
@@ -485,8 +486,8 @@ def run_experiment(
         The run. That of a network also has the authors' error, in ``measures["published_error"]``.
 
     Raises:
-        MissingDataError: The data set is not there.
-        CorruptDataError: A file of it is not what it should be.
+        MissingDataError: The data set is missing.
+        CorruptDataError: A file of the data set has the wrong checksum.
     """
     if experiment.model == "bdnn":
         return _network_run(experiment, seed, folder, checkpoint, progress)
@@ -496,7 +497,7 @@ def run_experiment(
 
 
 def _network_run(experiment: Experiment, seed: int, folder: Path | None, checkpoint: Any, progress: Any) -> Trace:
-    # Torch comes with an extra, and only this experiment needs it.
+    # Imported here, because torch is optional and only this experiment needs it.
 
     place = mnist_folder(folder or data_folder())
     train, test = read_mnist(place), read_mnist(place, "test")
@@ -504,7 +505,7 @@ def _network_run(experiment: Experiment, seed: int, folder: Path | None, checkpo
 
 
 def arms(experiment: Experiment) -> list[tuple[str | None, Experiment]]:
-    """The ways in which an experiment is run: by what its hyper-parameters are learned from, if that is a question."""
+    """The variants of an experiment, by the labels for learning its hyper-parameters, if there is a choice."""
     if experiment.protocol == "published" or experiment.model == "bdnn":
         return [(None, experiment)]
     return [
@@ -513,9 +514,9 @@ def arms(experiment: Experiment) -> list[tuple[str | None, Experiment]]:
     ]
 
 
-# To be raised whenever the code makes a model's runs come out otherwise: what was kept before is then run again.
+# Increase the version of a model if changes of the code change its runs; saved runs are then repeated.
 _VERSIONS = {"gpr": 2, "brr": 2, "blr": 2, "bdnn": 1}
-# Settings that a run does not depend on, only what is read from it. (A network's run keeps both of its errors.)
+# Settings that affect only the measures of a run, and not the run. (The run of a network records both errors.)
 _MEASURED_LATER = frozenset({"thresholds", "calibration", "counted_from", "correlation", "stops"})
 _MEASURED_LATER_OF_NETWORKS = _MEASURED_LATER | {"loss", "protocol", "hyperparameters"}
 
@@ -555,7 +556,7 @@ class PaperRun:
 
     @property
     def identity(self) -> str:
-        """Differs whenever settings of the run or its data do, or the code is said to: an older run is run again."""
+        """Identity of the run, which depends on its settings, its data and the version of the code."""
         model = self.experiment.model
         later = _MEASURED_LATER_OF_NETWORKS if model == "bdnn" else _MEASURED_LATER
         settings = {name: value for name, value in asdict(self.experiment).items() if name not in later}
@@ -575,7 +576,7 @@ class PaperRun:
 
     @property
     def alone(self) -> bool:
-        """A network takes the whole machine, or the one GPU."""
+        """True for a network, which uses the whole machine or the GPU."""
         return self.experiment.model == "bdnn"
 
     def ready(self) -> None:
@@ -588,7 +589,7 @@ class PaperRun:
         require_set(self.data)
 
     def run(self, traces: Path, progress: StepProgress | None) -> Trace:
-        """Run it. A network saves a checkpoint after every round, until it is done, to continue from."""
+        """Run it. A network saves a checkpoint after every round, from which an interrupted run continues."""
         if not self.alone:
             return run_experiment(self.experiment, self.seed, progress=progress)
         checkpoint = traces / f"{self.stem}.checkpoint"
@@ -605,7 +606,7 @@ def choose(protocol: str, only: str | None) -> list[Experiment]:
         only: Names with commas between: ``gpr/power_plant``, a whole model (``gpr``) or a whole data set.
 
     Raises:
-        InvalidValueError: A name that fits nothing.
+        InvalidValueError: A name matches no experiment.
 
     Examples:
         >>> [each.name for each in choose("published", "gpr/protein,skin")]

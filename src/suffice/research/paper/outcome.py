@@ -18,10 +18,10 @@ from suffice.trace import Trace
 
 
 def running_minima(ratio: Floats, counted_from: int) -> NDArray[np.intp]:
-    """Steps at which the ratio is as low as never before, once it is calibrated: elsewhere it cannot stop a run.
+    """Steps at which the calibrated ratio has a new minimum. Only at these steps can it stop a run.
 
-    The first that counts is the last that the ratio is calibrated by: it is 1 there, so that a ratio above 1, which
-    some runs begin with, never counts.
+    The first step that counts is the last step of the calibration. The ratio is 1 there, so ratios above 1, with which
+    some runs begin, never count.
 
     Args:
         ratio: Error ratio after each step, 1 until it is calibrated.
@@ -40,7 +40,7 @@ def running_minima(ratio: Floats, counted_from: int) -> NDArray[np.intp]:
 
 
 def correlation(ratio: Floats, error: Floats, counted_from: int) -> float | None:
-    """Correlation of error ratio and error at the running minima of the ratio; None where it is undefined.
+    """Correlation of error ratio and error at the running minima of the ratio; None if it is undefined.
 
     Args:
         ratio: Error ratio after each step, 1 until it is calibrated.
@@ -55,7 +55,7 @@ def correlation(ratio: Floats, error: Floats, counted_from: int) -> float | None
         0.933
     """
     at = running_minima(ratio, counted_from)
-    # Two points always lie on a line.
+    # Two points are always perfectly correlated.
     if len(at) < 3 or not np.ptp(error[at]) or not np.ptp(ratio[at]):
         return None
     return float(np.corrcoef(ratio[at], error[at])[0, 1])
@@ -72,7 +72,7 @@ def first_at_most(ratio: Floats, threshold: float, counted_from: int) -> int | N
     return counted_from + int(found[0]) if len(found) else None
 
 
-# A fall in error smaller than this share of it is rounding.
+# A smaller relative decrease of the error counts as rounding.
 _NO_FALL = 1e-6
 _CURVES = frozenset({"ratio", "error", "counted_from"})
 
@@ -201,7 +201,7 @@ def rows_csv(outcomes: Iterable[RunOutcome]) -> str:
     return text.getvalue()
 
 
-#: What the paper calls the data sets.
+#: Names of the data sets in the paper.
 _TITLES: Final = MappingProxyType(
     {
         "power_plant": "Power plant",
@@ -230,7 +230,7 @@ class MedianAndRange(NamedTuple):
 
 
 def middle(values: Iterable[float]) -> float:
-    """Median; where one is infinite, for never, the larger of the two in the middle of an even number.
+    """Median. Infinity means never; if one of the two middle values is infinite, the larger one is returned.
 
     Examples:
         >>> middle([1.0, 2.0]), middle([1.0, float("inf")])
@@ -241,7 +241,7 @@ def middle(values: Iterable[float]) -> float:
 
 
 def spread(values: Iterable[float]) -> MedianAndRange | None:
-    """Median and range; None of nothing. Infinity, for never, is beyond every number.
+    """Median and range; None if there are no values. Infinity stands for never.
 
     Examples:
         >>> spread([3.0, 1.0, float("inf")])
@@ -274,12 +274,12 @@ class RunGroup:
 
     @property
     def title(self) -> str:
-        """The data set as the paper calls it."""
+        """The name of the data set in the paper."""
         return _TITLES.get(self.data, self.data)
 
     @property
     def letter(self) -> str:
-        """The letter of the experiment in the paper's figure of scatter plots; nothing for one that is not there."""
+        """The letter of the experiment in the paper's figure of scatter plots; empty if it is not in the figure."""
         return "abcdefghijkl"[_EXPERIMENTS.index(self.name)] if self.name in _EXPERIMENTS else ""
 
     @property
@@ -294,23 +294,23 @@ class RunGroup:
 
     @property
     def correlations(self) -> list[float]:
-        """Of the runs in which it is defined."""
+        """Correlations of the runs in which it is defined."""
         found = (each.correlation for each in self.outcomes)
         return [value for value in found if value is not None and not isnan(value)]
 
     @property
     def typical(self) -> RunOutcome:
-        """The run whose correlation is the middle one, the lower of two; the first if none is defined."""
+        """The run with the median correlation (the lower one of two); the first run if none is defined."""
         ranked = sorted(self.correlations)
         lower = ranked[(len(ranked) - 1) // 2] if ranked else None
         return next((each for each in self.outcomes if each.correlation == lower), self.outcomes[0])
 
     def labels(self, steps: int) -> Floats:
-        """Labels at hand after each of so many steps."""
+        """Number of labels after each of a number of steps."""
         return self.outcomes[0].initial + _batch(self.name) * np.arange(1.0, steps + 1.0)
 
     def stops(self, threshold: str) -> list[float]:
-        """Labels at hand when each run stopped; infinity if it never did."""
+        """Number of labels when each run stopped; infinity if it never stopped."""
         batch = _batch(self.name)
         return [
             inf if (at := each.stops[threshold]) is None else each.initial + batch * (at + 1.0)
@@ -338,7 +338,7 @@ def grouped(outcomes: Iterable[RunOutcome], protocol: str) -> list[RunGroup]:
 
 
 def main_arms(groups: Iterable[RunGroup]) -> list[RunGroup]:
-    """Of each experiment the first arm that there is: ``bought`` before ``outside``."""
+    """For each experiment the first available arm: ``bought`` before ``outside``."""
     first: dict[str, RunGroup] = {}
     for each in groups:
         first.setdefault(each.name, each)
@@ -346,18 +346,18 @@ def main_arms(groups: Iterable[RunGroup]) -> list[RunGroup]:
 
 
 def of_model(groups: Iterable[RunGroup], model: str) -> list[RunGroup]:
-    """Those of one model."""
+    """The groups of one model."""
     return [each for each in groups if each.model == model]
 
 
 def on_several_sets(groups: Iterable[RunGroup]) -> list[RunGroup]:
-    """Those of models that were tried on more than one data set, so that places can be compared."""
+    """The groups of models with more than one data set, so that stops can be compared."""
     given = list(groups)
     return [runs for runs in given if any(each.model == runs.model and each.data != runs.data for each in given)]
 
 
 def other_arm(groups: Sequence[RunGroup], runs: RunGroup) -> RunGroup | None:
-    """The same experiment in the other arm, where there is one."""
+    """The same experiment in the other arm, if there is one."""
     return next((each for each in groups if each.name == runs.name and each.arm != runs.arm), None)
 
 

@@ -53,16 +53,16 @@ from suffice.research.paper.outcome import (
 
 #: The paper's colours of the models, dark enough for a thin line on white.
 COLOURS: Final = MappingProxyType({"gpr": "#c0272d", "brr": "#2e7d32", "blr": "#1f5fbf", "bdnn": "#7b2d8e"})
-#: Of the paper's thresholds, the largest first.
+#: Colours of the paper's thresholds, the largest first.
 STOPS: Final = ("#9aa5b1", "#616e7c", "#1f2933")
 
 
-#: What the paper claims of all but one.
+#: Additional vertical gap between two models, in units of the axis.
 _GAP = 0.7
 
 
 def correlations(groups: Sequence[RunGroup], protocol: str) -> Sketch:
-    """Bars in the paper's order and colours, the published values beside them; of several arms one below the other."""
+    """Bars in the paper's order and colours, with the published values; several arms are drawn below each other."""
     experiments: dict[str, list[RunGroup]] = {}
     for each in groups:
         experiments.setdefault(each.name, []).append(each)
@@ -93,7 +93,7 @@ def correlations(groups: Sequence[RunGroup], protocol: str) -> Sketch:
 
 
 def _places(experiments: Sequence[Sequence[RunGroup]]) -> list[list[float]]:
-    """Heights of the bars from above: arms close together, a gap after an experiment and one more after a model."""
+    """Vertical positions of the bars from the top, with a gap after each experiment, larger after each model."""
     places, y, model = [], 0.0, experiments[0][0].model
     for arms in experiments:
         y += _GAP if arms[0].model != model else 0.0
@@ -216,7 +216,7 @@ def _curves_caption(groups: Sequence[RunGroup], drawn: Sequence[RunGroup]) -> st
 
 
 def _draw_pair(figure: Any, place: Any, runs: RunGroup, what: str, *, title: str) -> Any:
-    """Draw the curves of all seeds, and above them, where no curve can be in the way, the stops."""
+    """Draw the curves of all seeds, and the stops above all curves."""
     axis = figure.add_subplot(place)
     strip = axis.inset_axes((0.0, 1.0, 1.0, 0.25), sharex=axis)
     curves = [getattr(run, what) for run in runs.outcomes]
@@ -224,7 +224,7 @@ def _draw_pair(figure: Any, place: Any, runs: RunGroup, what: str, *, title: str
     _draw_stops(axis, strip, runs)
     scale_errors(axis, curves)
     first, last = runs.labels(max(map(len, curves)))[[0, -1]]
-    # Labels that were there before the run are shown where they take little room.
+    # The axis starts at 0 if the initial labels take little space.
     axis.set_xlim(0.0 if first < last / 4.0 else first, last)
     few_ticks(axis.xaxis)
     axis.set_xlabel("labels")
@@ -246,7 +246,7 @@ def _draw_curves(axis: Any, runs: RunGroup, curves: Sequence[Floats]) -> None:
 
 
 def _median(curves: Sequence[Floats]) -> Floats:
-    # A median of fewer runs than before would jump where the shortest ends.
+    # The median ends with the shortest run, because a median of fewer runs would jump there.
     shortest = min(map(len, curves))
     middle: Floats = np.median([curve[:shortest] for curve in curves], axis=0)
     return middle
@@ -297,7 +297,7 @@ def _curves_in_words(drawn: Sequence[RunGroup]) -> str:
     return "; ".join(told)
 
 
-#: What lies beyond an axis is drawn at its edge, and told in numbers beside it.
+#: Limits of the axis. Values beyond it are drawn at its edge, with their numbers.
 _WIDEST, _NARROWEST = 1.0, 0.2
 
 
@@ -418,7 +418,7 @@ def scatter(groups: Sequence[RunGroup], protocol: str) -> Sketch | None:
         for x, runs in enumerate(row):
             axis = figure.add_subplot(grid[y, x])
             _draw_scatter_panel(axis, runs)
-            # What every panel has in common is said once a row and once a column.
+            # Axis labels that all panels share are shown once per row and once per column.
             axis.set_ylabel("error ratio" if x == 0 else "")
             below = y + 1 < len(rows) and x < len(rows[y + 1])
             axis.set_xlabel("" if below else "error")
@@ -450,7 +450,7 @@ def _draw_scatter_panel(axis: Any, runs: RunGroup) -> None:
             _draw_points(axis, run, color=colour, ms=2.0, alpha=0.18)
     if _counts(typical):
         _draw_points(axis, typical, color=colour, ms=3.0, alpha=0.75)
-        # A single seed that begins far out would press all the others into a corner.
+        # A single seed with a very large first value must not determine the range of the axis.
         axis.set_ylim(0.0, 1.05 * max(1.0, typical.ratio[typical.counted_from]))
     mark = f"({runs.letter}) " if runs.letter else ""
     axis.set_title(literal(f"{mark}{runs.model.upper()} {runs.title}\nr = {_middle(runs)}"), fontsize=8.5)
@@ -476,7 +476,7 @@ def _scatter_in_words(drawn: Sequence[RunGroup]) -> str:
 
 
 def draw_paper(outcomes: Iterable[RunOutcome], folder: Path) -> list[Drawn]:
-    """Draw what the runs at hand show, each figure as PNG and as PDF. The same runs give the same bytes.
+    """Draw the figures for which there are runs, each as PNG and as PDF. The same runs give the same bytes.
 
     Args:
         outcomes: Runs of any protocol; those that are missing leave out their panel.
@@ -490,7 +490,7 @@ def draw_paper(outcomes: Iterable[RunOutcome], folder: Path) -> list[Drawn]:
 
 
 def sketches(outcomes: Iterable[RunOutcome]) -> Iterator[Sketch]:
-    """The figures one after the other, not yet in files."""
+    """The figures one after the other, before they are written."""
     given = list(outcomes)
     for protocol in PROTOCOLS:
         groups = grouped(given, protocol)
@@ -568,7 +568,7 @@ def _settings(each: Experiment) -> str:
 
 
 def findings_markdown(findings: Iterable[ClaimFinding]) -> str:
-    """The findings as a list, those on each protocol under a heading of their own.
+    """The findings as a list, with a heading for each protocol.
 
     Examples:
         >>> print(findings_markdown([ClaimFinding("It stops", "figure 7", "published", "holds", "At 67.")]))
@@ -593,7 +593,7 @@ _EXCESS = "Excess: (error at the stop - least error) / (first error - least erro
 
 
 def paper_tables(outcomes: Iterable[RunOutcome]) -> list[ReportTable]:
-    """Every table that the runs at hand fill, those of the published protocol first."""
+    """All tables for which there are runs, those of the published protocol first."""
     given = list(outcomes)
     published, corrected = grouped(given, "published"), grouped(given, "corrected")
     return [
@@ -731,7 +731,7 @@ def _same_place(groups: Sequence[RunGroup], protocol: str) -> ReportTable:
             silent = [
                 _missing(each, threshold) for each in tried.values() if each.stopped(threshold) < len(each.outcomes)
             ]
-            # Nothing at all under a data set that the model was not tried on.
+            # Empty cells for data sets without a run of the model.
             cells = [_excess(tried[title], threshold) if title in tried else "" for title in sets]
             apart = _share(max(known) - min(known)) if len(known) > 1 else NOTHING
             if 1 < len(known) < len(tried):
@@ -798,7 +798,7 @@ def _cost(groups: Sequence[RunGroup]) -> ReportTable:
 
 def _beside_published(runs: RunGroup) -> tuple[str, str, str]:
     found, told = spread(runs.correlations), runs.published
-    # A correlation that no run has is said in words: a missing number might be taken for one that was not computed.
+    # An undefined correlation is written in words, because an empty cell could mean that it was not computed.
     lacking = len(runs.outcomes) - len(runs.correlations)
     return (
         _cell(found, _digits) + f"; {lacking} undefined" * bool(lacking) if found else "undefined",
@@ -808,7 +808,7 @@ def _beside_published(runs: RunGroup) -> tuple[str, str, str]:
 
 
 def _excess(runs: RunGroup, threshold: str, *, reach: bool = False) -> str:
-    """The excess in the middle, with its range if asked for; what keeps it from being a number is said in words."""
+    """The median excess, with its range if requested; in words if it is not a number."""
     found = spread(runs.excesses(threshold))
     without = "never" if runs.stopped(threshold) < len(runs.outcomes) else "no fall"
     number: Callable[[float], str] = lambda value: without if isinf(value) else _share(value)  # noqa: E731
@@ -866,7 +866,7 @@ _ABOUT: Final = {
     ),
     "further": "What belongs to neither of the two.",
 }
-#: The verdicts from good to bad: how each looks, what it begins with, and how it is counted for one and for several.
+#: The verdicts from good to bad: style, symbol, and the words for one and for several claims.
 _VERDICTS: Final = {
     "holds": ("holds", "✓", "holds", "hold"),
     "holds in part": ("in-part", "◐", "holds in part", "hold in part"),
@@ -982,7 +982,7 @@ class PaperReportContents:
 
 
 def write_report(path: Path, contents: PaperReportContents) -> None:
-    """Write the page, whole or not at all.
+    """Write the page, completely or not at all.
 
     Raises:
         SufficeError: It cannot be written, or a figure's file cannot be read.

@@ -42,7 +42,7 @@ def outcome_summary(found: "RunOutcome") -> str:
 
 
 class Protocol(StrEnum):
-    """Which experiments: those that were published, those that should have been, or both."""
+    """Protocol of the experiments: as published, as corrected, or both."""
 
     published = "published"
     corrected = "corrected"
@@ -51,7 +51,7 @@ class Protocol(StrEnum):
 
 @dataclass(frozen=True)
 class ReproduceRequest:
-    """Options of the command, checked: the runs in the order of the report, and where the results go."""
+    """Validated options of the command: the runs in the order of the report, and the output folder."""
 
     jobs: "Sequence[PaperRun]"
     left_out: str
@@ -144,7 +144,7 @@ def _request(
 
 
 def _without_network(jobs: "Sequence[PaperRun]", traces: Path, *, asked: bool) -> "tuple[Sequence[PaperRun], str]":
-    """Leave out a network that would take hours, unless it was asked for by name or is there already."""
+    """Leave out a network that would take hours, unless it was named or its run is saved already."""
     from suffice.research.runner import kept
 
     slow = [job for job in jobs if job.experiment.model == "bdnn" and not asked and kept(job, traces) is None]
@@ -175,7 +175,7 @@ def _run_and_write(request: ReproduceRequest, console: Console) -> "list[Skipped
     errata, skipped_errata = _errata(request, outcomes, console) if request.errata else ([], [])
     skipped += skipped_errata
     tell_skipped((each.job.experiment.name, each.reason) for each in skipped)
-    # A line a run: readable, small, and a change shows where it is.
+    # One line per run, which is readable, small, and easy to compare.
     rows = ("[\n" + ",\n".join(json.dumps(each.row()) for each in outcomes) + "\n]\n").encode()
     write_bytes_whole(request.out / "results.json", rows)
     write_bytes_whole(request.out / "results.csv", rows_csv(outcomes).encode())
@@ -202,7 +202,7 @@ def _carry_out(
 def _errata(
     request: ReproduceRequest, outcomes: "Sequence[RunOutcome]", console: Console
 ) -> "tuple[list[ReportTable], list[SkippedPaperRun]]":
-    """Return tables of what each erratum changes when it alone is corrected, and the runs that were skipped."""
+    """Return tables with the effect of correcting each erratum alone, and the runs that were skipped."""
     from suffice.research.paper.claims import ErratumEffect, errata_tables, erratum_runs
     from suffice.research.paper.outcome import RunOutcome
 
@@ -236,7 +236,7 @@ def write_results(
     skipped: "Sequence[SkippedPaperRun]",
     errata_tables: "Sequence[ReportTable]",
 ) -> None:
-    """Write tables, figures, findings and the report, in place of those of an earlier command."""
+    """Write tables, figures, findings and the report, and replace those of an earlier command."""
     from suffice.research.paper.paper_report import (
         PaperReportContents,
         draw_paper,
@@ -268,14 +268,14 @@ def write_results(
 
 
 def _clear(out: Path) -> None:
-    """Take away the tables and figures of an earlier command with other runs: they would look like these."""
+    """Remove tables and figures of an earlier command with other runs, to avoid confusion with the new ones."""
     for protocol in ("published", "corrected"):
         for path in [*(out / "tables").glob(f"{protocol}-*"), *(out / "figures").glob(f"{protocol}-*")]:
             path.unlink(missing_ok=True)
 
 
 def _experiments(jobs: "Sequence[PaperRun]", protocol: str) -> "list[Experiment]":
-    """Those of a protocol, whatever seeds and arms they are run with."""
+    """The experiments of a protocol, for all seeds and arms."""
     own = {job.experiment.name: job.experiment for job in reversed(jobs) if job.experiment.protocol == protocol}
     return list(own.values())[::-1]
 
@@ -291,7 +291,7 @@ def tell(
     findings: "Sequence[ClaimFinding]",
     console: Console,
 ) -> None:
-    """Say what was found, from how much of the paper, and where to read it."""
+    """Print the findings, the covered part of the paper, and the path of the report."""
     for each in findings:
         how = runs_in_words(outcomes, each.protocol)
         console.print(f"[bold {_COLOURS[each.verdict]}]{each.verdict}[/] ({how}): {escape(each.claim)}")
@@ -312,7 +312,7 @@ def runs_in_words(outcomes: "Sequence[RunOutcome]", protocol: str) -> str:
 
 
 def _scope(outcomes: "Sequence[RunOutcome]") -> tuple[str, ...]:
-    """A verdict on a few experiments is none on the paper."""
+    """A note if only a part of the paper's experiments was run."""
     from suffice.research.data.protocols import PROTOCOLS
 
     made = {name: {each.name for each in outcomes if each.protocol == name} for name in PROTOCOLS}
