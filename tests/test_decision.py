@@ -244,7 +244,7 @@ def test_a_guaranteed_target_is_enough_whatever_the_rule_says() -> None:
             words.sentences[1]
             .replace("\u00a0", " ")
             .startswith(
-                "Your target is guaranteed: you asked for at most 5 % of wrong predictions; by the check, about 0.7 % of"
+                "Your target is guaranteed: you asked for at most 5 % of wrong predictions; by the check, about 0.7 %"
             )
         )
         # The error is that of the check.
