@@ -137,10 +137,13 @@ def correlated(*values: float | None, name: str = "gpr/protein") -> list[RunOutc
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ((None,), "gpr/protein undefined."),
-        ((None, None), "gpr/protein undefined."),
-        ((None, None, 0.5), "gpr/protein 0.500, undefined in 2."),
-        ((None, None, None, 0.5, 0.7), "gpr/protein 0.600 (0.500 to 0.700), undefined in 3."),
+        ((None,), "Gaussian process regression on Protein undefined."),
+        ((None, None), "Gaussian process regression on Protein undefined."),
+        ((None, None, 0.5), "Gaussian process regression on Protein 0.500, undefined in 2."),
+        (
+            (None, None, None, 0.5, 0.7),
+            "Gaussian process regression on Protein 0.600 (0.500 to 0.700), undefined in 3.",
+        ),
     ],
 )
 def test_an_undefined_correlation_is_told_and_counts_as_none(values: tuple[float | None, ...], told: str) -> None:
@@ -151,11 +154,15 @@ def test_an_undefined_correlation_is_told_and_counts_as_none(values: tuple[float
 
 def test_what_the_paper_excepts_may_be_undefined_too() -> None:
     runs = [outcome("gpr/protein"), *correlated(0.2, None, name="blr/htru2")]
-    assert "What the paper excepts: blr/htru2 0.200, undefined in 1." in finding(CORRELATES, *runs).words
+    assert (
+        "What the paper excepts: Bayesian logistic regression on HTRU2 0.200, undefined in 1."
+        in finding(CORRELATES, *runs).words
+    )
 
 
 def test_an_undefined_correlation_is_not_the_published_one() -> None:
     found = finding(REPEATS, *correlated(None), outcome("brr/protein", correlation=0.9795))
     assert found.verdict == IN_PART
-    assert found.words.startswith("GPR and BRR: 2 correlations, some of them undefined.")
-    assert "Further away than expected: gpr/protein." in found.words
+    models = "Gaussian process regression and Bayesian ridge regression"
+    assert found.words.startswith(f"{models}: 2 correlations, some of them undefined.")
+    assert "Further away than expected: Gaussian process regression on Protein." in found.words
