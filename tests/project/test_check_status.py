@@ -1,6 +1,7 @@
 """What a project says of its checks: numbers and sentences, the same everywhere."""
 
 import json
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
+from suffice.checks import plan_total
 from suffice.criteria import LabelWorth
 from suffice.presentation.messages import (
     check_sentence,
@@ -21,7 +23,14 @@ from suffice.project.labelling_project import Project
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
-from suffice.project.status_summary import check_status, decision_of, learning_sentences, status
+from suffice.project.status_summary import (
+    CheckStatus,
+    check_status,
+    decision_of,
+    learning_sentences,
+    next_check_plan,
+    status,
+)
 from tests.project.labelled_projects import label_some
 from tests.project.making_projects import make
 
@@ -74,6 +83,19 @@ def test_the_advice_for_a_target_does_not_reverse() -> None:
         fresh = ProjectLearner(settings, X, compare=False)
         fresh.follow(learner.answers)
         assert fresh.learning_status().decision == found.decision
+
+
+@pytest.mark.parametrize("checks", [CheckStatus(skipped=3), CheckStatus(alpha=0.01)])
+def test_a_plan_that_counts_skips_and_checks_advises_no_check_earlier(checks: CheckStatus) -> None:
+    advised = plan_total(0.1, 0.01, reducible=0.0, n_labelled=300, pool=4000, alpha=0.025)
+    assert advised.check_now
+    again = next_check_plan(advised, checks)
+    assert again is not None
+    assert again.check_now
+    # Two successive plans are needed, and this is the first.
+    waiting = next_check_plan(replace(advised, more_labels=5), checks)
+    assert waiting is not None
+    assert (waiting.more_labels, waiting.check_size) == (5, again.check_size)
 
 
 def test_without_a_check_there_is_nothing_to_say(project: Project) -> None:

@@ -664,7 +664,7 @@ def _doubt_sentence(decision: Mapping[str, Any]) -> str:
         return f"{_alternative_sentence(decision, alternative)} More labels will show whether that is chance."
     planned = decision.get("plan") is not None
     if planned or decision.get("above_target"):
-        asked = percent(decision["at_most"]) if decision["share"] else number(decision["at_most"])
+        asked = _error_value(decision["at_most"], share=decision["share"])
         where = "above" if decision.get("above_target") else "too close to"
         falls = "falls enough for a check" if planned else "falls"
         return f"The error is still {where} your target of at most {asked}; more labels will show whether it {falls}."
@@ -757,9 +757,7 @@ def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
     said = []
     target = decision.get("at_most") or 0.0
     if decision.get("above_target"):
-        asked, error = (
-            percent(each) if decision["share"] else number(each) for each in (target, decision["error"]["value"])
-        )
+        asked, error = (_error_value(each, share=decision["share"]) for each in (target, decision["error"]["value"]))
         said.append(f"You asked for at most {asked}{', which is slightly less' if asked == error else ''}.")
     elif decision.get("plan") is not None:
         said.append(f"That is too close to your target of at most {percent(target)} for a check to guarantee it.")

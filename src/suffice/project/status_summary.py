@@ -300,7 +300,7 @@ def next_check_plan(plan: GuaranteePlan | None, checks: CheckStatus) -> Guarante
     if plan is None or (checks.alpha is None and not checks.skipped):
         return plan
     skipped = min(checks.skipped / plan.pool, 1.0)
-    return plan_total(
+    found = plan_total(
         plan.target,
         min(1.0, plan.error * (1.0 - skipped) + skipped),
         reducible=plan.reducible * (1.0 - skipped),
@@ -310,6 +310,8 @@ def next_check_plan(plan: GuaranteePlan | None, checks: CheckStatus) -> Guarante
         probability=plan.probability,
         check_advised=plan.check_now,
     )
+    # A check that the learner does not advise yet is not advised here either.
+    return replace(found, more_labels=plan.more_labels) if found.check_now and plan.more_labels else found
 
 
 def decision_in_words(
