@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -141,3 +141,29 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def _started_cluster() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    config = pytest.importorskip("dask.config", reason="dask is not installed")
+    # A fork of a process that has imported the package starts in a fraction of the time of a new process. The context
+    # is asked for first, because it sets the modules to import, too.
+    method = {"distributed.worker.multiprocessing-method": "forkserver"}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    with config.set(method):
+        context = distributed.utils.get_mp_context()
+        context.set_forkserver_preload(["distributed", "pandas", "suffice.learner.active", "suffice.models"])
+        with (
+            distributed.LocalCluster(**options) as cluster,
+            distributed.Client(cluster, set_as_default=False) as client,
+        ):
+            yield client
+
+
+@pytest.fixture
+def cluster(_started_cluster: Any) -> Any:
+    """The client of a Dask cluster with two worker processes, which all tests of this process share."""
+    # A worker that an earlier test has killed is replaced.
+    _started_cluster.wait_for_workers(2, timeout=60)
+    return _started_cluster

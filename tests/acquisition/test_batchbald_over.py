@@ -1,6 +1,5 @@
 """BatchBALD over shards: the batch of all candidates in one place, and how little is exchanged for it."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -105,14 +104,6 @@ def test_bad_inputs_are_refused() -> None:
         shards_of(p, [0])
     with pytest.raises(InvalidValueError, match="must sum to 1"):
         shards_of(0.5 * p, [7])
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        yield client
 
 
 @pytest.mark.filterwarnings("default")

@@ -43,8 +43,7 @@ def command(*options: str) -> list[str]:
     return ["run", "big.parquet", "--target", "y", "--acquisition", "variance", *options]
 
 
-def test_a_cluster_is_started_or_joined(tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+def test_a_cluster_is_started_or_joined(cluster: Any, tmp_path: Path) -> None:
     table(600)
 
     def picked(*more: str) -> Any:
@@ -52,10 +51,7 @@ def test_a_cluster_is_started_or_joined(tmp_path: Path) -> None:
         result = json.loads(RUN.invoke(app, given, catch_exceptions=False).stdout)
         return result["labels"], np.load("run.npz")["indices"].tolist()
 
-    found = [picked(), picked(*_started(1))]
-    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options, silence_logs=50) as cluster:
-        found.append(picked("--scheduler", cluster.scheduler_address))
+    found = [picked(), picked(*_started(1)), picked("--scheduler", cluster.cluster.scheduler_address)]
     assert found[0] == found[1] == found[2]
     assert not list(tmp_path.glob("*checkpoint*"))
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -116,14 +115,6 @@ def test_shards_that_are_made_again_change_no_pick(name: str) -> None:
     X, sizes = points(400, ties=True), [1] * 15
     pool = ShardedClasses(LosingShards(np.split(X, [100, 250]), prior(name), ClassShard), prior(name))
     assert picked(X, 2, pool, sizes) == picked(X, 2, in_memory(X, name, 2), sizes)
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        yield client
 
 
 @pytest.mark.filterwarnings("default")

@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +27,8 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 
 @pytest.fixture
-def client(started: Any) -> Any:
-    # A worker that an earlier test has killed is replaced.
-    started.wait_for_workers(2, timeout=60)
-    return started
-
-
-@pytest.fixture(scope="module")
-def started() -> Iterator[Any]:
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, set_as_default=False) as client:
-        yield client
+def client(cluster: Any) -> Any:
+    return cluster
 
 
 def data(m: int = 800, *, ties: bool = False) -> tuple[Any, Any]:

@@ -1,6 +1,7 @@
 """Slow, idle and too many connections, while somebody labels."""
 
 import http.client
+import io
 import logging
 import signal
 import socket
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from suffice.web import security
 from suffice.web.security import ConnectionLimits, Remarks, connection_limits, network_of
 from suffice.web.server import ServerOptions, listening, serve_on
 from tests.web.test_serving import Server, posted, served
@@ -209,14 +211,17 @@ def test_one_address_leaves_room_for_others(port: int) -> None:
         assert rest(mine[0]) == b""
 
 
-def test_what_happens_often_is_written_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_happens_often_is_written_once_a_minute() -> None:
     now = [0.0]
     remarks = Remarks(lambda: now[0])
+    written = logging.StreamHandler(io.StringIO())
+    security._LOG.addHandler(written)
     for _ in range(5):
         remarks.note("Closed {} connection(s).")
     now[0] = 61.0
     remarks.note("Closed {} connection(s).")
-    assert [record.getMessage() for record in caplog.records] == ["Closed 1 connection(s).", "Closed 5 connection(s)."]
+    security._LOG.removeHandler(written)
+    assert written.stream.getvalue() == "Closed 1 connection(s).\nClosed 5 connection(s).\n"
 
     def record(text: str, **others: Any) -> logging.LogRecord:
         return logging.makeLogRecord({"name": "uvicorn.error", "msg": text, **others})
