@@ -139,6 +139,7 @@ def test_a_rule_is_added_as_the_steps_say(package: Path) -> None:
     assert Path(done.stdout.strip()).parent == package
 
 
+@pytest.mark.slow
 def test_the_added_rule_passes_the_tests_and_checks_that_the_steps_name(package: Path) -> None:
     steps = section("Add a rule")
     assert "pytest tests/criteria -k NAME" in steps

@@ -115,6 +115,7 @@ def test_the_gallery_shows_every_example_and_offers_it_as_a_notebook(gallery: Mo
         assert (made["nbformat"], len({cell["id"] for cell in made["cells"]})) == (4, len(made["cells"]))
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_tutorial_lead_to_a_guarantee(tmp_path: Path) -> None:
     text = (DOCS / "tutorial.md").read_text()
     (program,) = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)

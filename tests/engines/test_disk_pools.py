@@ -68,6 +68,7 @@ def several(folder: Path, X: Any) -> DiskRows:
 Opened = Callable[[Path, Any], DiskRows]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("opened", [parquet, npy, several])
 @pytest.mark.parametrize("classes", [2, 5])
 @pytest.mark.parametrize("acquisition", [None, "entropy", "random"])

@@ -53,6 +53,7 @@ def picked(X: Any, classes: int, pool: ClassPool, sizes: Any, after: Any = None)
     return found
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("cuts", [[], [5, 9, 700], [300, 600, 1200]])
 @pytest.mark.parametrize("classes", [2, 3])

@@ -149,6 +149,7 @@ def test_to_the_last_point() -> None:
     assert not len(pool.nearest(posterior(X, 3, n=9), 1))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("acquisition", ["entropy", "bald", "margin"])
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,6 @@ from suffice.integrations.small_text import SmallTextCriterion
 from tests.every_rule import OF_OPTIMISATION, OF_SCREENING, RULES
 from tests.integrations.snippets import run_snippet
 
-small_text = pytest.importorskip("small_text")
-
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
 Y = np.where(X[:, 0] + X[:, 1] > 0.8, 2, np.where(X[:, 0] > 0.0, 1, 0))
@@ -26,35 +25,48 @@ BINARY = (X[:, 0] > 0.0).astype(int)
 NOT_FOLLOWED = {"PacBayes", "MaxVariance", "HeldOutPlateau", "QuantileRecall", *OF_OPTIMISATION}
 
 
-class Probabilities(small_text.Classifier):  # type: ignore[misc, name-defined]
-    """A classifier that small-text knows nothing of but its methods, as those for PyTorch."""
-
-    def __init__(self) -> None:
-        self.model = LogisticRegression()
-
-    def fit(self, train_set: Any, weights: Any = None) -> Any:
-        self.model.fit(train_set.x, train_set.y, sample_weight=weights)
-        return self
-
-    def predict(self, data_set: Any, return_proba: bool = False) -> Any:
-        p = self.predict_proba(data_set)
-        return (p.argmax(axis=1), p) if return_proba else p.argmax(axis=1)
-
-    def predict_proba(self, data_set: Any) -> Any:
-        return self.model.predict_proba(data_set.x)
+def small_text() -> Any:
+    """The framework. It imports for seconds, so only a process that runs its tests imports it."""
+    return pytest.importorskip("small_text")
 
 
-class ProbabilitiesFactory(small_text.AbstractClassifierFactory):  # type: ignore[misc, name-defined]
-    def new(self) -> Any:
-        return Probabilities()
+@pytest.fixture(autouse=True)
+def _installed() -> None:
+    small_text()
+
+
+@cache
+def probabilities_factory() -> Any:
+    """A factory of classifiers that small-text knows nothing of but their methods, as those for PyTorch."""
+
+    class Probabilities(small_text().Classifier):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.model = LogisticRegression()
+
+        def fit(self, train_set: Any, weights: Any = None) -> Any:
+            self.model.fit(train_set.x, train_set.y, sample_weight=weights)
+            return self
+
+        def predict(self, data_set: Any, return_proba: bool = False) -> Any:
+            p = self.predict_proba(data_set)
+            return (p.argmax(axis=1), p) if return_proba else p.argmax(axis=1)
+
+        def predict_proba(self, data_set: Any) -> Any:
+            return self.model.predict_proba(data_set.x)
+
+    class ProbabilitiesFactory(small_text().AbstractClassifierFactory):  # type: ignore[misc]
+        def new(self) -> Any:
+            return Probabilities()
+
+    return ProbabilitiesFactory()
 
 
 def learner(model: Any = None, labels: Any = BINARY, n: int = 30, factory: Any = None) -> Any:
     classes = np.unique(labels)
-    data = small_text.SklearnDataset(X, labels, target_labels=classes)
+    data = small_text().SklearnDataset(X, labels, target_labels=classes)
     if factory is None:
-        factory = small_text.SklearnClassifierFactory(LogisticRegression() if model is None else model, len(classes))
-    found = small_text.PoolBasedActiveLearner(factory, small_text.RandomSampling(), data)
+        factory = small_text().SklearnClassifierFactory(LogisticRegression() if model is None else model, len(classes))
+    found = small_text().PoolBasedActiveLearner(factory, small_text().RandomSampling(), data)
     found.initialize_data(np.arange(n), labels[:n])
     return found
 
@@ -73,6 +85,7 @@ def test_the_snippet() -> None:
     assert criterion.verdict.n_labelled < 1000
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", sorted(set(RULES) - NOT_FOLLOWED))
 def test_every_rule_says_what_it_says_in_a_monitor(name: str) -> None:
     committee = {"InformationGain", "SelectionAgreement", "ValidationSetAgreement", "IntrinsicStopping"}
@@ -95,7 +108,7 @@ def test_every_rule_says_what_it_says_in_a_monitor(name: str) -> None:
 @pytest.mark.parametrize("labels", [BINARY, Y], ids=["two classes", "three"])
 def test_other_classifiers_give_probabilities(labels: Any) -> None:
     wrapped, plain = (SmallTextCriterion(sf.StabilizingPredictions() & sf.LabelWorth()) for _ in range(2))
-    actives = learner(labels=labels, factory=ProbabilitiesFactory()), learner(labels=labels)
+    actives = learner(labels=labels, factory=probabilities_factory()), learner(labels=labels)
     for _ in range(3):
         for criterion, active in zip((wrapped, plain), actives, strict=True):
             criterion.stop(active_learner=active)
@@ -110,7 +123,7 @@ def test_other_classifiers_give_probabilities(labels: Any) -> None:
 
 def test_it_is_a_criterion_of_small_text() -> None:
     criterion = SmallTextCriterion(sf.Budget(35))
-    assert isinstance(criterion, small_text.StoppingCriterion)
+    assert isinstance(criterion, small_text().StoppingCriterion)
     assert criterion.verdict is None
     assert criterion.verdicts == []
     active = learner()
@@ -150,7 +163,7 @@ def test_a_saved_criterion_goes_on() -> None:
 
 def test_a_saved_criterion_of_other_classifiers_goes_on() -> None:
     dill = pytest.importorskip("dill")
-    active, criterion = learner(factory=ProbabilitiesFactory()), SmallTextCriterion()
+    active, criterion = learner(factory=probabilities_factory()), SmallTextCriterion()
     criterion.stop(active_learner=active)
     other = dill.loads(dill.dumps(criterion, recurse=True))
     advanced(active)
@@ -164,13 +177,13 @@ def test_bad_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     criterion = SmallTextCriterion(sf.Budget(10))
     with pytest.raises(MissingInputError, match="stop requires active_learner"):
         criterion.stop(predictions=np.zeros(3))
-    data = small_text.SklearnDataset(X, BINARY, target_labels=np.arange(2))
-    factory = small_text.SklearnClassifierFactory(LogisticRegression(), 2)
-    blank = small_text.PoolBasedActiveLearner(factory, small_text.RandomSampling(), data)
+    data = small_text().SklearnDataset(X, BINARY, target_labels=np.arange(2))
+    factory = small_text().SklearnClassifierFactory(LogisticRegression(), 2)
+    blank = small_text().PoolBasedActiveLearner(factory, small_text().RandomSampling(), data)
     with pytest.raises(InvalidValueError, match="call initialize_data first"):
         criterion.stop(active_learner=blank)
     criterion.stop(active_learner=learner())
-    smaller = small_text.PoolBasedActiveLearner(factory, small_text.RandomSampling(), data[np.arange(50)].clone())
+    smaller = small_text().PoolBasedActiveLearner(factory, small_text().RandomSampling(), data[np.arange(50)].clone())
     smaller.initialize_data(np.arange(20), BINARY[:20])
     with pytest.raises(InvalidValueError, match="50 items, and the first call had 200"):
         criterion.stop(active_learner=smaller)
@@ -183,9 +196,9 @@ def test_bad_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_several_labels_for_each_item_are_refused() -> None:
     labels = csr_matrix(np.column_stack([BINARY, 1 - BINARY]))
-    data = small_text.SklearnDataset(csr_matrix(X), labels, target_labels=np.arange(2))
-    factory = small_text.SklearnClassifierFactory(LogisticRegression(), 2, kwargs={"multi_label": True})
-    active = small_text.PoolBasedActiveLearner(factory, small_text.RandomSampling(), data)
+    data = small_text().SklearnDataset(csr_matrix(X), labels, target_labels=np.arange(2))
+    factory = small_text().SklearnClassifierFactory(LogisticRegression(), 2, kwargs={"multi_label": True})
+    active = small_text().PoolBasedActiveLearner(factory, small_text().RandomSampling(), data)
     active.initialize_data(np.arange(30), labels[:30])
     with pytest.raises(SufficeError, match="one label each"):
         SmallTextCriterion().stop(active_learner=active)

@@ -57,6 +57,7 @@ def project(tmp_path: Path) -> Any:
         yield project
 
 
+@pytest.mark.slow
 def test_the_advice_for_a_target_does_not_reverse() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(0)) / X.std(0)

@@ -103,7 +103,7 @@ def case() -> Case:
 
 @pytest.mark.parametrize(
     ("name", "rule"),
-    crossed(["three classes", "process", "two classes", "ridge"], ["worth", "ratio", "both"], every=2),
+    crossed(["three classes", "process", "two classes", "ridge"], ["worth", "ratio", "both"], every=3),
 )
 def test_a_learner_continues_as_if_it_had_never_stopped(name: str, rule: str, tmp_path: Path) -> None:
     case = ruled(CASES[name], rule)

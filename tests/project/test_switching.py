@@ -115,6 +115,7 @@ def by_hand(project: Project) -> Any:
     return learner.learning_status()
 
 
+@pytest.mark.slow
 def test_another_model_learns_all_labels_anew(tmp_path: Path) -> None:
     with circle(tmp_path / "p") as project, BackgroundLearner(project) as background:
         assert background.wait_settled(60.0)

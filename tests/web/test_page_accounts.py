@@ -102,6 +102,7 @@ def test_signing_in_by_a_password_labelling_and_signing_out(server: Server, brow
     member.close()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("role", ["label", "review"])
 def test_a_link_signs_in_and_the_page_hides_what_the_role_cannot_do(
     server: Server, browser: "Browser", role: str
@@ -134,6 +135,7 @@ def test_a_link_signs_in_and_the_page_hides_what_the_role_cannot_do(
     member.close()
 
 
+@pytest.mark.slow
 def test_whoever_is_removed_is_signed_out_and_loses_no_answer(server: Server, browser: "Browser") -> None:
     member = Member(browser, server, link_for(server, "Bob", "label"))
     page = member.page
@@ -165,6 +167,7 @@ def test_whoever_is_removed_is_signed_out_and_loses_no_answer(server: Server, br
     member.close()
 
 
+@pytest.mark.slow
 def test_a_link_in_another_tab_signs_in_here_too(server: Server, browser: "Browser") -> None:
     member = Member(browser, server)
     other = member.page.context.new_page()
@@ -176,6 +179,7 @@ def test_a_link_in_another_tab_signs_in_here_too(server: Server, browser: "Brows
     member.close()
 
 
+@pytest.mark.slow
 def test_another_role_changes_the_page(server: Server, browser: "Browser") -> None:
     member = Member(browser, server, link_for(server, "Bob", "label"))
     assert member.tabs() == TABS["label"]
@@ -190,6 +194,7 @@ def test_another_role_changes_the_page(server: Server, browser: "Browser") -> No
     member.close()
 
 
+@pytest.mark.slow
 def test_the_first_account_asks_people_who_are_there_to_sign_in(browser: "Browser", tmp_path: Path) -> None:
     place = tmp_path / "texts.suffice"
     create_project(place, [f"text {k}" for k in range(20)], classes=["a", "b"]).close()

@@ -33,6 +33,7 @@ def start(watched: Watched, size: int) -> None:
     page.wait_for_selector(".check-line")
 
 
+@pytest.mark.slow
 def test_a_check_from_its_offer_to_its_guarantee(browser: "Browser", tmp_path: Path) -> None:
     circle(tmp_path / "points.suffice", 40).close()
     with served(tmp_path / "points.suffice") as server:

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from suffice.project.events import EventKind
 from tests.project.test_switching import LABELS, circle
 from tests.web.browsing import Server, Watched, call, served
@@ -62,6 +64,7 @@ def require_one_message(watched: Watched, server: Server) -> dict[str, Any]:
     return decision
 
 
+@pytest.mark.slow
 def test_one_message_and_another_model(browser: "Browser", tmp_path: Path) -> None:
     circle(tmp_path / "points.suffice", 69).close()
     with served(tmp_path / "points.suffice") as server:

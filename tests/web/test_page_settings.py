@@ -22,6 +22,7 @@ def sizes(tmp_path: Path) -> Iterator[Server]:
         yield server
 
 
+@pytest.mark.slow
 def test_classes_are_changed_and_keys_follow(browser: "Browser", sizes: Server) -> None:
     with closing(Watched(browser, sizes, "Ann")) as ann, closing(Watched(browser, sizes, "Bob")) as bob:
         first = ann.press("1")

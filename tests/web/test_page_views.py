@@ -56,6 +56,7 @@ def post(server: Server, path: str, **body: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_stop_is_advised_and_what_was_typed_is_exported(browser: "Browser", new_sizes: Server) -> None:
     typed = {item: "small" if size_of(item) < 0 else "large" for item in range(0, 60, 5)}
     for item, kind in typed.items():
