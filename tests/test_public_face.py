@@ -1,6 +1,5 @@
 """What `import suffice` gives and costs, and that documentation and code name the same things."""
 
-import ast
 import importlib
 import re
 import subprocess
@@ -140,8 +139,3 @@ def test_every_symbol_of_the_table_exists() -> None:
             holder = getattr(importlib.import_module(parent), owner)
             fields = getattr(holder, "__dataclass_fields__", {})
             assert hasattr(holder, attribute) or attribute in fields, name
-
-
-def test_every_module_has_a_docstring() -> None:
-    assert SOURCES
-    assert [str(path.relative_to(ROOT)) for path in SOURCES if not ast.get_docstring(ast.parse(path.read_text()))] == []

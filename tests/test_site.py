@@ -84,14 +84,17 @@ def gallery(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     sys.modules.pop("gallery_pages")
 
 
+#: Examples that take longest; their tests are slow.
+LONG = ("large_pool", "network", "texts")
+
+
 def example_names() -> list[str]:
     return sorted(path.stem for path in (DOCS / "examples").glob("*.py"))
 
 
 @pytest.mark.parametrize(
     "name",
-    # A network takes longest.
-    [pytest.param(name, marks=[pytest.mark.slow] if name == "network" else []) for name in example_names()],
+    [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in example_names()],
 )
 def test_an_example_of_the_gallery_runs_and_draws(name: str, gallery: ModuleType) -> None:
     for module in {"network": ["torch"], "framework": ["skactiveml"]}.get(name, []):

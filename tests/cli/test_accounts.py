@@ -217,6 +217,7 @@ def test_the_terminal_labels_under_an_account(pets: str) -> None:
         assert project.state().labelled()[0].person == "Ann"
 
 
+@pytest.mark.slow
 def test_the_command_as_a_process(pets: str) -> None:
     done = run_suffice("accounts", "remove", pets, "Eve")
     assert done.returncode == 2

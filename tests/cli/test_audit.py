@@ -225,6 +225,7 @@ def test_grid_stability() -> None:
     assert len(found["curve"]["value"]) == 90
 
 
+@pytest.mark.slow
 def test_the_error_at_the_stop_and_in_other_orders() -> None:
     options = ["--target", "answer", "--ignore", "y", "--json"]
     found = result(labelled(), *options[:-1], "--orders", "2")

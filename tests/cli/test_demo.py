@@ -30,7 +30,7 @@ def small_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DEMO_NAME, small_demo_task)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_demo_stops_early_with_nearly_the_error_of_all_labels(task: str) -> None:
     done = run_suffice("demo", "--task", task, "--json")
@@ -130,6 +130,7 @@ def test_wrong_use_gets_a_sentence_and_no_traceback(arguments: list[str], code: 
     assert not list(Path().iterdir())
 
 
+@pytest.mark.slow
 def test_a_figure_that_cannot_be_written_loses_nothing_else() -> None:
     full = Path("/dev/full")
     if not full.exists():

@@ -99,6 +99,7 @@ def test_without_torch_the_pip_line_is_the_answer(command: list[str]) -> None:
     assert "-m pip install 'torch>=" in done.stderr
 
 
+@pytest.mark.slow
 def test_without_torch_the_rest_works() -> None:
     assert without_torch("--help").returncode == 0
     done = without_torch("run", wine(), "--target", "kind", "--most", "40", "--json")
@@ -122,6 +123,7 @@ def test_run_on_a_table() -> None:
     assert trace.measures["accuracy"][-1] == found["accuracy_at_end"]
 
 
+@pytest.mark.slow
 @needs_torch
 def test_run_takes_what_it_is_told() -> None:
     options = ["--initial", "20", "--batch", "10", "--acquisition", "entropy", "--most", "60", "--test", "0"]

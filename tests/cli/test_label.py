@@ -260,6 +260,7 @@ def test_a_number_is_typed_and_what_is_none_is_answered_beside_it(terminal: Call
     assert labels_of() == {item: -12.75}
 
 
+@pytest.mark.slow
 def test_a_resized_window_is_filled_anew(terminal: Callable[..., Terminal]) -> None:
     table()
     screen = terminal("t.csv", "--classes", "ham,spam", columns=100, lines=30)
@@ -374,6 +375,7 @@ def test_a_terminal_of_plain_letters_is_enough(terminal: Callable[..., Terminal]
     assert screen.end() == 0
 
 
+@pytest.mark.slow
 def test_that_one_can_stop_is_said_and_one_may_go_on(terminal: Callable[..., Terminal]) -> None:
     table()
     # No label is worth what it costs.

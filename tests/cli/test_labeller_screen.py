@@ -257,6 +257,7 @@ def test_a_long_text_is_moved_through_to_its_end() -> None:
         assert "lines 47 to 100 of 100" in text
 
 
+@pytest.mark.slow
 def test_ten_megabytes_are_cut() -> None:
     with screen(Shown(item=Item(0, "x", (("subject", "y" * 10_000_000), ("body", "z")))), 120) as made:
         assert "y" * 20 in made.text()

@@ -556,6 +556,7 @@ def test_adult() -> None:
     assert any("as 'missing'" in note for note in found["notes"])
 
 
+@pytest.mark.slow
 @needs_data
 def test_grid_stability() -> None:
     path = str(Path(DATA or "") / "uci" / "grid_stability.csv")
@@ -602,6 +603,7 @@ def test_dearer_errors_are_worth_more_labels() -> None:
     assert cheap < dear
 
 
+@pytest.mark.slow
 def test_a_person_is_told_of_costs_in_words() -> None:
     done = run_suffice("run", houses(), *RIDGE, *COSTS)
     assert done.returncode == 0, done.stderr
@@ -824,6 +826,7 @@ def test_the_error_that_is_wanted() -> None:
     assert not easy["above_target"]
 
 
+@pytest.mark.slow
 def test_a_tolerance_counts_predictions_that_are_off() -> None:
     found = result(houses(), *RIDGE, "--tolerance", "5", "--mistake-cost", "2", "--save", "run.npz")
     off = Trace.load("run.npz").measures["share off by more than the tolerance"]

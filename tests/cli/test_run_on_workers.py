@@ -79,7 +79,8 @@ def labelled(path: Path) -> int:
         return -1
 
 
-@pytest.mark.parametrize("workers", [[], pytest.param(_started(2), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [[], _started(2)])
 def test_an_interrupted_run_goes_on_with_the_same_picks(tmp_path: Path, workers: list[str]) -> None:
     table(20_000)
     saved = tmp_path / "labels.json"

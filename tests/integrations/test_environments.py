@@ -53,6 +53,7 @@ def test_a_table_is_written_and_read_again(tmp_path: Path, monkeypatch: pytest.M
     assert [row.version for row in environments.read_table()] == ["1.2.3"]
 
 
+@pytest.mark.slow
 def test_no_module_imports_its_framework() -> None:
     """A framework is imported when an object of the module is made."""
     folder = Path(__file__).parents[2] / "src" / "suffice" / "integrations"

@@ -321,6 +321,7 @@ def eventually(condition: Callable[[], Any]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_the_loop_outlives_a_server_that_is_gone(server: RecordedServer, tmp_path: Path) -> None:
     told: list[str] = []
     with connected(server, tmp_path / "p", say=told.append) as (sync, project):

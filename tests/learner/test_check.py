@@ -590,6 +590,7 @@ def test_a_pickled_learner_goes_on() -> None:
     assert other.check(10).indices.tolist() == learner.check(10).indices.tolist()
 
 
+@pytest.mark.slow
 def test_a_network() -> None:
     pytest.importorskip("torch")
     from suffice.models import DropoutNetwork

@@ -82,6 +82,7 @@ def test_a_run_without_steps_is_refused() -> None:
         run_decision(BayesianLogistic(), X, y, trace, sf.LabelWorth())
 
 
+@pytest.mark.slow
 def test_a_stop_in_doubt_is_looked_at_again() -> None:
     """Where another model may be better, labelling goes on until that is clear, to twice the labels at most."""
     rng = np.random.default_rng(1)

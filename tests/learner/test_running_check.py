@@ -378,6 +378,7 @@ def failures(fails: Callable[[int], bool], runs: int) -> float:
     return float(np.mean([fails(seed) for seed in range(runs)]))
 
 
+@pytest.mark.slow
 def test_a_chooser_that_avoids_the_sample_breaks_the_bound() -> None:
     assert failures(lambda seed: bound_fails("all", seed), 60) <= 0.05
     assert failures(lambda seed: bound_fails("avoiding", seed), 40) > 0.2

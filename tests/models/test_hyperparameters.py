@@ -76,6 +76,7 @@ def test_the_prior_follows_the_units_of_inputs_and_targets(scale: float, unit: f
     assert other.noise - plain.noise == pytest.approx(2.0 * np.log(unit), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_prior_keeps_few_labels_from_extreme_scales_and_yields_to_many() -> None:
     rng = np.random.default_rng(0)
     start = ProcessScales(np.array([2.0]), 0.1)

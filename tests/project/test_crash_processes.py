@@ -38,15 +38,14 @@ def test_two_processes_on_one_project_killed_at_random_moments(place: str, times
     assert acknowledged(clients) > (times if times >= 50 else 0)
 
 
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize("times", [8, pytest.param(100, marks=pytest.mark.slow)])
-def test_checks_of_a_project_whose_servers_are_killed(place: str, times: int, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_checks_of_a_project_whose_servers_are_killed(place: str, tmp_path: Path) -> None:
     with make(place, SIZE, task="regression", rule=RULE, lease=0.2) as project:
         project.start_check(6, person="ann", tolerance=0.5, predict=lambda *_: project.X[:, 0], request="ann-first")
     with Mother(place, "lines", tmp_path / "log") as mother:
         with under_load(lambda: Lines(mother.port), checks=0.2) as clients:
             clients[0].sent["ann-first"] = {"kind": "start_check", "person": "ann", "size": 6}
-            kill_many_times(mother, clients, times, at_once=2, mean=0.03)
+            kill_many_times(mother, clients, 100, at_once=2, mean=0.03)
         check_journal(place, clients)
     with open_project(place) as project:
         checks = project.checks()
@@ -54,8 +53,7 @@ def test_checks_of_a_project_whose_servers_are_killed(place: str, times: int, tm
     # Each request started one check, and no check began while another was open: at most the newest is open now.
     assert [event.data["number"] for event in started] == list(range(1, len(checks) + 1))
     assert len({event.request for event in started}) == len(checks)
-    # How far the clients come between a few kills depends on the machine.
-    assert len(checks) > (1 if times >= 50 else 0)
+    assert len(checks) > 1
     assert all(check.state != "open" for check in checks[:-1])
     refused = {request for client in clients for request in client.refused}
     assert not refused & {event.request for event in started}
@@ -79,16 +77,16 @@ class Direct:
         """Nothing to hang up."""
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(5, marks=pytest.mark.slow)])
-def test_a_database_server_that_loses_its_power_again_and_again(postgres: Server, times: int, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_database_server_that_loses_its_power_again_and_again(postgres: Server, tmp_path: Path) -> None:
     place = postgres.new_place()
     with make(place, SIZE, task="regression", rule=RULE) as project:
         with under_load(lambda: Direct(project)) as clients:
-            for _ in range(times):
+            for _ in range(5):
                 wait_for_an_answer(clients, acknowledged(clients) + 5)
                 postgres.stop("immediate")
                 postgres.start()
             wait_for_an_answer(clients, acknowledged(clients))
         check_journal(place, clients)
     check_verdict(place, tmp_path)
-    assert sum(client.broken for client in clients) > times
+    assert sum(client.broken for client in clients) > 5

@@ -402,6 +402,7 @@ def read_back(files: LearnedFiles, case: Case, answers: Sequence[Answer], expect
     return status is not None and predictions is not None and n == len(answers)
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_is_noticed(case: Case, tmp_path: Path) -> None:
     answers = drawn(case, 12)
     files, learner = kept(case, answers, tmp_path), learner_of(case, answers)

@@ -183,6 +183,7 @@ def test_a_full_disk_of_a_server(small_disk: Path, postgres: Any) -> None:
         postgres.execute(f"DROP TABLESPACE small_{name}")
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
     place = tmp_path / "pets.suffice"
     make(place, 400).close()

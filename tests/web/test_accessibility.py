@@ -47,14 +47,10 @@ def violations(page: "Page") -> list[str]:
     return [f"{each['id']}: {json.dumps([node['html'][:120] for node in each['nodes'][:3]])}" for each in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "width"),
-    [
-        ("light", 1280),
-        ("dark", 390),
-        pytest.param("light", 390, marks=pytest.mark.slow),
-        pytest.param("dark", 1280, marks=pytest.mark.slow),
-    ],
+    [("light", 1280), ("dark", 390)],
 )
 def test_no_view_has_a_violation(browser: "Browser", labelled: Server, scheme: str, width: int) -> None:
     options = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}, "bypass_csp": True}

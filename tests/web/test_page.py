@@ -46,6 +46,7 @@ def test_items_by_keyboard_with_a_reload_in_the_middle(browser: "Browser", messa
     watched.close()
 
 
+@pytest.mark.slow
 def test_a_label_sent_while_the_page_is_reloaded_counts_once(browser: "Browser", messages: Server) -> None:
     watched = Watched(browser, messages, "Rae")
     # The server gets the label, and the page never hears of it.
@@ -137,6 +138,7 @@ _NEXT_KEY_AT_ONCE = """() => new Promise((resolve) => {
 })"""
 
 
+@pytest.mark.slow
 def test_a_key_that_comes_too_soon_is_not_taken_and_the_page_says_so(browser: "Browser", messages: Server) -> None:
     watched = Watched(browser, messages, "Eve")
     before = len(messages.labels())
@@ -151,6 +153,7 @@ def test_a_key_that_comes_too_soon_is_not_taken_and_the_page_says_so(browser: "B
     watched.close()
 
 
+@pytest.mark.slow
 def test_nothing_moves_while_an_answer_is_being_saved(browser: "Browser", messages: Server) -> None:
     watched = Watched(browser, messages, "Fay")
     held: list[Any] = []

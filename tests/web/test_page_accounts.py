@@ -62,6 +62,7 @@ def link_for(server: Server, name: str, role: Any) -> str:
         return project.add_account(name, role=role, person="me") or ""
 
 
+@pytest.mark.slow
 def test_signing_in_by_a_password_labelling_and_signing_out(server: Server, browser: "Browser") -> None:
     member = Member(browser, server)
     page = member.page
@@ -217,13 +218,12 @@ def test_the_first_account_asks_people_who_are_there_to_sign_in(browser: "Browse
         watched.page.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "width"),
     [
         ("dark", 390),
-        pytest.param("light", 1280, marks=pytest.mark.slow),
-        pytest.param("light", 390, marks=pytest.mark.slow),
-        pytest.param("dark", 1280, marks=pytest.mark.slow),
+        ("light", 1280),
     ],
 )
 def test_neither_form_nor_header_has_a_violation(server: Server, browser: "Browser", scheme: str, width: int) -> None:

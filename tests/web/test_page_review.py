@@ -128,7 +128,7 @@ def test_in_a_check_there_is_no_prediction(browser: "Browser", server: Server) -
     assert not server.events(EventKind.prediction_shown)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_review_fits_the_screen(browser: "Browser", server: Server, scheme: Any, width: int) -> None:

@@ -278,6 +278,7 @@ def test_images_are_shown_and_enlarged(browser: "Browser", tmp_path: Path) -> No
         watched.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", some(["light", "dark"], every=2))
 def test_nothing_sticks_out_of_a_telephone(browser: "Browser", sizes: Server, scheme: str) -> None:
     size = {"width": 390, "height": 844}

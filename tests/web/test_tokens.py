@@ -59,6 +59,7 @@ def test_repeated_wrong_tokens_are_refused_whatever_the_connection(guarded: tupl
     assert script(app).get("/health").status_code == 200
 
 
+@pytest.mark.slow
 def test_repeated_wrong_passwords_and_links_are_refused(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     link = project.add_account("Bob", role="manage", person="Bob")

@@ -275,6 +275,7 @@ def test_the_best_rule_in_a_sentence(ranked: list[Leaderboard]) -> None:
     assert best_of(boards(rows(only), resamples=5)[0]) == "Classes to predict (1 run): references only."
 
 
+@pytest.mark.slow
 def test_every_figure_is_there(drawn: dict[str, Sketch]) -> None:
     assert list(drawn) == [
         "regret-regression",

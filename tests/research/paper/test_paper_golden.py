@@ -64,7 +64,7 @@ def measured(name: str) -> RunOutcome:
     return measure(PUBLISHED[name], run(name), seed=1, arm=None, seconds=0.0)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in CORRELATIONS]
 )
