@@ -230,6 +230,7 @@ def test_the_command_as_a_process(pets: str) -> None:
     assert PASSWORD not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accounts", [0, 1])
 def test_a_server_says_how_people_come_in(pets: str, accounts: int) -> None:
     for _ in range(accounts):

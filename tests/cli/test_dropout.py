@@ -159,6 +159,7 @@ def test_what_does_not_go_with_a_network(options: list[str], message: str) -> No
         RUN.invoke(app, ["run", wine(), "--target", "kind", "--model", "dropout", *options], catch_exceptions=False)
 
 
+@pytest.mark.slow
 @needs_torch
 def test_a_loss_that_is_no_number_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def explosive(name: str, **options: Any) -> Any:

@@ -161,6 +161,7 @@ def test_classification_with_categories_missing_values_and_text() -> None:
     assert "column 'text': text, TF-IDF of words, word pairs and character n-grams" in notes
 
 
+@pytest.mark.slow
 def test_a_person_is_told_what_was_read_and_what_came_out() -> None:
     arguments = ["--model", "ridge", "--basis", "0", "--threshold", "0.2", "--figure", "curve.svg", "--save", "run.npz"]
     # A process that starts from nothing: other tests would not notice a module that nobody has imported.

@@ -49,6 +49,7 @@ def on_device(X: Any, name: str, device: str, *, single: bool) -> TorchClasses:
     return TorchClasses(X, name, partial(class_scores, name=name), device, single=single)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize("classes", [2, 4])
@@ -80,6 +81,7 @@ def test_many_candidates_are_narrowed_in_double_precision(
     np.testing.assert_array_equal(on_device(X, name, "cpu", single=True).nearest(state, 25), expected)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize("classes", [2, 3, 7])
 @NAMES

@@ -17,6 +17,9 @@ from suffice.integrations.small_text import SmallTextCriterion
 from tests.every_rule import OF_OPTIMISATION, OF_SCREENING, RULES
 from tests.integrations.snippets import run_snippet
 
+# The fast tests include the example of the adapter only, because the framework imports for seconds.
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
 Y = np.where(X[:, 0] + X[:, 1] > 0.8, 2, np.where(X[:, 0] > 0.0, 1, 0))
@@ -85,7 +88,6 @@ def test_the_snippet() -> None:
     assert criterion.verdict.n_labelled < 1000
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", sorted(set(RULES) - NOT_FOLLOWED))
 def test_every_rule_says_what_it_says_in_a_monitor(name: str) -> None:
     committee = {"InformationGain", "SelectionAgreement", "ValidationSetAgreement", "IntrinsicStopping"}

@@ -55,6 +55,7 @@ def frame(X: Any) -> Any:
     return dask.from_pandas(pandas.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])]), npartitions=5)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["array", "npy", "parquet", "dask array", "dask frame"])
 def test_the_picks_are_those_in_memory(client: Any, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = data()

@@ -102,6 +102,7 @@ def test_items_that_are_added_make_another_file(tmp_path: Path) -> None:
         assert files(tmp_path / "p") != before[0]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", ["logistic", "kernel"])
 def test_a_learner_asks_for_the_same_items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
     monkeypatch.setattr(disk_rows, "_SMALL_SHARE", 0.0)

@@ -135,6 +135,7 @@ def _is_that_of_now(background: BackgroundLearner, project: Project) -> None:
     np.testing.assert_array_equal(now.probabilities, then.probabilities)
 
 
+@pytest.mark.slow
 @CHANGES
 def test_a_change_that_leaves_the_count_is_waited_for(
     project: Project, change: Callable[[Project], None], monkeypatch: pytest.MonkeyPatch

@@ -332,6 +332,7 @@ def under_attack(tmp_path: Path, idle: int, half: int, slow: int, seconds: float
     return took
 
 
+@pytest.mark.slow
 def test_labels_are_acknowledged_under_attack(tmp_path: Path) -> None:
     took = under_attack(tmp_path, 60, 60, 60, 1.0)
     assert max(took) < 1.0

@@ -13,6 +13,8 @@ from suffice import LabelWorth
 from tests.structure import ROOT
 from tests.web.web_projects import Script, make_project, running_app, script_of
 
+pytestmark = pytest.mark.slow
+
 HTTP = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
 GUARANTEE = (ROOT / "docs" / "guarantee.md").read_text(encoding="utf-8")
 CALLS = ("POST /api/next", "POST /api/labels", "GET /api/status", "GET /api/checks/offers", "POST /api/checks")

@@ -103,7 +103,7 @@ def test_signing_in_by_a_password_labelling_and_signing_out(server: Server, brow
     member.close()
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["label", "review"])
 def test_a_link_signs_in_and_the_page_hides_what_the_role_cannot_do(
     server: Server, browser: "Browser", role: str

@@ -40,6 +40,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
         yield server
 
 
+@pytest.mark.slow
 def test_labels_are_confirmed_and_corrected_by_one_key(browser: "Browser", server: Server) -> None:
     with closing(Watched(browser, server, "Eve")) as seen:
         page = seen.page

@@ -309,6 +309,7 @@ def test_kept_runs_are_judged_without_their_data(monkeypatch: pytest.MonkeyPatch
     assert not Path("out/guarantees.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unrendered_figures")
 def test_tables_and_figures_of_other_runs_are_taken_away() -> None:
     pytest.importorskip("matplotlib")
@@ -350,6 +351,7 @@ def test_killed_in_the_middle_and_resumed_the_rows_are_the_same() -> None:
         assert table.read_bytes() == Path("broken/tables", table.name).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_an_interrupt_says_how_to_go_on(workers: str) -> None:
     with start("--data", "wine,diabetes", "--seeds", "9", "--jobs", workers, "--out", "out") as process:

@@ -42,6 +42,8 @@ from tests.research.compare.compare_runs import made_up_run
 from tests.research.paper.reading import Reader, require_readable
 from tests.thoroughness import some
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = """<script>alert("x")</script> & 'q' $^$"""
 KINDS = {"gp": "regression", "ridge": "regression", "logistic": "classification"}
 RATIOS = (10.0, 100.0, 1000.0, 10000.0)
@@ -116,7 +118,6 @@ def row_of(board: Leaderboard, rule: str) -> Row:
     return found
 
 
-@pytest.mark.slow
 def test_kinds_of_task_have_boards_of_their_own_and_one_for_what_all_runs_have(ranked: list[Leaderboard]) -> None:
     assert [board.key for board in ranked] == ["regression", "classification", "all"]
     regression, classification, every = ({row["rule"] for row in board.ranked} for board in ranked)
@@ -275,7 +276,6 @@ def test_the_best_rule_in_a_sentence(ranked: list[Leaderboard]) -> None:
     assert best_of(boards(rows(only), resamples=5)[0]) == "Classes to predict (1 run): references only."
 
 
-@pytest.mark.slow
 def test_every_figure_is_there(drawn: dict[str, Sketch]) -> None:
     assert list(drawn) == [
         "regret-regression",
@@ -292,7 +292,6 @@ def test_every_figure_is_there(drawn: dict[str, Sketch]) -> None:
     assert all(each.title and each.caption and each.alt for each in drawn.values())
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("part", some([0, 1, 2], every=3))
 def test_no_words_lie_on_others_or_are_cut_off(drawn: dict[str, Sketch], part: int) -> None:
     for sketch in list(drawn.values())[part::3]:
@@ -376,7 +375,6 @@ def test_a_single_run_and_a_single_rule_are_enough() -> None:
                 assert "/" not in sketch.name
 
 
-@pytest.mark.slow
 def test_the_same_runs_give_the_same_bytes_and_nothing_is_cut_off(tmp_path: Path) -> None:
     given = judge(RunCase("wine", "logistic", 0))
     first, second = (

@@ -21,6 +21,8 @@ from suffice.research.paper.outcome import RunOutcome, correlation, first_at_mos
 from suffice.research.paper.paper_report import draw_paper, sketches
 from tests.research.paper.reading import require_readable
 
+pytestmark = pytest.mark.slow
+
 ALL = [
     f"{protocol}-{name}"
     for protocol in PROTOCOLS
@@ -115,13 +117,7 @@ def test_every_panel_has_something_in_it(every: dict[str, Sketch]) -> None:
             assert axis.lines or axis.patches, sketch.name
 
 
-# Both protocols and all models are drawn alike; the corrected one has more to say.
-ONE_OF_EACH = {f"corrected-{name}" for name in ("correlations", "scatter", "errors-brr", "same-place")}
-READ = [pytest.param(name, marks=() if name in ONE_OF_EACH else pytest.mark.slow) for name in ALL]
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", ALL)
 def test_no_words_lie_on_others(every: dict[str, Sketch], name: str) -> None:
     require_readable(every[name].figure)
 
@@ -146,15 +142,8 @@ def test_missing_runs_leave_out_their_panel() -> None:
     assert panels(drawn(run("brr/protein"), run("brr/power_plant"))["published-same-place"]) == ["BRR"]
 
 
-# The fast tests draw one experiment in four, with one of both arms in turn.
-SINGLE = [
-    pytest.param(name, arm, marks=() if (i + 4 * j) % 8 == 0 else pytest.mark.slow)
-    for i, name in enumerate(PUBLISHED)
-    for j, arm in enumerate((None, "outside"))
-]
-
-
-@pytest.mark.parametrize(("name", "arm"), SINGLE)
+@pytest.mark.parametrize("arm", [None, "outside"])
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_any_single_run_is_enough(name: str, arm: str | None) -> None:
     found = drawn(never(run(name, "corrected", arm=arm)))
     names = ("correlations", "scatter", f"errors-{PUBLISHED[name].model}")
@@ -172,7 +161,6 @@ def test_no_runs_give_no_figures(tmp_path: Path) -> None:
     assert draw_paper([], tmp_path / "figures") == []
 
 
-@pytest.mark.slow
 def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
     given = [run("bdnn/mnist", seed=seed) for seed in (1, 2)]
     first = draw_paper(given, tmp_path / "a" / "b")

@@ -215,6 +215,7 @@ def test_killed_in_the_middle_and_resumed_the_tables_are_the_same() -> None:
     assert len(without_times[0]) == 4
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
