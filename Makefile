@@ -32,7 +32,7 @@ demo: $(VENV)/.demo-ready
 page: $(VENV)/.demo-ready
 	$(BIN)/suffice demo --page
 
-# The checks of imports, types and pages run in parallel with the tests. Their output comes after that of the tests.
+# The checks of imports and types run in parallel with the tests. Their output comes after that of the tests.
 test: $(VENV)/.dev-ready lint-js
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -43,12 +43,12 @@ test: $(VENV)/.dev-ready lint-js
 	cat $(VENV)/checks.log; \
 	exit $$((tests > 0 || checks > 0))
 
-# The long tests: hundreds of killed processes, large replays, long fuzzing. Property tests use more examples than in
-# `make test`.
-test-slow: $(VENV)/.dev-ready
+# The pages, and the long tests: hundreds of killed processes, large replays, long fuzzing. Property tests use more
+# examples than in `make test`.
+test-slow: $(VENV)/.dev-ready pages
 	$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile thorough
 
-checks: imports types pages
+checks: imports types
 
 imports: $(VENV)/.dev-ready
 	$(BIN)/lint-imports --no-cache

@@ -52,9 +52,24 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+#: What takes seconds to start and is shared by the tests of a process, in the order in which it is used.
+SHARED = ("cluster", "browser", "postgresql", "postgres")
+
+
+def _shared(item: pytest.Item) -> int:
+    """The place of what a test shares with others in ``SHARED``, or its length."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    names = (*getattr(item, "fixturenames", ()), parameters.get("place"))
+    return next((k for k, name in enumerate(SHARED) if name in names), len(SHARED))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what ``one_in`` leaves to the slow tests: of every so many cases, all but the first."""
+    """Mark as slow what ``one_in`` leaves to the slow tests: of every so many cases, all but the first.
+
+    Tests that share a cluster, a browser or a server come first, one after the other: then one process starts it, and
+    no other process needs to.
+    """
     cases: Counter[str] = Counter()
     for item in items:
         mark = item.get_closest_marker("one_in")
@@ -63,6 +78,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if cases[test] % mark.args[0]:
                 item.add_marker(pytest.mark.slow)
             cases[test] += 1
+    items.sort(key=_shared)
 
 
 class EmptyFolder:

@@ -51,6 +51,7 @@ def test_demo_stops_early_with_nearly_the_error_of_all_labels(task: str) -> None
     assert Path("suffice-demo.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_demo_tells_a_person_what_happened() -> None:
     done = run_suffice("demo", "--figure", "run.svg")
     assert done.returncode == 0, done.stderr

@@ -170,6 +170,7 @@ def test_a_loss_that_is_no_number_ends_in_a_sentence(monkeypatch: pytest.MonkeyP
         RUN.invoke(app, ["run", wine(), "--target", "kind", "--model", "dropout"], catch_exceptions=False)
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", [pytest.param("dropout", marks=needs_torch), "logistic"])
 def test_classes_that_nobody_has_met_are_told(model: str) -> None:

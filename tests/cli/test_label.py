@@ -317,6 +317,7 @@ def test_an_interrupt_leaves_the_terminal_as_it_was(
     assert "Traceback" not in screen.text()
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_and_resumed_with_everything_there(terminal: Callable[..., Terminal]) -> None:
     table()
     first = terminal("t.csv", "--classes", "ham,spam", "--id", "key")

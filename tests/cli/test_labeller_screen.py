@@ -240,6 +240,7 @@ def test_markup_and_emoji_codes_of_items_are_left_as_they_are() -> None:
         assert words in text
 
 
+@pytest.mark.slow
 def test_a_long_text_is_moved_through_to_its_end() -> None:
     body = "\n".join(f"line {k}" for k in range(100))
     with screen(Shown(item=Item(0, "x", (("body", body),)))) as made:

@@ -294,6 +294,7 @@ def test_the_quantile_of_a_poisson_distribution(mean: float, probability: float)
     assert _poisson_quantile(mean, probability) == stats.poisson.ppf(probability, mean)
 
 
+@pytest.mark.slow
 def test_the_process_stops_when_nothing_comes_any_more() -> None:
     rng = np.random.default_rng(6)
     relevance = (rng.random(2000) < 0.8 * np.exp(-np.arange(2000) / 60.0)).astype(int)

@@ -398,6 +398,7 @@ def selection_fails(select: bool, seed: int) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_a_model_that_is_selected_by_the_sample_breaks_the_bound() -> None:
     assert failures(lambda seed: selection_fails(False, seed), 300) <= 0.05
     assert failures(lambda seed: selection_fails(True, seed), 300) > 0.1

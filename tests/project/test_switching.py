@@ -155,6 +155,7 @@ def _switch(place: str, pipe: Any) -> None:
         pipe.send(background.learning_status.decision)
 
 
+@pytest.mark.slow
 def test_two_processes_agree(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe()
