@@ -36,6 +36,7 @@ def section(title: str) -> str:
     return found[1]
 
 
+@pytest.mark.slow
 def test_the_figure_of_the_layers_is_current(layers: ModuleType) -> None:
     assert layers.FIGURE.read_text(encoding="utf-8") == layers.layers_svg(), "run: python docs/layers.py"
 

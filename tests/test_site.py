@@ -84,18 +84,12 @@ def gallery(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     sys.modules.pop("gallery_pages")
 
 
-#: Examples that take longest; their tests are slow.
-LONG = ("large_pool", "network", "texts")
-
-
 def example_names() -> list[str]:
     return sorted(path.stem for path in (DOCS / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in example_names()],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", example_names())
 def test_an_example_of_the_gallery_runs_and_draws(name: str, gallery: ModuleType) -> None:
     for module in {"network": ["torch"], "framework": ["skactiveml"]}.get(name, []):
         pytest.importorskip(module)

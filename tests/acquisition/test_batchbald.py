@@ -101,6 +101,7 @@ def test_chain_rule_and_limits(kind: str) -> None:
     assert batch.gains[0] == pytest.approx(bald(p).max(), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("classes", "kind"),
     [

@@ -707,7 +707,7 @@ def facts_of_draws(case: str, approximation: str, step: int) -> dict[str, Any]:
     }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("approximation", ["dropout", "last-layer"])
 @pytest.mark.parametrize("case", ["three", "met late"])
 def test_facts_of_a_network_are_those_of_its_draws(case: str, approximation: str) -> None:

@@ -43,7 +43,6 @@ STOPS = {
     "brr/gas_emission": {"0.02": 33, "0.015": 43, "0.01": 43},
     "brr/grid_stability": {"0.02": 2388, "0.015": 3171, "0.01": 4688},
 }
-LONG = {"gpr/protein", "gpr/gas_emission", "gpr/grid_stability", "brr/grid_stability"}
 
 
 def require(name: str) -> None:
@@ -64,10 +63,8 @@ def measured(name: str) -> RunOutcome:
     return measure(PUBLISHED[name], run(name), seed=1, arm=None, seconds=0.0)
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in CORRELATIONS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CORRELATIONS)
 def test_correlation_and_stops_of_the_published_run(name: str) -> None:
     require(name)
     found = measured(name)
