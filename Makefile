@@ -11,9 +11,9 @@ export OMP_NUM_THREADS ?= 1
 # The tests start many Python processes. Without cached bytecode, each of them compiles the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-# One process more than there are cores, because tests often wait, and 4 at most.
-WORKERS = $$($(BIN)/python -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# Two processes more than there are cores for the long tests, which often wait, and one more for the others; 4 at most.
+PYTEST = $(BIN)/python -m pytest --dist worksteal -n $$($(BIN)/python -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
+PYTEST_SLOW = $(BIN)/python -m pytest --dist worksteal -n $$($(BIN)/python -c 'import os; print(min(4, 2 + (os.cpu_count() or 1)))')
 
 # Tests that depend on the versions of other packages, except those that import torch.
 LOWEST_TESTS = tests/criteria tests/tables tests/research/data tests/divergence tests/posteriors tests/report tests/test_*.py \
@@ -46,7 +46,7 @@ test: $(VENV)/.dev-ready lint-js
 # The pages, and the long tests: hundreds of killed processes, large replays, long fuzzing. Property tests use more
 # examples than in `make test`.
 test-slow: $(VENV)/.dev-ready pages
-	$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile thorough
+	$(PYTEST_SLOW) -m 'slow or hypothesis' --hypothesis-profile thorough
 
 checks: imports types
 

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import pkgutil
 import shutil
 import signal
 import tempfile
@@ -115,11 +116,21 @@ def _in_an_empty_folder(request: pytest.FixtureRequest, _empty_folder: EmptyFold
 
 @pytest.fixture(scope="session", autouse=True)
 def _smaller_forests() -> Iterator[None]:
-    """Compare models and rank labels with smaller forests; the slow tests have all of their trees."""
+    """Compare models and rank labels with smaller forests."""
+    assert {place: pkgutil.resolve_name(place) for place in smaller_work.TREES} == smaller_work.ALL_TREES
     with pytest.MonkeyPatch.context() as patch:
-        for place, number in () if thorough() else smaller_work.TREES.items():
+        for place, number in smaller_work.TREES.items():
             patch.setattr(place, number)
         yield
+
+
+@pytest.fixture
+def all_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use forests with all of their trees, in this process and in those that the test starts, if the tests are slow."""
+    if thorough():
+        monkeypatch.setattr(smaller_work, "all_trees", True)
+        for place, number in smaller_work.ALL_TREES.items():
+            monkeypatch.setattr(place, number)
 
 
 @pytest.fixture

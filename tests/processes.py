@@ -20,8 +20,8 @@ from types import TracebackType
 from typing import IO, Final
 
 from suffice.cli.app import COMMANDS
+from tests import smaller_work
 from tests.fork_server import NUMBER, Request, send_request
-from tests.thoroughness import thorough
 
 ROOT = Path(__file__).parents[1]
 
@@ -223,7 +223,8 @@ def start_suffice(
     function: str | None = None,
 ) -> ForkedProcess:
     """Start ``suffice`` with arguments, as a user does it; with ``terminal`` in a session of its own."""
-    function = function or ("suffice.cli:main" if thorough() else "tests.smaller_work:main_with_smaller_forests")
+    usual = "suffice.cli:main" if smaller_work.all_trees else "tests.smaller_work:main_with_smaller_forests"
+    function = function or usual
     command = arguments[0] if arguments else ""
     own = (COMMANDS[command].location.split(":")[0],) if command in COMMANDS else ()
     return ForkedProcess(

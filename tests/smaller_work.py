@@ -1,7 +1,7 @@
-"""What the fast tests make smaller because few tests are about it and it takes up to a second each time.
+"""What the tests make smaller because few of them are about it and it takes up to a second each time.
 
-The forests that models are compared with and that rank labels have fewer trees, and the demonstration fewer items where
-a test asks for it.
+The forests that models are compared with and that rank labels have fewer trees, except in slow tests that use the
+fixture ``all_trees``; the demonstration has fewer items where a test asks for it.
 """
 
 from dataclasses import replace
@@ -15,8 +15,11 @@ from suffice.models.factory import ModelTask
 from suffice.tables import example_data
 from suffice.tables.example_data import Task
 
-#: Where the numbers of trees are, and what they are here.
+#: Where the numbers of trees are, what they are here, and what they are in the package.
 TREES: Final = {"suffice.learner.model_comparison._TREES": 10, "suffice.learner.suspicious_labels._TREES": 25}
+ALL_TREES: Final = {"suffice.learner.model_comparison._TREES": 100, "suffice.learner.suspicious_labels._TREES": 200}
+#: Whether the processes that a test starts have all trees.
+all_trees = False
 #: Where the demonstration gets its data from, and how many items there are to label.
 DEMO_NAME: Final = "suffice.cli.demo_command.demo_task"
 DEMO_ITEMS: Final = 90

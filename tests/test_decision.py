@@ -31,6 +31,8 @@ from suffice.models.factory import make_model
 from suffice.presentation.messages import decision_words
 from tests.thoroughness import examples
 
+pytestmark = pytest.mark.usefixtures("all_trees")
+
 STOP = Verdict(
     stop=True, value=0.5, threshold=1.0, ready=True, reason="a label is worth 0.5", rule="LabelWorth", n_labelled=200
 )

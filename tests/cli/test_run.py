@@ -840,6 +840,7 @@ def test_a_tolerance_counts_predictions_that_are_off() -> None:
     assert "--tolerance is for numbers" in str(classes.exception)
 
 
+@pytest.mark.usefixtures("all_trees")
 @pytest.mark.slow
 def test_where_the_model_is_the_wrong_one_another_is_named() -> None:
     rng = np.random.default_rng(0)

@@ -12,6 +12,8 @@ from suffice.learner.hindsight import audit_orders, audited_stop, run_decision
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from tests.thoroughness import some
 
+pytestmark = pytest.mark.usefixtures("all_trees")
+
 
 def classes(rows: int = 240, seed: int = 0) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)

@@ -14,6 +14,8 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.suspicious_labels import FEWEST, SuspiciousLabel, suspicious_labels
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 
+pytestmark = pytest.mark.usefixtures("all_trees")
+
 
 def clouds(n: int, classes: int, seed: int = 0) -> tuple[Any, Any]:
     """Points around as many centres as there are classes."""

@@ -42,7 +42,7 @@ def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 @SCHEMA.parametrize()
-@settings(max_examples=20 if thorough() else 2)
+@settings(max_examples=12 if thorough() else 2)
 def test_every_request_has_the_answer_that_the_openapi_names(case: schemathesis.Case[Any], app: FastAPI) -> None:
     case.call_and_validate(app=app, excluded_checks=[positive_data_acceptance] if case.path in PROJECT_DECIDES else [])
 
