@@ -6,6 +6,9 @@ The rules of the advice were developed on breast cancer and on the sets named ma
 used for that.
 
     python benchmarks/target_advice.py [--seeds 2] [--processes 2] [--write]
+
+``--monitor`` reads the decision of a ``StopMonitor`` beside scikit-learn's logistic regression instead, after each five
+labels; ``--monitor forget`` makes it forget its earlier advice.
 """
 
 import os
@@ -14,14 +17,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import product
 from typing import Any, Final
 
 import numpy as np
 from sklearn import datasets
+from sklearn.linear_model import LogisticRegression
 
 from evaluation_sets import evaluation_set
-from suffice import LabelWorth
+from suffice import LabelWorth, StopMonitor
+from suffice.decision import DecisionMemory
 from suffice.presentation.messages import decision_words
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
@@ -87,14 +93,44 @@ def advice(job: tuple[str, float, int]) -> list[tuple[int, str]]:
     return said
 
 
+def monitored_advice(job: tuple[str, float, int], *, forget: bool) -> list[tuple[int, str]]:
+    """As :func:`advice`, for a monitor: 10 labels at random, then 4 of 5 that the model is least certain of."""
+    name, target, seed = job
+    X, y = features(name)
+    order = np.random.default_rng(seed).permutation(len(X)).tolist()
+    monitor = StopMonitor(X, LabelWorth(), seed=seed)
+    items = order[:10]
+    random = list(items)
+    said: list[tuple[int, str]] = []
+    while len(items) <= LABELS:
+        if len(np.unique(y[items])) > 1:
+            model = LogisticRegression(max_iter=1000).fit(X[items], y[items])
+            monitor.update(model, items, y[items], random)
+            if forget:
+                monitor._advice = DecisionMemory()
+            headline = decision_words(monitor.decision(target).as_dict()).headline
+            if not said or said[-1][1] != headline:
+                said.append((len(items), headline))
+            certainty = model.predict_proba(X).max(axis=1)
+            certainty[items] = np.inf
+            items += np.argsort(certainty, kind="stable")[:4].tolist()
+        # The random item is drawn after the others, from the rest.
+        drawn = next(each for each in order if each not in items)
+        items.append(drawn)
+        random.append(drawn)
+    return said
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--monitor", nargs="?", const="remember", choices=("remember", "forget"))
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--processes", type=int, default=2)
     given, _ = parser.parse_known_args()
     jobs = list(product((*DEVELOPED_ON, *UNSEEN), TARGETS, range(given.seeds)))
     with ProcessPoolExecutor(given.processes) as pool:
-        results = dict(zip(jobs, pool.map(advice, jobs), strict=True))
+        run = partial(monitored_advice, forget=given.monitor == "forget") if given.monitor else advice
+        results = dict(zip(jobs, pool.map(run, jobs), strict=True))
     rows = []
     for name in (*DEVELOPED_ON, *UNSEEN):
         runs = [results[job] for job in jobs if job[0] == name]
@@ -106,7 +142,7 @@ def main() -> None:
         part = "yes" if name in DEVELOPED_ON else "no"
         rows.append([name, part, str(len(runs)), str(changes), str(sum(reversals)), str(checks), str(out)])
     header = ["set", "used in development", "runs", "changes", "reversals", "ends: check", "ends: out of reach"]
-    publish("target-advice", table(header, rows))
+    publish("monitor-target-advice" if given.monitor else "target-advice", table(header, rows))
     for job in jobs:
         print(*job, " | ".join(f"{n} {headline}" for n, headline in results[job]))
 

@@ -16,6 +16,7 @@ from suffice.criteria import Verdict
 from suffice.decision import (
     Alternative,
     Decision,
+    DecisionMemory,
     ErrorNow,
     StandingAdvice,
     checked_error,
@@ -350,6 +351,38 @@ def test_a_target_out_of_reach_comes_back_with_a_check_that_is_advised() -> None
     assert not advised(check, check, start=out).out_of_reach
     assert not advised(never, start=out, since=None).out_of_reach
     assert decide(STOP, out.applied(about_target(0.06), pool=4000, wait=5)).answer == "limit"
+
+
+def remembered(memory: DecisionMemory, n: int, plan: Any, target: float = 0.05) -> Decision:
+    """The decision of a learner at a number of labels, with a plan."""
+    about = about_target(plan.error, n_labelled=n, at_most=target)
+    return memory.decide(STOP, about, memory.before(target, n), replace(plan, n_labelled=n))
+
+
+def test_a_learner_remembers_its_advice_for_each_target() -> None:
+    check, later, never = planned(0.01, reducible=0.0), planned(0.06, reducible=0.045), planned(0.2, reducible=0.01)
+    memory = DecisionMemory()
+    assert not memory.before(0.05, 300).check_advised
+    # A check is advised by the first plan for it.
+    first = remembered(memory, 300, check)
+    assert first.plan is not None
+    assert first.plan.check_now
+    assert memory.before(0.05, 305).check_advised
+    # The same labels, fewer (some were taken back), and other targets start from the beginning.
+    assert not memory.before(0.05, 300).check_advised
+    assert not memory.before(0.05, 299).check_advised
+    assert not memory.before(0.1, 305).check_advised
+    assert remembered(memory, 305, never).answer == "limit"
+    assert remembered(memory, 310, later, target=0.06).answer == "keep going"
+    again = DecisionMemory()
+    again.restore(json.loads(json.dumps(memory.state())))
+    for found in (memory, again):
+        assert found.before(0.05, 310).out_of_reach
+        assert remembered(found, 310, later).answer == "limit"
+        # With other labels of the same number.
+        assert remembered(found, 310, check).answer == "keep going"
+        assert found.before(0.05, 315).check_advised
+        assert not found.before(0.05, 315).out_of_reach
 
 
 def test_a_target_of_numbers_is_out_of_reach_without_a_plan() -> None:

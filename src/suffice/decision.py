@@ -380,10 +380,61 @@ class StandingAdvice:
         return replace(about, plan=plan, out_of_reach=self.out_of_reach, near_trivial=self.near_trivial)
 
 
-def decide_from_labels(
+class DecisionMemory:
+    """The advice of the last decisions of a learner, so that the next decision does not reverse it with each estimate.
+
+    A check that was advised for a target stays advised unless a later one saves a quarter of the labels. A target that
+    was out of reach stays so until a check is advised, or the rule no longer says stop. Each target has its own advice.
+    """
+
+    def __init__(self) -> None:
+        # For each target: the number of labels of the last decision, and the advice before and after it.
+        self._advice: dict[float | None, tuple[int, StandingAdvice, StandingAdvice]] = {}
+
+    def before(self, target: float | None, n_labelled: int) -> StandingAdvice:
+        """The advice before this number of labels. A second decision with the same labels starts from it, too.
+
+        Args:
+            target: The error that the user asked for, or None.
+            n_labelled: Number of labels.
+        """
+        n, before, now = self._advice.get(target, (0, StandingAdvice(), StandingAdvice()))
+        found = now if n_labelled > n else before if n_labelled == n else StandingAdvice()
+        # Decisions may be many labels apart, so that a check is advised by the first plan for it.
+        return replace(found, plan=None, check_seen=True)
+
+    def decide(self, verdict: Verdict, about: Decision, before: StandingAdvice, plan: GuaranteePlan | None) -> Decision:
+        """Return :func:`decide` with the advice that follows, and remember that.
+
+        Args:
+            verdict: The verdict of the rule.
+            about: The numbers, without a plan.
+            before: The result of :meth:`before`.
+            plan: The plan for the target, made with ``check_advised`` of that.
+        """
+        now = before.next(about, plan)
+        self._advice[about.at_most] = about.n_labelled, before, now
+        return decide(verdict, now.applied(about, pool=about.unlabelled, wait=1))
+
+    def state(self) -> list[Any]:
+        """The memory as JSON values; the plans are left out, because they are made again."""
+        return [
+            [target, n, *([each.check_advised, each.out_of_reach, each.near_trivial] for each in advice)]
+            for target, (n, *advice) in self._advice.items()
+        ]
+
+    def restore(self, state: Iterable[Any]) -> None:
+        """Restore :meth:`state`."""
+        self._advice = {
+            target: (n, *(StandingAdvice(None, False, *each) for each in (before, now)))
+            for target, n, before, now in state
+        }
+
+
+def numbers_from_labels(
     verdict: Verdict, about: Decision, rule: Criterion, labels: Mapping[int, Any], random_items: Collection[int]
 ) -> Decision:
-    """Return :func:`decide` with the numbers that follow from the verdict and from the labels.
+    """Return the numbers of a decision, with those that follow from the verdict and from the labels.
 
     Args:
         verdict: The verdict of the rule.
@@ -401,10 +452,9 @@ def decide_from_labels(
             scale = None if about.share else baseline or 1.0
             then = more_labels_error(about.error, fall, len(labels), forecast.labels, scale)
     avoided, price = avoided_per_label(rule, verdict)
-    numbers = replace(
+    return replace(
         about, baseline=baseline, common=common, forecast=forecast, error_then=then, avoided=avoided, price=price
     )
-    return decide(verdict, numbers)
 
 
 def doubt_ends(since: int) -> tuple[float, float, float]:

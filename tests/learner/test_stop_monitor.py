@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -38,6 +39,7 @@ from suffice.acquisition import bald
 from suffice.criteria import Criterion, Step, committee_agreement, entropies, pool_facts, worth_facts
 from suffice.criteria.base import example_rule
 from suffice.criteria.prediction_statistics import selected_losses
+from suffice.decision import DecisionMemory
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
 from suffice.learner import ErrorGuarantee
 from suffice.learner.error_estimate import calibration_ratio
@@ -1072,6 +1074,48 @@ def test_the_decision_is_that_of_a_learner() -> None:
     assert monitor.decision(at_most=0.3).plan is not None or monitor.decision(at_most=0.3).answer == "enough"
     numbers = updated("BayesianRidge")
     assert numbers.decision().error is not None
+
+
+def checks_advised(*, forget: bool) -> list[bool]:
+    """Whether a check is advised at each update, for a target of 5 % of wrong predictions."""
+    pool, labels = load_breast_cancer(return_X_y=True)
+    pool = (pool - pool.mean(0)) / pool.std(0)
+    order = np.random.default_rng(0).permutation(len(pool)).tolist()
+    monitor, known = sf.StopMonitor(pool, sf.LabelWorth(), seed=0), order[:10]
+    drawn, said = list(known), []
+    while len(known) <= 190:
+        model = LogisticRegression(max_iter=1000).fit(pool[known], labels[known])
+        monitor.update(model, known, labels[known], drawn)
+        if forget:
+            monitor._advice = DecisionMemory()
+        found = monitor.decision(0.05)
+        if len(known) % 60 == 0:
+            # A monitor from a file decides the same, and other targets in between change nothing.
+            other = sf.StopMonitor.from_state_dict(json.loads(json.dumps(monitor.state_dict())), pool)
+            assert [other.decision(at_most) for at_most in (0.1, None, 0.05)][-1] == found == monitor.decision(0.05)
+            monitor = other
+        said.append(found.plan is not None and found.plan.check_now)
+        certainty = model.predict_proba(pool).max(axis=1)
+        certainty[known] = np.inf
+        known += np.argsort(certainty, kind="stable")[:4].tolist()
+        drawn.append(next(item for item in order if item not in known))
+        known.append(drawn[-1])
+    return said
+
+
+def test_a_check_that_is_advised_stays_advised() -> None:
+    found = checks_advised(forget=False)
+    assert any(found)
+    assert found == sorted(found)
+    # Without memory it would be withdrawn with every other estimate.
+    forgotten = checks_advised(forget=True)
+    assert forgotten != sorted(forgotten)
+
+
+def test_a_state_of_an_earlier_version_remembers_no_advice() -> None:
+    monitor = updated("GaussianNB")
+    older = {key: value for key, value in monitor.state_dict().items() if key != "advice"}
+    assert sf.StopMonitor.from_state_dict(older, X).decision(0.2) == monitor.decision(0.2)
 
 
 def test_a_check_guarantees_the_predictions_of_the_last_update() -> None:

@@ -16,7 +16,15 @@ from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict, criterion_from_dict
 from suffice.criteria.base import require_rule
-from suffice.decision import Alternative, Decision, ErrorNow, decide_from_labels, first_stop
+from suffice.decision import (
+    Alternative,
+    Decision,
+    DecisionMemory,
+    ErrorNow,
+    decide,
+    first_stop,
+    numbers_from_labels,
+)
 from suffice.engines.disk_rows import DiskRows, require_memory
 from suffice.errors import InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.backend import ItemSelection, RunSettings, StepResults, acquisition_and_share, relearned
@@ -250,6 +258,7 @@ class ActiveLearner:
         # 0: no label; 1: learned; 2: skipped; 3: labelled for the running check, and not learned.
         self._status = np.zeros(self._size, dtype=np.int8)
         self._labels: dict[int, Any] = {}
+        self._advice = DecisionMemory()
         self._sizes: list[int] = []
         self._new_old: list[float] = []
         self._old_new: list[float] = []
@@ -409,6 +418,9 @@ class ActiveLearner:
     def decision(self, *, at_most: float | None = None, compare: bool = True) -> Decision:
         """The decision: keep labelling, enough, or this model has reached its limit.
 
+        Decisions for the same ``at_most`` build on each other: a check that was advised stays advised unless a later
+        one saves a quarter of the labels, and a target that was out of reach stays so until a check is advised.
+
         Args:
             at_most: The error that you want to reach: for classes the share of wrong predictions, for numbers the root
                 of the mean squared error.
@@ -430,7 +442,10 @@ class ActiveLearner:
         """
         error = error_now(self.error_estimate(), share=self._of_classes) if self._begun else None
         since = first_stop(self.verdicts) if self.verdict.stop else None
-        return self.decision_about(self.verdict, error, since=since, at_most=at_most, compare=compare)
+        before = self._advice.before(at_most, len(self.labelled))
+        numbers = self._numbers(self.verdict, error, since=since, at_most=at_most, compare=compare)
+        plan = self.plan_for(at_most, error, check_advised=before.check_advised)
+        return self._advice.decide(self.verdict, numbers, before, plan)
 
     @one_at_a_time
     def decision_about(  # noqa: PLR0913 - all but two by keyword
@@ -442,9 +457,8 @@ class ActiveLearner:
         at_most: float | None = None,
         compare: bool = True,
         rule: Criterion | None = None,
-        checks: bool = True,
     ) -> Decision:
-        """The decision for a verdict and an estimate of the error; see :meth:`decision`.
+        """The decision for a verdict and an estimate of the error, without plans of checks and without memory.
 
         Args:
             verdict: What the rule says.
@@ -453,8 +467,22 @@ class ActiveLearner:
             at_most: As for :meth:`decision`.
             compare: As for :meth:`decision`.
             rule: The rule that gave the verdict; that of the learner if left out.
-            checks: Whether ``at_most`` is to be guaranteed by a check, which is planned.
         """
+        return decide(
+            verdict,
+            self._numbers(verdict, error, since=since, at_most=at_most, compare=compare, rule=rule or self._rule),
+        )
+
+    def _numbers(  # noqa: PLR0913 - all but two by keyword
+        self,
+        verdict: Verdict,
+        error: ErrorNow | None,
+        *,
+        since: int | None,
+        at_most: float | None,
+        compare: bool,
+        rule: Criterion | None = None,
+    ) -> Decision:
         about = Decision(
             answer="too early",
             n_labelled=len(self.labelled),
@@ -465,9 +493,8 @@ class ActiveLearner:
             at_most=at_most,
             alternative=self.better_model() if compare and verdict.stop and self._begun and self.left else None,
             guarantee=self._present_guarantee(),
-            plan=self.plan_for(at_most, error) if checks else None,
         )
-        return decide_from_labels(verdict, about, rule or self._rule, self._labels, self._random_items)
+        return numbers_from_labels(verdict, about, rule or self._rule, self._labels, self._random_items)
 
     def plan_for(
         self, at_most: float | None, error: ErrorNow | None, *, check_advised: bool = False

@@ -153,7 +153,7 @@ def _decision(
 ) -> Decision:
     share = learner.decision_about(verdict, None, since=None, compare=False).share
     error = error_now(learner.error_estimate(), share=share)
-    return learner.decision_about(verdict, error, since=since, at_most=at_most, rule=rule, checks=False)
+    return learner.decision_about(verdict, error, since=since, at_most=at_most, rule=rule)
 
 
 @dataclass(frozen=True)

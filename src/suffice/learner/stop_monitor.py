@@ -30,7 +30,7 @@ from suffice.criteria.base import require_rule
 from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.criteria.prediction_statistics import entropies, selected_losses
 from suffice.criteria.step_and_verdict import FIELD_KINDS
-from suffice.decision import Decision, decide_from_labels, first_stop
+from suffice.decision import Decision, DecisionMemory, first_stop, numbers_from_labels
 from suffice.divergence import kl
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError, SufficeError
 from suffice.learner.error_estimate import (
@@ -292,6 +292,7 @@ class StopMonitor:
         self._earlier: dict[int, _Earlier] = {}
         self._marks: list[_Mark] = []
         self._recent = RecentGain()
+        self._advice = DecisionMemory()
         self._steps: list[Step] = []
         self._serial = 0
         # The model of the last update: a copy, or its predictions.
@@ -793,7 +794,8 @@ class StopMonitor:
     def decision(self, at_most: float | None = None) -> Decision:
         """The decision: keep labelling, enough, or this model has reached its limit.
 
-        As :meth:`suffice.ActiveLearner.decision`, without a comparison with other models.
+        As :meth:`suffice.ActiveLearner.decision`, without a comparison with other models. The advice for each target
+        is saved with the monitor.
 
         Args:
             at_most: The error that you want to reach: for classes the share of wrong predictions, for numbers the root
@@ -804,6 +806,7 @@ class StopMonitor:
         """
         found = None if self._kept is None else self.error_estimate()
         newest = self.guarantee
+        before = self._advice.before(at_most, len(self.labels))
         about = Decision(
             answer="too early",
             n_labelled=len(self.labels),
@@ -813,12 +816,13 @@ class StopMonitor:
             error=None if found is None else error_now(found, share=self._of_classes),
             at_most=at_most,
             guarantee=newest.guarantee if newest is not None and newest.about_present_model else None,
-            plan=None if found is None else self._plan(at_most, found),
             check_pending=0 if self._checks.open is None else len(self._checks.open.pending),
         )
-        return decide_from_labels(self.verdict, about, self._rule, self._labels, self._random)
+        numbers = numbers_from_labels(self.verdict, about, self._rule, self._labels, self._random)
+        plan = None if found is None else self._plan(at_most, found, check_advised=before.check_advised)
+        return self._advice.decide(self.verdict, numbers, before, plan)
 
-    def _plan(self, at_most: float | None, found: CalibratedError) -> GuaranteePlan | None:
+    def _plan(self, at_most: float | None, found: CalibratedError, *, check_advised: bool) -> GuaranteePlan | None:
         """Time and size of the next check for the target error; None if there is nothing to plan."""
         if at_most is None or at_most >= 1.0 or not (self._of_classes and self.left):
             return None
@@ -830,6 +834,7 @@ class StopMonitor:
             pool=self.left,
             alpha=self._checks.next_alpha(),
             one_class=len(set(self._labels.values())) < 2,
+            check_advised=check_advised,
         )
 
     def _reducible(self) -> float:
@@ -1055,6 +1060,7 @@ class StopMonitor:
             "kept": None if kept is None else {name: _encoded(getattr(kept, name)) for name in _KEPT},
             "checks": self._checks_state(),
             "checked": [[item, label] for item, label in self._checked.items()],
+            "advice": self._advice.state(),
         }
 
     @classmethod
@@ -1106,6 +1112,9 @@ class StopMonitor:
             self._kept = _Remembered(**{name: _decoded(value) for name, value in state["kept"].items()})
         self._restore_checks(state["checks"])
         self._checked = dict(map(tuple, state["checked"]))
+        # Monitors of earlier versions remember no advice.
+        if "advice" in state:
+            self._advice.restore(state["advice"])
         self.verdict = self.verdicts[-1] if self.verdicts else self.verdict
         if self._marks and (not self.verdicts or self.verdicts[-1].n_labelled != len(self._labels)):
             self.verdict = self._undecided(_FIRST)

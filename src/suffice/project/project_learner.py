@@ -402,7 +402,6 @@ class ProjectLearner:
             since=None if stop is None else stop.n_labelled,
             at_most=self._settings.at_most,
             compare=False,
-            checks=False,
         )
         if self._settings.positive is not None:
             return decide(shown, replace(found, screening=self._screening(judge)))
@@ -588,9 +587,7 @@ class ProjectLearner:
         last, stop = tracker.errors()[-1], _standing_stop(judge.verdicts)
         error = ErrorNow(last.value, last.low, last.high, last.random_labels)
         since = None if stop is None else stop.n_labelled
-        about = judge.decision_about(
-            judge.verdict, error, since=since, at_most=settings.at_most, compare=False, checks=False
-        )
+        about = judge.decision_about(judge.verdict, error, since=since, at_most=settings.at_most, compare=False)
         before = StandingAdvice() if self._advice is None else self._advice
         plan = judge.plan_for(settings.at_most, error, check_advised=before.check_advised) if classes else None
         self._advice = before.next(about, plan)
