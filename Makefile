@@ -23,7 +23,7 @@ LOWEST_TESTS = tests/criteria tests/tables tests/research/data tests/divergence 
 	tests/project/test_project.py tests/project/test_reading*.py tests/project/test_storage*.py \
 	tests/web/test_access.py tests/web/test_api.py tests/web/test_serving.py
 
-.PHONY: demo page test test-slow test-lowest test-integrations checks imports types pages lint-js setup docs dist benchmarks reproduction comparison clean
+.PHONY: demo page test test-slow test-lowest test-integrations imports types pages lint-js setup docs dist benchmarks reproduction comparison clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/suffice demo
@@ -32,23 +32,25 @@ demo: $(VENV)/.demo-ready
 page: $(VENV)/.demo-ready
 	$(BIN)/suffice demo --page
 
-# The checks of imports and types run in parallel with the tests. Their output comes after that of the tests.
-test: $(VENV)/.dev-ready lint-js
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	@$(MAKE) --no-print-directory -k checks > $(VENV)/checks.log 2>&1 & checks=$$!; \
+# Runs checks (targets) and tests (a command) in parallel. The output of the checks comes after that of the tests.
+define in_parallel
+	@$(MAKE) --no-print-directory -k $(1) > $(VENV)/checks.log 2>&1 & checks=$$!; \
 	trap 'kill $$checks; exit 1' INT TERM; \
-	echo "$(PYTEST)"; $(PYTEST); tests=$$?; \
+	echo "$(2)"; $(2); tests=$$?; \
 	wait $$checks; checks=$$?; \
 	cat $(VENV)/checks.log; \
 	exit $$((tests > 0 || checks > 0))
+endef
+
+test: $(VENV)/.dev-ready lint-js
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(call in_parallel,imports types,$(PYTEST))
 
 # The pages, and the long tests: hundreds of killed processes, large replays, long fuzzing. Property tests use more
 # examples than in `make test`.
-test-slow: $(VENV)/.dev-ready pages
-	$(PYTEST_SLOW) -m 'slow or hypothesis' --hypothesis-profile thorough
-
-checks: imports types
+test-slow: $(VENV)/.dev-ready
+	$(call in_parallel,pages,$(PYTEST_SLOW) -m 'slow or hypothesis' --hypothesis-profile thorough)
 
 imports: $(VENV)/.dev-ready
 	$(BIN)/lint-imports --no-cache

@@ -31,9 +31,13 @@ for name in sys.argv[1:]:
 
 
 @pytest.mark.slow
-def test_every_module_can_be_imported_first(structure: Structure) -> None:
-    """A package face imports its modules, so that a cycle through it depends on which module comes first."""
-    command = [sys.executable, "-c", IMPORT_EACH, *structure.modules]
+def test_every_package_can_be_imported_first(structure: Structure) -> None:
+    """A package face imports its modules, so that a cycle through it depends on which package comes first.
+
+    Python imports the face of a package before each module in it, so modules in packages need not be tried.
+    """
+    first = [name for name, path in structure.paths.items() if path.name == "__init__.py" or name.count(".") < 2]
+    command = [sys.executable, "-c", IMPORT_EACH, *first]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == ""
 

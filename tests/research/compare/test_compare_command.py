@@ -332,7 +332,7 @@ def start(*arguments: str) -> ForkedProcess:
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_figures")
 def test_killed_in_the_middle_and_resumed_the_rows_are_the_same() -> None:
-    options = ("--data", "wine,diabetes", *SMALL, "--seeds", "2", "--jobs", "2")
+    options = ("--data", "wine,diabetes", "--model", "ridge,logistic", *SMALL, "--seeds", "2", "--jobs", "2")
     with start(*options, "--out", "broken") as process:
         assert process.stdout is not None
         assert "25 labels" in process.stdout.readline()
