@@ -280,6 +280,7 @@ def test_a_resized_window_is_filled_anew(terminal: Callable[..., Terminal]) -> N
     assert screen.end() == 0
 
 
+@pytest.mark.slow
 def test_bytes_that_are_no_text_are_left_out_and_no_colour_is_used_where_none_is_wanted(
     terminal: Callable[..., Terminal],
 ) -> None:
@@ -339,6 +340,7 @@ def test_killed_in_the_middle_and_resumed_with_everything_there(terminal: Callab
     assert labels_of() == dict.fromkeys(given[:-1], "ham")
 
 
+@pytest.mark.slow
 def test_many_classes_are_typed_by_their_beginning(terminal: Callable[..., Terminal]) -> None:
     table()
     names = ["sparrow", "robin", "blackbird", "great tit", "blue tit", "magpie", "jay", "crow", "raven", "starling"]
@@ -396,6 +398,7 @@ def test_that_one_can_stop_is_said_and_one_may_go_on(terminal: Callable[..., Ter
         assert EventKind.advised in {event.kind for event in project.events()}
 
 
+@pytest.mark.slow
 def test_images_are_pictures(terminal: Callable[..., Terminal]) -> None:
     from PIL import Image
 

@@ -156,7 +156,7 @@ SHOWN = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHOWN)
 def test_everything_fits_into_every_size(name: str) -> None:
     with screen(SHOWN[name], *SIZES[0]) as made:

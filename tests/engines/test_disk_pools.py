@@ -231,6 +231,7 @@ def test_a_small_pool_is_kept_in_memory_for_any_model(tmp_path: Path) -> None:
     assert len(run) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [BayesianLogistic(alpha=1.0), BayesianRidge()])
 def test_memory_is_bounded(tmp_path: Path, model: Any) -> None:
     m, features = 100_000, 32

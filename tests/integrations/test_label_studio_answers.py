@@ -162,6 +162,7 @@ def test_several_people(server: RecordedServer, tmp_path: Path) -> None:
         assert labels(project) == {1: "ham", 6: "ham"}
 
 
+@pytest.mark.slow
 @given(
     acts=st.lists(
         st.tuples(st.integers(1, 4), st.sampled_from([1, 2]), st.sampled_from(["spam", "ham", None, "delete"])),

@@ -170,6 +170,7 @@ def test_a_killed_worker_changes_no_pick(client: Any, kind: str) -> None:
         assert one.tell(items, y[items]).stop == two.tell(items, y[items]).stop
 
 
+@pytest.mark.slow
 def test_a_slow_worker_delays_and_changes_nothing(client: Any) -> None:
     X, y = data(300)
     model = GaussianProcess(length_scale=1.0, noise=0.1)
@@ -299,6 +300,7 @@ def test_chunks_are_grouped_in_order(lengths: list[int], most: int, expected: li
     assert _groups(lengths, most) == expected
 
 
+@pytest.mark.slow
 def test_rows_in_parts_and_batches(client: Any, tmp_path: Path) -> None:
     X, _ = data(500)
     pools: list[Any] = [X, ParquetPool(parquet_file(tmp_path, X)), da.from_array(X, chunks=(70, 2)), frame(X)]

@@ -79,6 +79,7 @@ def test_two_people_at_once_get_different_items(browser: "Browser", messages: Se
     assert len({item for item, _, _ in typed}) == 20
 
 
+@pytest.mark.slow
 def test_skip_undo_and_keys_that_must_do_nothing(browser: "Browser", messages: Server) -> None:
     watched = Watched(browser, messages, "Dot")
     keyboard = watched.page.keyboard

@@ -398,6 +398,7 @@ def test_a_board_of_real_runs(real_rows: list[Row]) -> None:
     assert leaderboard(real_rows, resamples=50, seed=1) != ranked
 
 
+@pytest.mark.slow
 def test_boards_are_written_and_read_again(real_rows: list[Row], tmp_path: Path) -> None:
     write_json(tmp_path / "board.json", real_rows)
     assert json.loads((tmp_path / "board.json").read_text()) == real_rows
