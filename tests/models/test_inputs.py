@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -14,6 +13,8 @@ import suffice as sf
 from suffice.errors import InvalidValueError
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.models.inputs import LARGEST, as_labels, require_numbers, targets
+
+pl: Any = pytest.importorskip("polars", reason="polars is not installed")
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 CLASSES, NUMBERS = np.where(X[:, 0] > 0.0, "a", "b"), X[:, 0].copy()
