@@ -105,7 +105,7 @@ def tested(name: str) -> list[Row]:
     """Test a framework and return its rows of the table."""
     own = name not in IN_DEVELOPMENT
     python = prepared(name) if own else Path(sys.executable)
-    command = "`make test-integrations`" if own else "`make test`"
+    command = "`make test-integrations`" if own else "`make test`, `make test-slow`"
     passed = passed_tests(python, name)
     found = versions(python, pins(name) if own else IN_DEVELOPMENT[name])
     return [Row(framework, version, command, passed) for framework, version in found.items()]
