@@ -11,9 +11,10 @@ export OMP_NUM_THREADS ?= 1
 # The tests start many Python processes. Without cached bytecode, each of them compiles the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-# Two processes more than there are cores for the long tests, which often wait, and one more for the others; 4 at most.
-PYTEST = $(BIN)/python -m pytest --dist worksteal -n $$($(BIN)/python -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
-PYTEST_SLOW = $(BIN)/python -m pytest --dist worksteal -n $$($(BIN)/python -c 'import os; print(min(4, 2 + (os.cpu_count() or 1)))')
+# Tests often wait, so there are more processes than cores: one more, and two more for the long tests; 4 at most.
+processes = $$($(BIN)/python -c 'import os; print(min(4, $(1) + (os.cpu_count() or 1)))')
+PYTEST = $(BIN)/python -m pytest --dist worksteal -n $(call processes,1)
+PYTEST_SLOW = $(BIN)/python -m pytest --dist worksteal -n $(call processes,2)
 
 # Tests that depend on the versions of other packages, except those that import torch.
 LOWEST_TESTS = tests/criteria tests/tables tests/research/data tests/divergence tests/posteriors tests/report tests/test_*.py \

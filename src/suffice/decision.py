@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
+from suffice.arguments import real
 from suffice.checks import Guarantee, GuaranteePlan
 from suffice.criteria import Criterion, LabelWorth, Verdict
 from suffice.forecast import Forecast
@@ -378,6 +379,27 @@ class StandingAdvice:
             assert self.plan is not None
             plan = replace(plan, more_labels=max(1, wait - (about.n_labelled - self.plan.n_labelled)))
         return replace(about, plan=plan, out_of_reach=self.out_of_reach, near_trivial=self.near_trivial)
+
+
+def checked_target(at_most: Any, *, share: bool) -> float | None:
+    """Return a target error as a float, or None without one.
+
+    Args:
+        at_most: The error that the user asked for, or None.
+        share: Whether it is a share of wrong predictions.
+
+    Raises:
+        InvalidValueError: It is not a number, or out of range.
+
+    Examples:
+        >>> checked_target(0.05, share=True)
+        0.05
+    """
+    if at_most is None:
+        return None
+    if share:
+        return real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+    return real(at_most, "at_most", "of at least 0", lambda x: x >= 0.0)
 
 
 class DecisionMemory:

@@ -1112,6 +1112,16 @@ def test_a_check_that_is_advised_stays_advised() -> None:
     assert forgotten != sorted(forgotten)
 
 
+@pytest.mark.parametrize("target", ["5%", [0.1], np.array([0.1, 0.2]), float("nan"), -0.1, 1.5, True])
+def test_a_target_that_is_no_share_is_refused(target: Any) -> None:
+    learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X)
+    items = learner.ask(12)
+    learner.tell(items, Y[items])
+    for found in (updated("GaussianNB"), learner):
+        with pytest.raises(InvalidValueError, match="at_most must be a number from 0 to 1, not"):
+            found.decision(at_most=target)
+
+
 def test_a_state_of_an_earlier_version_remembers_no_advice() -> None:
     monitor = updated("GaussianNB")
     older = {key: value for key, value in monitor.state_dict().items() if key != "advice"}

@@ -21,6 +21,7 @@ from suffice.decision import (
     Decision,
     DecisionMemory,
     ErrorNow,
+    checked_target,
     decide,
     first_stop,
     numbers_from_labels,
@@ -427,6 +428,9 @@ class ActiveLearner:
             compare: Whether to compare the model with others on the same labels once the rule says stop. It takes a few
                 seconds.
 
+        Raises:
+            InvalidValueError: ``at_most`` is not a number, or out of range.
+
         Examples:
             >>> import numpy as np
             >>> from suffice.models import BayesianLogistic
@@ -440,6 +444,7 @@ class ActiveLearner:
             >>> learner.decision(at_most=0.2).answer  # a check has to guarantee that
             'keep going'
         """
+        at_most = checked_target(at_most, share=self._of_classes)
         error = error_now(self.error_estimate(), share=self._of_classes) if self._begun else None
         since = first_stop(self.verdicts) if self.verdict.stop else None
         before = self._advice.before(at_most, len(self.labelled))
@@ -468,10 +473,7 @@ class ActiveLearner:
             compare: As for :meth:`decision`.
             rule: The rule that gave the verdict; that of the learner if left out.
         """
-        return decide(
-            verdict,
-            self._numbers(verdict, error, since=since, at_most=at_most, compare=compare, rule=rule or self._rule),
-        )
+        return decide(verdict, self._numbers(verdict, error, since=since, at_most=at_most, compare=compare, rule=rule))
 
     def _numbers(  # noqa: PLR0913 - all but two by keyword
         self,
@@ -483,6 +485,7 @@ class ActiveLearner:
         compare: bool,
         rule: Criterion | None = None,
     ) -> Decision:
+        """The numbers of a decision; arguments as for :meth:`decision_about`."""
         about = Decision(
             answer="too early",
             n_labelled=len(self.labelled),

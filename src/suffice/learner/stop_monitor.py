@@ -30,7 +30,7 @@ from suffice.criteria.base import require_rule
 from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.criteria.prediction_statistics import entropies, selected_losses
 from suffice.criteria.step_and_verdict import FIELD_KINDS
-from suffice.decision import Decision, DecisionMemory, first_stop, numbers_from_labels
+from suffice.decision import Decision, DecisionMemory, checked_target, first_stop, numbers_from_labels
 from suffice.divergence import kl
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError, SufficeError
 from suffice.learner.error_estimate import (
@@ -802,8 +802,10 @@ class StopMonitor:
                 of the mean squared error.
 
         Raises:
+            InvalidValueError: ``at_most`` is not a number, or out of range.
             SufficeError: The model predicts neither probabilities nor deviations.
         """
+        at_most = checked_target(at_most, share=self._of_classes)
         found = None if self._kept is None else self.error_estimate()
         newest = self.guarantee
         before = self._advice.before(at_most, len(self.labels))
@@ -827,7 +829,7 @@ class StopMonitor:
         if at_most is None or at_most >= 1.0 or not (self._of_classes and self.left):
             return None
         return plan_from_estimate(
-            real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0),
+            at_most,
             found,
             reducible=self._reducible(),
             n_labelled=len(self.labels),
