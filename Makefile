@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Python compiles a module when it is first imported. Compiling all modules of all packages takes longer than installing them.
+INSTALL := $(PIP) install --quiet --no-compile -c constraints.txt
 
 # The BatchBALD of its authors, for comparison. It is installed without its dependencies, which include torchvision.
 REDUX := batchbald_redux==2.0.5 toma==1.1.0 tqdm
@@ -11,10 +13,8 @@ export OMP_NUM_THREADS ?= 1
 # The tests start many Python processes. Without cached bytecode, each of them compiles the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-# Tests often wait, so there are more processes than cores: one more, and two more for the long tests; 4 at most.
-processes = $$($(BIN)/python -c 'import os; print(min(4, $(1) + (os.cpu_count() or 1)))')
-PYTEST = $(BIN)/python -m pytest --dist worksteal -n $(call processes,1)
-PYTEST_SLOW = $(BIN)/python -m pytest --dist worksteal -n $(call processes,2)
+# Tests often wait, so there are more processes than cores: one more; 4 at most.
+PYTEST = $(BIN)/python -m pytest --dist worksteal -n $$($(BIN)/python -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
 
 # Tests that depend on the versions of other packages, except those that import torch.
 LOWEST_TESTS = tests/criteria tests/tables tests/research/data tests/divergence tests/posteriors tests/report tests/test_*.py \
@@ -51,7 +51,7 @@ test: $(VENV)/.dev-ready lint-js
 # The pages, and the long tests: hundreds of killed processes, large replays, long fuzzing. Property tests use more
 # examples than in `make test`.
 test-slow: $(VENV)/.dev-ready
-	$(call in_parallel,pages,$(PYTEST_SLOW) -m 'slow or hypothesis' --hypothesis-profile thorough)
+	$(call in_parallel,pages,$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile thorough)
 
 imports: $(VENV)/.dev-ready
 	$(BIN)/lint-imports --no-cache
@@ -129,12 +129,12 @@ $(BIN)/python:
 
 $(VENV)/.demo-ready: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV): once, about a minute, from the package index ..."
-	@$(PIP) install --quiet -c constraints.txt -e '.[plot,web]'
+	@$(INSTALL) -e '.[plot,web]'
 	@touch $@
 
 $(VENV)/.docs-ready: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV) with Sphinx: once, about a minute, from the package index ..."
-	@$(PIP) install --quiet -c constraints.txt -e '.[docs]'
+	@$(INSTALL) -e '.[docs]'
 	@touch $@
 
 .venv-lowest/.ready: pyproject.toml tests/lowest_versions.py
@@ -146,6 +146,7 @@ $(VENV)/.docs-ready: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.dev-ready: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV) with PyTorch and the test tools: once, a few minutes, from the package index ..."
-	@$(PIP) install --quiet -c constraints.txt -e '.[dev,torch,embed]'
-	@$(PIP) install --quiet --no-deps $(REDUX) || echo "without batchbald_redux: its tests skip"
+	@$(INSTALL) -e '.[dev,torch,embed]'
+	@$(INSTALL) --no-deps $(REDUX) || echo "without batchbald_redux: its tests skip"
+	@$(BIN)/python -m pytest --collect-only -qq > /dev/null 2>&1 || true # compiles what the tests import, once for all processes
 	@touch $@ $(VENV)/.demo-ready $(VENV)/.docs-ready

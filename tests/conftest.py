@@ -68,6 +68,7 @@ def _shared(item: pytest.Item) -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as slow what ``one_in`` leaves to the slow tests: of every so many cases, all but the first.
 
+    Tests with a cluster are slow, too: it takes seconds to start, and pools of several parts are tested without it.
     Tests that share a cluster, a browser or a server come first, one after the other: then one process starts it, and
     no other process needs to.
     """
@@ -79,6 +80,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if cases[test] % mark.args[0]:
                 item.add_marker(pytest.mark.slow)
             cases[test] += 1
+        if "cluster" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
     items.sort(key=_shared)
 
 

@@ -41,6 +41,7 @@ def test_the_figure_of_the_layers_is_current(layers: ModuleType) -> None:
     assert layers.FIGURE.read_text(encoding="utf-8") == layers.layers_svg(), "run: python docs/layers.py"
 
 
+@pytest.mark.slow
 def test_the_figure_can_be_read_on_a_telephone(layers: ModuleType) -> None:
     svg = layers.layers_svg()
     (width,) = re.findall(r'<svg [^>]*\bwidth="(\d+)"', svg)

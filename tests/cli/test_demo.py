@@ -73,6 +73,7 @@ def test_demo_tells_a_person_what_happened() -> None:
     assert "Figure: run.svg" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_figure", "small_pool")
 def test_demo_is_repeatable() -> None:
     first, second = (RUN.invoke(app, ["demo", "--json", "--seed", "3"]).output for _ in range(2))

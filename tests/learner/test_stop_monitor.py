@@ -1103,6 +1103,7 @@ def checks_advised(*, forget: bool) -> list[bool]:
     return said
 
 
+@pytest.mark.slow
 def test_a_check_that_is_advised_stays_advised() -> None:
     found = checks_advised(forget=False)
     assert any(found)

@@ -125,7 +125,6 @@ def test_a_learner_continues_as_if_it_had_never_stopped(name: str, rule: str, tm
         assert_same_predictions(resumed.predict(case.X), expected.predict(case.X))
 
 
-@pytest.mark.usefixtures("all_trees")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["three classes", "process"])
 def test_other_models_are_compared_as_before(name: str, tmp_path: Path) -> None:

@@ -174,6 +174,7 @@ def test_nothing_moves_while_an_answer_is_being_saved(browser: "Browser", messag
     watched.close()
 
 
+@pytest.mark.slow
 def test_text_is_shown_as_text(browser: "Browser", tmp_path: Path) -> None:
     rows = [(f"<i>{k}</i>", f"{ODD} {WORDS[k % 5]} {k}", "<u>&amp;</u>") for k in range(12)]
     data = write_rows(tmp_path / "odd.csv", ("id", "message", "<b>note</b>"), rows)

@@ -75,7 +75,7 @@ def test_correlation_and_stops_of_the_published_run(name: str) -> None:
 
 
 @pytest.mark.skipif(FOLDER is None, reason="reference runs: SUFFICE_REFERENCE is not set")
-@pytest.mark.parametrize("name", ["gpr/power_plant", "brr/power_plant"])
+@pytest.mark.parametrize("name", [pytest.param("gpr/power_plant", marks=pytest.mark.slow), "brr/power_plant"])
 def test_the_run_is_that_of_the_authors(name: str) -> None:
     require(name)
     model, data = name.split("/")

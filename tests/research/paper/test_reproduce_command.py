@@ -206,7 +206,7 @@ def test_killed_in_the_middle_and_resumed_the_tables_are_the_same() -> None:
     assert kept
     assert not Path("broken/report.html").exists()
     invoke(*options, "--out", "broken")
-    invoke(*options, "--out", "whole")
+    invoke(*options, "--jobs", "1", "--out", "whole")
     assert results(Path("broken")) == results(Path("whole"))
     without_times = [
         [{**row, "seconds": 0} for row in rows(Path(name) / "results.json")] for name in ("broken", "whole")
