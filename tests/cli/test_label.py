@@ -191,6 +191,7 @@ def next_item(screen: Terminal, n: int, before: Iterable[str]) -> str:
     return shown_item(screen.until(lambda text: done(n) in text and shown_item(text) not in ("", *before), done(n)))
 
 
+@pytest.mark.slow
 def test_twelve_items_by_keys_with_undo_skip_and_correction(terminal: Callable[..., Terminal]) -> None:
     table()
     screen = terminal("t.csv", "--classes", "ham,spam", "--id", "key", "--person", "Zoë")

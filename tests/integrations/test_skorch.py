@@ -28,6 +28,7 @@ def network(*, p: float = 0.5, outputs: int = 2, kind: Any = None, normalised: b
     return made(torch.nn.Sequential(*layers), lr=0.1, max_epochs=5, train_split=None, verbose=0, **loss)
 
 
+@pytest.mark.slow
 def test_the_snippet() -> None:
     monitor = run_snippet("skorch")["monitor"]
     assert monitor.verdict.stop

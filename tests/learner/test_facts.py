@@ -725,6 +725,7 @@ def test_facts_of_a_network_are_those_of_its_draws(case: str, approximation: str
             assert told == pytest.approx(value, rel=1e-4, abs=6e-4 if fact in TABLES else 1e-6), (fact, step)
 
 
+@pytest.mark.slow
 def test_the_validation_error_of_a_network_is_that_of_the_mean_of_its_draws() -> None:
     X, y = words(12, 3, seed=9)
     model, found = network(), []

@@ -38,7 +38,6 @@ from suffice.research.data.catalogue import (
     with_names,
 )
 from suffice.research.data.download import FetchResult, FetchStatus, fetch
-from tests.thoroughness import some
 
 DATA = os.environ.get("SUFFICE_DATA")
 CONTENT = np.random.default_rng(0).bytes(300_000)
@@ -671,9 +670,9 @@ def public(name: str) -> dict[str, bytes]:
     return {f"{archive}.zip": zipped({"Readme.txt": b"", member: content})}
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.slow
 @pytest.mark.skipif(DATA is None, reason="the paper's data sets: SUFFICE_DATA is not set")
-@pytest.mark.parametrize("name", some(list(SETS), every=3))
+@pytest.mark.parametrize("name", SETS)
 def test_the_real_data_sets(name: str, tmp_path: Path) -> None:
     if any(status.state is FileState.missing for status in set_status(name)):
         pytest.skip(f"{name}: not in the folder that SUFFICE_DATA names")

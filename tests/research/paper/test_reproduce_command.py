@@ -63,6 +63,7 @@ def results(out: Path) -> dict[str, bytes]:
     return kept
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.usefixtures("real_figure")
 def test_one_run_leaves_rows_tables_figures_and_a_report() -> None:
