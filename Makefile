@@ -148,5 +148,7 @@ $(VENV)/.dev-ready: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV) with PyTorch and the test tools: once, a few minutes, from the package index ..."
 	@$(INSTALL) -e '.[dev,torch,embed]'
 	@$(INSTALL) --no-deps $(REDUX) || echo "without batchbald_redux: its tests skip"
-	@$(BIN)/python -m pytest --collect-only -qq > /dev/null 2>&1 || true # compiles what the tests import, once for all processes
+	@# Compiles what the tests import, at first and later, once for all of their processes.
+	@$(BIN)/python -c 'import matplotlib.pyplot, small_text, torch._dynamo' > /dev/null 2>&1 & \
+		$(BIN)/python -m pytest --collect-only -qq > /dev/null 2>&1; wait
 	@touch $@ $(VENV)/.demo-ready $(VENV)/.docs-ready

@@ -51,6 +51,7 @@ def test_the_figure_can_be_read_on_a_telephone(layers: ModuleType) -> None:
     assert letters * 7.5 < int(width), "a line is longer than the figure"
 
 
+@pytest.mark.slow
 def test_the_figure_has_every_package_in_an_order_in_which_imports_point_down(layers: ModuleType) -> None:
     rows: list[list[str]] = layers.contract_layers()
     place = {name: number for number, row in enumerate(rows) for name in row}

@@ -44,6 +44,7 @@ def test_the_batch_is_that_of_one_place(
     require_same(p, shards_of(p, cuts), min(size, n), configurations=most)
 
 
+@pytest.mark.slow
 def test_a_larger_batch_with_estimates() -> None:
     p = pool(1, 3000, 20, 4, "peaked")
     require_same(p, shards_of(p, [10, 1000, 1900]), 12, configurations=2000)

@@ -58,6 +58,7 @@ def test_a_project_with_few_items_left_is_told_to_label_them(tmp_path: Path) -> 
     assert told("check", str(tmp_path / "few.suffice"))["offers"]["rows"] == []
 
 
+@pytest.mark.slow
 def test_after_a_guaranteed_target_no_further_label_is_suggested(pets: str) -> None:
     with open_project(pets) as project:
         label_some(project, range(20, 60))

@@ -56,6 +56,7 @@ def test_a_cluster_is_started_or_joined(cluster: Any, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*checkpoint*"))
 
 
+@pytest.mark.slow
 def test_classes_on_workers() -> None:
     pytest.importorskip("distributed", reason="distributed is not installed")
     table(600, classes=True)

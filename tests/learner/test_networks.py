@@ -23,7 +23,7 @@ from suffice.models import BayesianRidge, DropoutNetwork, RadialBasis
 from suffice.models.deep import trained_module
 from suffice.models.predictive import quality
 from suffice.trace import Trace
-from tests.thoroughness import crossed, some
+from tests.thoroughness import crossed
 
 DIGITS = load_digits()
 X, Y = DIGITS.data[:90] / 16.0, DIGITS.target[:90]
@@ -408,8 +408,8 @@ def test_a_loss_that_is_no_number_names_round_and_file(tmp_path: Path, monkeypat
 # The default rule
 
 
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize("approximation", some(["dropout", "last-layer"], every=2))
+@pytest.mark.slow
+@pytest.mark.parametrize("approximation", ["dropout", "last-layer"])
 def test_what_the_default_rule_is_told(approximation: str) -> None:
     """Against draws of the network itself, and predictions of random items before their labels were learned."""
     model = network(approximation=approximation, samples=6, classes=range(10))

@@ -169,6 +169,7 @@ def test_without_matplotlib_there_are_tables_rows_and_a_report_all_the_same() ->
     assert not list(Path("out/figures").iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_figures")
 def test_rules_by_name_come_with_the_references_and_rows_alone_go_to_the_terminal() -> None:
     asked = "errorstability, Margin_Exhaustion,performance-convergence, window 20"
@@ -287,6 +288,7 @@ def test_missing_data_are_skipped_by_name_and_the_others_compared(monkeypatch: p
     assert not Path("none/report.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_figures")
 def test_a_run_that_cannot_be_made_is_skipped_by_name() -> None:
     done = invoke("--data", "wine,breast_cancer", *TINY, "--imbalance", "0.35", "--out", "out", code=1)

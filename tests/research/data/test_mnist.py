@@ -31,7 +31,7 @@ def folder(path: Path, part: str = "train", images: Any = IMAGES, labels: Any = 
 
 @pytest.mark.one_in(2)
 @pytest.mark.skipif(DATA is None, reason="MNIST: SUFFICE_DATA is not set")
-@pytest.mark.parametrize(("part", "size", "counts"), [("train", 60_000, (5923, 5949)), ("test", 10_000, (980, 1009))])
+@pytest.mark.parametrize(("part", "size", "counts"), [("test", 10_000, (980, 1009)), ("train", 60_000, (5923, 5949))])
 def test_the_real_files(part: str, size: int, counts: tuple[int, int]) -> None:
     digits = read_mnist(Path(DATA or "") / "mnist", part)
     assert digits.images.shape == (size, 28, 28)

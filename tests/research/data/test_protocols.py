@@ -306,7 +306,7 @@ def test_missing_data_are_named(tmp_path: Path) -> None:
         read_samples("skin", PUBLISHED_VIEWS["skin"], tmp_path)
 
 
-@pytest.mark.parametrize("name", ["protein", "htru2"])
+@pytest.mark.parametrize("name", [pytest.param("protein", marks=pytest.mark.slow), "htru2"])
 def test_a_set_by_its_name_is_the_right_one_unless_asked_otherwise(name: str) -> None:
     plain(name)
     for found, view in (
