@@ -547,7 +547,7 @@ def batch(covariance: ArrayLike, residual: ArrayLike, noise: ArrayLike) -> KLPai
     if len(u) and u[0] < -ROUNDING * max(1.0, u[-1]):
         raise InvalidValueError(f"covariance has a negative eigenvalue, {u[0]:.3g} relative to the noise")
     pair = one_observation(np.maximum(u, 0.0), vectors.T @ (scale * e), 1.0)
-    return KLPair(pair.new_old.sum(), pair.old_new.sum())
+    return KLPair(pair.new_old.sum(axis=0), pair.old_new.sum(axis=0))
 
 
 def history(covariance: ArrayLike, y: ArrayLike, noise: ArrayLike) -> KLPair:

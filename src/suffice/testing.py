@@ -268,7 +268,7 @@ def example_steps(n: int = 60, *, seed: int = 0) -> list[Step]:
     scale = 0.5 * (np.arange(1, n + 1) / 5.0) ** -2.0
     noise = rng.lognormal(sigma=0.5, size=(2, n))
     logits = rng.normal(size=101)
-    steps, before = [], logits[1:61] > 0
+    steps, before = [], (logits[1:61] > 0).astype(np.intp)
     for t in range(n):
         # The confidence of the classifier rises, and its changes become smaller.
         logits = 1.03 * logits + rng.normal(size=101) / (1.0 + t)

@@ -248,7 +248,7 @@ def test_the_knee_is_that_of_the_whole_curve(seed: int) -> None:
     verdicts = screened(Knee(least_screened=0), relevance)
     for n in (1, 40, 120):
         assert verdicts[n - 1].value == pytest.approx(slow_knee(relevance[:n]))
-        assert verdicts[n - 1].threshold == 156 - min(relevance[:n].sum(), 150)
+        assert verdicts[n - 1].threshold == 156 - min(int(relevance[:n].sum()), 150)
 
 
 def test_the_knee_waits_for_enough_items() -> None:

@@ -686,6 +686,7 @@ class StopMonitor:
         """Fields about the error of unlabelled items and its reducible part."""
         rest, n = ~np.isin(self._sample, list(now.labels)), len(now.labels)
         reducible: Floats | None
+        predicted: Any
         if now.fitted.task == "classification":
             errors, known = now.fitted.errors(self._sample, now.columns, len(now.classes))
             total, reducible = errors.total, errors.reducible if known else None

@@ -198,7 +198,7 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def coef_(self) -> Floats:
         """Most probable weights of the inputs: ``1 x D``, or ``K x D`` for many classes."""
         check_is_fitted(self, "state_")
-        used = np.atleast_2d(self.state_.weights)
+        used: Floats = np.atleast_2d(self.state_.weights)
         capacity = self.capacity(self.n_features_in_)
         if capacity is None or self.n_components_ is None:
             return used[:, int(self.fit_intercept) :]

@@ -38,7 +38,7 @@ def test_the_real_files(part: str, size: int, counts: tuple[int, int]) -> None:
     assert digits.images.dtype == np.float32
     assert (digits.images.min(), digits.images.max()) == (0.0, 1.0)
     found = np.bincount(digits.labels, minlength=10)
-    assert (len(found), found.sum()) == (10, size)
+    assert (len(found), int(found.sum())) == (10, size)
     # How many show a 0 and a 9, as published; and the first image of each part.
     assert (found[0], found[9]) == counts
     assert digits.labels[0] == (5 if part == "train" else 7)
