@@ -88,7 +88,11 @@ class ConstantBackend(Backend):
         posteriors = [ConstantMean().fit(None, labels[:end]).posterior_ for end in ends]
         pairs = list(zip(posteriors[1:], posteriors[:-1], strict=True))
         new_old, old_new = (np.array([float(sf.kl(*pair[::turn])) for pair in pairs]) for turn in (1, -1))
-        wanted = {"pool_variance": 1.0 / (ends[1:].astype(np.float64) + 1.0)} if "pool_variance" in self.settings.step_inputs.names else {}
+        wanted = (
+            {"pool_variance": 1.0 / (ends[1:].astype(np.float64) + 1.0)}
+            if "pool_variance" in self.settings.step_inputs.names
+            else {}
+        )
         return StepResults(KLPair(new_old, old_new), np.zeros(0), measures=wanted)
 
     def correct(self, index: int, y: Any) -> StepResults:
