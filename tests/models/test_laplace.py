@@ -268,7 +268,7 @@ KINDS = ["one datum", "two data", "one class", "separable", "duplicates", "const
 
 def extreme(kind: str, n_classes: int, scale: float | str) -> tuple[Floats, Any]:
     rng = np.random.default_rng(KINDS.index(kind))
-    n = {"one datum": 1, "two data": 2}.get(kind, 24)
+    n = {"one datum": 1, "two data": 2}.get(kind, 40)
     X, y = rng.normal(size=(n, 5)), rng.integers(0, n_classes, n)
     if kind == "one class":
         y[:] = n_classes - 1

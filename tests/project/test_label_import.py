@@ -1,5 +1,6 @@
 """Labels and predictions from files: matching of rows, conflicts, repetition, and what is reported."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ from tests.project.making_projects import make
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path) -> Iterator[Project]:
     """20 items with the ids id-0 to id-19; the first three are labelled by ann."""
-    found = make(tmp_path / "pets.suffice", 20)
-    for item, label in enumerate(("cat", "dog", "eel")):
-        found.label(item, label, person="ann")
-    return found
+    with make(tmp_path / "pets.suffice", 20) as found:
+        for item, label in enumerate(("cat", "dog", "eel")):
+            found.label(item, label, person="ann")
+        yield found
 
 
 def table(**changes: Any) -> dict[str, list[Any]]:

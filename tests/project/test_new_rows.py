@@ -2,7 +2,7 @@
 
 import csv
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +44,11 @@ def label_some(project: Project, data: dict[str, list[Any]], n: int = 40) -> Non
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path) -> Iterator[Project]:
     data = cars(120)
-    made = create_project(tmp_path / "cars", data, classes=["weak", "strong"], id="name", target="kind")
-    label_some(made, data)
-    return made
+    with create_project(tmp_path / "cars", data, classes=["weak", "strong"], id="name", target="kind") as made:
+        label_some(made, data)
+        yield made
 
 
 def test_the_transformer_makes_the_features_of_the_project(project: Project) -> None:

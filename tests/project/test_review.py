@@ -1,5 +1,6 @@
 """Review of a project: likely wrong labels, confirmations, and labels that were given with a prediction visible."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,12 +23,12 @@ def _small_forest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path) -> Iterator[Project]:
     """100 items, 60 of them labelled, number 7 wrongly."""
-    found = make(tmp_path / "pets.suffice", 100)
-    label_some(found, [item for item in range(60) if item != 7])
-    found.label(7, "eel", person="bob")
-    return found
+    with make(tmp_path / "pets.suffice", 100) as found:
+        label_some(found, [item for item in range(60) if item != 7])
+        found.label(7, "eel", person="bob")
+        yield found
 
 
 def test_a_wrong_label_is_listed_until_it_is_confirmed(project: Project) -> None:

@@ -391,4 +391,5 @@ def test_a_file_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
     database = Database(tmp_path / "no.sqlite")
     with pytest.raises(StorageError, match="cannot be opened"), database.reading():
         pass
+    database.close()
     assert list(tmp_path.iterdir()) == []

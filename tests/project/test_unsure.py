@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,9 @@ from tests.project.making_projects import make, picture, replayed
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return make(tmp_path / "pets.suffice", overlap=1.0)
+def project(tmp_path: Path) -> Iterator[Project]:
+    with make(tmp_path / "pets.suffice", overlap=1.0) as made:
+        yield made
 
 
 def test_an_unsure_item_is_like_a_skipped_one_and_is_listed(project: Project) -> None:
