@@ -209,7 +209,11 @@ class ActiveLearner:
         self._positive = positive_class(positive)
         if self._positive is not None and not self._of_classes:
             raise InvalidValueError(f"positive is a class, {positive!r}, and the model predicts numbers; leave it out")
-        self._X = self._prepared.inputs(X_pool, "X_pool")
+        name, share = acquisition_and_share(
+            self._prepared.backend, acquisition, random_share, screening=self._positive is not None
+        )
+        place = pool_device(device, X_pool, self._prepared.backend, name)
+        self._X = self._prepared.pool_inputs(X_pool, place)
         self._size = self._X.shape[0]
         # Inputs for the comparison with other models: those before the pipeline, if they are numbers.
         plain = self._prepared.transform is not None and isinstance(X_pool, np.ndarray) and X_pool.dtype.kind in "fiu"
@@ -218,8 +222,6 @@ class ActiveLearner:
         self._costs, self._clock, self._since = label_costs(costs, self._size), clock, clock()
         self._validated = 0 if inputs.validation is None else len(inputs.validation[1])
         self._first = first_items(initial, self._size, rng)
-        screening = self._positive is not None
-        name, share = acquisition_and_share(self._prepared.backend, acquisition, random_share, screening=screening)
         with one_thread():
             self._backend = self._prepared.backend(
                 self._prepared.model,
@@ -231,7 +233,7 @@ class ActiveLearner:
                     expected=256,
                     step_inputs=inputs,
                     positive=self._positive,
-                    device=pool_device(device, X_pool, self._prepared.backend, name),
+                    device=place,
                 ),
             )
         self._selection = ItemSelection(self._backend, self._size, share, rng, all_random=name == "random")
@@ -1395,18 +1397,18 @@ class ActiveLearner:
 
     def _counted(self) -> dict[str, Any]:
         """Fields that are counted, without the model, if the rule requires them."""
-        found = {
-            "cost": float(self._costs[self.labelled].sum()),
-            "seconds": self._clock() - self._since,
-            "pool_size": self._size,
-            "validation_labels": self._validated,
-            "random_labels": self.random_labels,
+        counts: dict[str, Callable[[], Any]] = {
+            "cost": lambda: float(self._costs[self.labelled].sum()),
+            "seconds": lambda: self._clock() - self._since,
+            "pool_size": lambda: self._size,
+            "validation_labels": lambda: self._validated,
+            "random_labels": lambda: self.random_labels,
+            "classes_seen": lambda: len(set(self._labels.values())),
         }
-        if "classes_seen" in self._used:
-            found["classes_seen"] = len(set(self._labels.values()))
+        counted = {name: count() for name, count in counts.items() if name in self._used}
         if self._used & SCREENING_FIELDS:
-            found |= {name: values[-1] for name, values in self._screening_counts().items()}
-        return {name: np.array([value]) for name, value in found.items() if name in self._used}
+            counted |= {name: values[-1] for name, values in self._screening_counts().items() if name in self._used}
+        return {name: np.array([value]) for name, value in counted.items()}
 
     def _screening_counts(self) -> dict[str, Any]:
         """The numbers of found and of estimated relevant items after each label."""
