@@ -76,6 +76,8 @@ _REPLANNED: Final = 0.1
 _SAVED_EVERY: Final = 1.0
 # Counts that cost nothing. The other fields of the default rule are computed when they are read, if possible.
 _CHEAP_COUNTS: Final = frozenset({"cost", "seconds", "pool_size", "validation_labels"}) | CLASS_COUNT_FIELDS
+# Labels after the initial ones for which memory is allocated at the start of a run that a rule ends.
+_EXPECTED_BY_RULE: Final = 256
 # With a stopping rule, at most as many labels are learned at once as there are, and at least this many are allowed.
 _LEAST_BLOCK: Final = 64
 
@@ -746,7 +748,8 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         acquisition=name,
         rng=rng,
         dtype=number_type(dtype),
-        expected=len(first) + wanted * size,
+        # It is not known when a rule stops, so memory for labels is allocated as they come.
+        expected=len(first) + (wanted * size if rule is None else min(wanted * size, _EXPECTED_BY_RULE)),
         test=labelled_set(prepared, (X_test, y_test), pool.shape[1], ("X_test", "y_test")),
         step_inputs=inputs,
         device=place,
