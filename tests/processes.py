@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 #: What nearly all commands import when they are used.
 COMMON_MODULES: Final = (
     "suffice.cli.app",
-    "suffice.learner.model_comparison",
+    "suffice.session.model_comparison",
     "suffice.recommendation",
     "suffice.tables.transformers",
 )

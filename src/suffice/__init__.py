@@ -69,7 +69,7 @@ _LAZY_NAMES = {
     "simulate": "learner",
     "Trace": "trace",
 }
-_RENAMED = {"data": "suffice.tables or suffice.research.data", "session": "suffice.project"}
+_RENAMED = {"data": "suffice.tables or suffice.research.data"}
 
 
 def __getattr__(name: str) -> Any:

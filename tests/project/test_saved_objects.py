@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from suffice.criteria import Verdict
-from suffice.decision import ErrorNow
+from suffice.session.decision import ErrorNow
 from suffice.forecast import Forecast
 from suffice.models.laplace import Snapshot
-from suffice.project.learned_files import MODULES, NotSavableError, SavedObjects, restored_objects, saved_objects
+from suffice.saved_objects import MODULES, NotSavableError, SavedObjects, restored_objects, saved_objects
 
 MUCH = 10**6
 
@@ -177,8 +177,8 @@ def test_what_is_too_large_is_refused() -> None:
         ["object", "suffice.trace.np", {}],
         ["object", "suffice.forecast.labels_left", {}],
         ["object", "suffice.criteria.step_and_verdict.Callable", {}],
-        ["object", "suffice.decision.ErrorNow", {}],
-        ["named", "suffice.decision.ErrorNow", 1.0],
+        ["object", "suffice.session.decision.ErrorNow", {}],
+        ["named", "suffice.session.decision.ErrorNow", 1.0],
         ["named", "suffice.forecast.Forecast", 1, 2, 3, 4],
         ["array", "<f8", "C", [3], 0],
         ["array", "<f8", "C", [-1], 0],

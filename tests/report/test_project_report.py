@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from suffice import Budget, ErrorStability
 from suffice.criteria import Certificate
-from suffice.decision import ErrorNow
+from suffice.session.decision import ErrorNow
 from suffice.presentation.charts import Chart, svg, ticks
 from suffice.project.create import write_project
 from suffice.project.learning_status import LearningStatus

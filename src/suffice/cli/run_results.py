@@ -49,8 +49,8 @@ from suffice.tables import Table
 from suffice.trace import Trace
 
 if TYPE_CHECKING:
-    from suffice.decision import Decision
     from suffice.learner.hindsight import AuditedStop
+    from suffice.session.decision import Decision
 
 _ERROR_NAME = {
     "regression": "test error (root mean square)",
@@ -474,8 +474,8 @@ def found_run(request: RunRequest, job: TableJob, trace: Trace, pool: Any = None
         pool: Features of the pool where they are not in memory.
     """
     # Imported after the options are validated, because it loads scikit-learn.
-    from suffice.decision import trivial_error
     from suffice.learner.hindsight import run_decision
+    from suffice.session.decision import trivial_error
 
     verdicts = trace.replay(job.rule)
     X, y = job.pool_features if pool is None else pool, job.pool_labels

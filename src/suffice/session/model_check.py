@@ -1,21 +1,18 @@
-"""Checks of a learner's model by random samples of its items, and the guarantees that the samples prove.
-
-A check is drawn from the unlabelled items at one time. A running check requests a share of the labels in a random
-order, never learns them, and computes bounds of the error repeatedly.
-"""
+"""Checks of a model by random samples of the unlabelled items, and the guarantees that the samples prove."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from suffice.arguments import real
-from suffice.checks import Check, EvaluationGrid, Guarantee, spent_alpha
+from suffice.checks import Check, Guarantee, spent_alpha
 from suffice.checks.guarantee import Quantity, UnlabelableAs
 from suffice.errors import InvalidValueError
 from suffice.models.inputs import as_labels
 from suffice.presentation.text_format import count
+from suffice.saved_state import decoded_array, encoded_array
 
 if TYPE_CHECKING:
     from suffice.acquisition import Indices
@@ -88,8 +85,8 @@ def checked_quantity(
         part = real(value, "share", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
         return CheckedQuantity("tolerance", share=part, unlabelable_as=unlabelable_as)
     if value not in classes:
-        known = ", ".join(repr(each) for each in classes[:10])
-        raise InvalidValueError(f"{name} must be one of the classes that the model knows, {known}, not {value!r}")
+        names = ", ".join(map(repr, classes[:10]))
+        raise InvalidValueError(f"{name} must be one of the classes that the model knows, {names}, not {value!r}")
     quantity: Quantity = "recall" if name == "recall_of" else "precision"
     return CheckedQuantity(
         quantity, class_name=value, predicted_as_found=bool(predicted_as_found), unlabelable_as=unlabelable_as
@@ -157,6 +154,32 @@ class FrozenModel:
     unlabelled: "Indices"
     skipped: frozenset[int]
     predictions: Any
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the model itself, as JSON values."""
+        return {
+            "name": self.name,
+            "n_labelled": self.n_labelled,
+            "version": self.version,
+            "labelled": list(self.labelled),
+            "unlabelled": encoded_array(self.unlabelled),
+            "skipped": sorted(self.skipped),
+            "predictions": self.predictions.tolist(),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "FrozenModel":
+        """Restore :meth:`state_dict`; the model is None."""
+        return cls(
+            **{
+                **state,
+                "model": None,
+                "labelled": tuple(state["labelled"]),
+                "unlabelled": decoded_array(state["unlabelled"]),
+                "skipped": frozenset(state["skipped"]),
+                "predictions": np.asarray(as_labels(state["predictions"])),
+            }
+        )
 
 
 class CheckOwner(Protocol):
@@ -282,7 +305,7 @@ class ModelCheck:
                 or has an answer: nothing is changed.
         """
         self._require_open()
-        given = self._by_item(labels)
+        given = _labels_by_item(labels, tuple(self.record.pending))
         usable = self._owner._usable_labels(list(given.values())) if given else []
         return self._changed(self.record.tell(dict(zip(given, usable, strict=True))))
 
@@ -343,7 +366,7 @@ class ModelCheck:
         asked = self._asked
         labels, pool = self._owner.labels, self._frozen.unlabelled.tolist()
         if asked.unlabelable_as == "excluded":
-            pool = self._not_skipped()
+            pool = [item for item in pool if item not in self._frozen.skipped]
         return proven_guarantee(
             self.record,
             asked,
@@ -352,9 +375,6 @@ class ModelCheck:
             found=lambda: sum(bool(labels[item] == asked.class_name) for item in self._frozen.labelled),
             predicted_as_class=lambda: sum(self._predicted[item] == asked.class_name for item in pool),
         )
-
-    def _not_skipped(self) -> list[int]:
-        return [item for item in self._frozen.unlabelled.tolist() if item not in self._frozen.skipped]
 
     @property
     def random_prefix(self) -> list[int]:
@@ -389,27 +409,29 @@ class ModelCheck:
                 "learner.check"
             )
 
-    def _by_item(self, labels: Any) -> dict[int, Any]:
-        if isinstance(labels, Mapping):
-            return {int(_items(item)[0]): label for item, label in labels.items()}
-        given, pending = np.atleast_1d(np.asarray(as_labels(labels))), self.record.pending
-        if given.shape != (len(pending),):
-            raise InvalidValueError(
-                f"labels must be one for each of the {count(len(pending), 'pending item')}, or a mapping of items to "
-                f"labels; their shape is {given.shape}"
-            )
-        return dict(zip(pending, given.tolist(), strict=True))
+
+def _labels_by_item(labels: Any, pending: tuple[int, ...]) -> dict[int, Any]:
+    """Labels by item, from a mapping or from a series with one label for each pending item."""
+    if isinstance(labels, Mapping):
+        return {int(_items(item)[0]): label for item, label in labels.items()}
+    given = np.atleast_1d(np.asarray(as_labels(labels)))
+    if given.shape != (len(pending),):
+        raise InvalidValueError(
+            f"labels must be one for each of the {count(len(pending), 'pending item')}, or a mapping of items to "
+            f"labels; their shape is {given.shape}"
+        )
+    return dict(zip(pending, given.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
 class ModelGuarantee:
-    """The newest guarantee of a learner, and whether it covers the present model.
+    """The newest guarantee of a learner, and whether it covers the current model.
 
     Attributes:
         guarantee: The statement.
         check: The check that proves it, with the frozen model and its predictions.
         about_present_model: Whether the learner's model is still the one that was checked. If labels were learned or
-            corrected since, the present model has no guarantee; the statement holds for the frozen model.
+            corrected since, the current model has no guarantee; the statement holds for the frozen model.
     """
 
     guarantee: Guarantee
@@ -420,7 +442,8 @@ class ModelGuarantee:
         if self.about_present_model:
             return str(self.guarantee)
         then = count(self.check.n_labelled, "label")
-        return f"{self.guarantee} This is about the model at {then}. The present model is another and has no guarantee."
+        later = "The current model is different and has no guarantee until it is checked."
+        return f"{self.guarantee} This is about the model at {then}. {later}"
 
 
 class CheckSequence:
@@ -447,21 +470,8 @@ class CheckSequence:
         return next((check for check in reversed(self.checks) if check.guarantee is not None), None)
 
     def alpha(self, confidence: float | None = None) -> float:
-        """The error probability of all checks together.
-
-        Raises:
-            InvalidValueError: The confidence is not between 0 and 1, or not that of the earlier checks.
-        """
-        if confidence is None:
-            return 0.05 if self._alpha is None else self._alpha
-        level = 1.0 - real(confidence, "confidence", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
-        if self._alpha is not None and abs(level - self._alpha) > 1e-12:
-            raise InvalidValueError(
-                f"confidence must be {1.0 - self._alpha:.10g}, as for the first check, because all checks share it; "
-                f"not {confidence!r}"
-            )
-        # Rounded, because 1 - 0.95 is not exactly 0.05 in floating point.
-        return round(level, 15)
+        """The error probability of all checks together; see :func:`shared_alpha`."""
+        return shared_alpha(confidence, self._alpha)
 
     def next_alpha(self, confidence: float | None = None) -> float:
         """The error probability of the next check."""
@@ -475,14 +485,7 @@ class CheckSequence:
         Raises:
             InvalidValueError: The size is not possible, or too small for the quantity: nothing is drawn or spent.
         """
-        pool = frozen.unlabelled
-        if asked.unlabelable_as == "excluded":
-            pool = pool[~np.isin(pool, list(frozen.skipped))]
-        which = "unlabelled item"
-        if asked.quantity == "precision":
-            places = np.searchsorted(frozen.unlabelled, pool)
-            pool = pool[frozen.predictions[places] == asked.class_name]
-            which += f" predicted as {str(asked.class_name)!r}"
+        pool, which = checked_pool(asked, frozen.unlabelled, frozen.skipped, frozen.predictions)
         require_size(size, len(pool), which)
         number = len(self.checks) + 1
         if asked.quantity == "tolerance":
@@ -502,6 +505,33 @@ class CheckSequence:
             if not check.open and not check.aborted and item in check.record.items:
                 check.record = check.record.correct(item, label)
 
+    def state_dict(self) -> dict[str, Any]:
+        """The checks as JSON values. Frozen models are not saved, but their predictions are."""
+        saved = []
+        for check in self.checks:
+            frozen = check._frozen.state_dict()
+            saved.append({"record": check.record.to_dict(), "asked": asdict(check._asked), "frozen": frozen})
+        drawn = None if self._rng is None else self._rng.bit_generator.state
+        return {"checks": saved, "alpha": self._alpha, "random_state": drawn}
+
+    def load_state(self, state: Mapping[str, Any], owner: CheckOwner) -> None:
+        """Restore :meth:`state_dict`.
+
+        Args:
+            state: The result of :meth:`state_dict`.
+            owner: The object that the checks belong to.
+        """
+        for saved in state["checks"]:
+            frozen = FrozenModel.from_state(saved["frozen"])
+            record, asked = Check.from_dict(saved["record"]), CheckedQuantity(**saved["asked"])
+            check = ModelCheck(replace(record, unlabelable=frozenset()), asked, frozen, owner)
+            check.record = record
+            self.checks.append(check)
+        self._alpha = state["alpha"]
+        if state["random_state"] is not None:
+            self._rng = np.random.default_rng()
+            self._rng.bit_generator.state = state["random_state"]
+
     def require_not_in_open(self, items: Iterable[int], method: str) -> None:
         """Raise an error for items that belong to the open check.
 
@@ -510,6 +540,53 @@ class CheckSequence:
         """
         if self.open is not None and (inside := sorted(set(self.open.record.items).intersection(items))):
             raise InvalidValueError(f"item {inside[0]} belongs to the open check; answer it with check.{method}")
+
+
+def checked_pool(
+    asked: CheckedQuantity, unlabelled: "Indices", skipped: Collection[int], predictions: Any
+) -> tuple["Indices", str]:
+    """Return the items that a check is drawn from, and what they are called.
+
+    Args:
+        asked: The quantity to guarantee.
+        unlabelled: Items without a label, skipped ones included, in rising order.
+        skipped: Those of them that were skipped.
+        predictions: Prediction for each item of ``unlabelled``.
+    """
+    candidates, which = np.ones(len(unlabelled), dtype=bool), "unlabelled item"
+    if asked.unlabelable_as == "excluded":
+        candidates &= ~np.isin(unlabelled, list(skipped))
+        which = "unlabelled item that was not skipped"
+    if asked.quantity == "precision":
+        candidates &= np.asarray(predictions == asked.class_name)
+        which += f"{' and is' if ' that ' in which else ''} predicted as {str(asked.class_name)!r}"
+    return unlabelled[candidates], which
+
+
+def shared_alpha(confidence: float | None, earlier: float | None) -> float:
+    """Return the error probability of all checks of a pool together.
+
+    Args:
+        confidence: The confidence that the user asked for; None for that of the earlier checks, or 0.95.
+        earlier: The error probability of the earlier checks; None if there was none.
+
+    Raises:
+        InvalidValueError: The confidence is not between 0 and 1, or not that of the earlier checks.
+
+    Examples:
+        >>> shared_alpha(None, None), shared_alpha(0.9, None), shared_alpha(None, 0.1)
+        (0.05, 0.1, 0.1)
+    """
+    if confidence is None:
+        return 0.05 if earlier is None else earlier
+    level = 1.0 - real(confidence, "confidence", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
+    if earlier is not None and abs(level - earlier) > 1e-12:
+        raise InvalidValueError(
+            f"confidence must be {1.0 - earlier:.10g}, as for the first check, because all checks share it; "
+            f"not {confidence!r}"
+        )
+    # Rounded, because 1 - 0.95 is not exactly 0.05 in floating point.
+    return round(level, 15)
 
 
 def require_size(m: Any, pool: int, which: str = "unlabelled item") -> int:
@@ -544,250 +621,3 @@ def _items(items: Any) -> list[int]:
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise InvalidValueError(f"items must be indices of items of the check, whole numbers, not {items!r}")
     return [int(item) for item in array]
-
-
-# The smallest and the largest size of the sample for evaluations.
-_FIRST_SIZE: Final = 30
-_LAST_SIZE: Final = 480
-# Products of a share and a count may be below a whole number by rounding.
-_ROUNDING: Final = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class RunningEvaluation:
-    """One evaluation of a running check.
-
-    Attributes:
-        frozen: The model at that moment, and its predictions for all items that it had not learned.
-        items: The sample: the first of these items in the random order.
-        labels: Their labels; an item without one cannot be labelled, and counts as wrong.
-        alpha: Error probability of this evaluation.
-        confidence: Confidence of all evaluations together.
-        tolerance: Largest acceptable distance between number and prediction; None for classes.
-    """
-
-    frozen: FrozenModel
-    items: tuple[int, ...]
-    labels: Mapping[int, Any]
-    alpha: float
-    confidence: float
-    tolerance: float | None = None
-
-    @property
-    def n_labelled(self) -> int:
-        """Number of labels that the model had learned."""
-        return self.frozen.n_labelled
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Guarantee of the evaluation, for the predictions of the model at that time."""
-        place = np.searchsorted(self.frozen.unlabelled, self.items)
-        predicted = dict(zip(self.items, self.frozen.predictions[place].tolist(), strict=True))
-        pool = len(self.frozen.unlabelled)
-        stated: dict[str, Any] = {
-            "alpha": self.alpha,
-            "confidence": self.confidence,
-            "model": self.frozen.name,
-            "unlabelable": len(self.items) - len(self.labels),
-        }
-        if self.tolerance is not None:
-            residuals = [float(label) - predicted[item] for item, label in self.labels.items()]
-            return Guarantee.within(residuals, self.tolerance, pool, **stated)
-        wrong = sum(bool(label != predicted[item]) for item, label in self.labels.items())
-        return Guarantee.of_error(wrong, len(self.items), pool, **stated)
-
-    def answered(self, item: int, label: Any) -> "RunningEvaluation":
-        """The evaluation with a new or corrected label of an item, at the same error probability."""
-        if item not in self.items:
-            return self
-        return replace(self, labels={**self.labels, item: label})
-
-
-@dataclass(frozen=True, eq=False)
-class RunningCheck:
-    """The state of a running check, see :attr:`suffice.ActiveLearner.running_check`.
-
-    Attributes:
-        share: Share of the labels that are asked for in the random order.
-        grid: Sizes of the sample at which the bound is computed, fixed at the start.
-        sample: Labels of the sample by item, in the random order. The model has not learned them.
-        size: Size of the sample that can be evaluated: items with an answer, before the first one without.
-        asked: Number of labels that were asked for so far; some of them may have left the sample.
-        pending: Items of the sample that were asked for and have no label yet.
-        evaluations: The evaluations so far.
-        about_present_model: Whether the newest evaluation is about the present model.
-    """
-
-    share: float
-    grid: EvaluationGrid
-    sample: Mapping[int, Any]
-    size: int
-    asked: int
-    pending: tuple[int, ...]
-    evaluations: tuple[RunningEvaluation, ...]
-    about_present_model: bool
-
-    @property
-    def newest(self) -> RunningEvaluation | None:
-        """The newest evaluation, with its model; None before the first."""
-        return self.evaluations[-1] if self.evaluations else None
-
-    @property
-    def guarantee(self) -> Guarantee | None:
-        """The newest guarantee; None before the first evaluation."""
-        return None if self.newest is None else self.newest.guarantee
-
-    @property
-    def next_size(self) -> int | None:
-        """Size of the sample at the next evaluation; None after the last."""
-        done = len(self.evaluations)
-        return self.grid.sizes[done] if done < len(self.grid.sizes) else None
-
-    def __str__(self) -> str:
-        if self.newest is None:
-            words = "Nothing is guaranteed yet."
-        else:
-            words = str(self.newest.guarantee)
-            if not self.about_present_model:
-                words += f" This is about the model at {count(self.newest.n_labelled, 'label')}, not the present one."
-        if self.next_size is not None:
-            words += f" The next evaluation is at a sample of {self.next_size:,}; it has {self.size:,} now."
-        return words.replace("\u00a0", " ")
-
-
-@dataclass
-class RunningSample:
-    r"""The random order, the labels of the sample, and the evaluations of a running check.
-
-    The order is one permutation of the pool, drawn before the first label. The sample consists of the first items of
-    that order, without the items that the model has learned. The learner chooses among all items that it has not
-    learned, including the sample; a chosen item is removed from the sample. The learned items, and the times at which
-    they were learned, depend on the labels and on the positions of the learned items in the order, and not on the order
-    of the other items. So, given the learned items, every order of the other items is equally likely, and the first
-    :math:`m` of them are a simple random sample.
-
-    Attributes:
-        order: The permutation.
-        share: Share of the labels.
-        grid: When the sample is evaluated.
-        confidence: Confidence of all evaluations together.
-        tolerance: For numbers, the largest error that is not wrong.
-        labels: Labels of items of the sample.
-        offered: Items that were asked for as items of the sample and have no answer yet.
-        asked: Number of labels that came for the sample, those included that left it.
-        evaluations: The evaluations so far.
-    """
-
-    order: "Indices"
-    share: float
-    grid: EvaluationGrid
-    confidence: float
-    tolerance: float | None = None
-    labels: dict[int, Any] = field(default_factory=dict)
-    offered: set[int] = field(default_factory=set)
-    asked: int = 0
-    evaluations: list[RunningEvaluation] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        # The position of each item in the order.
-        self._place = np.argsort(self.order)
-
-    @staticmethod
-    def start(
-        size: int, share: Any, confidence: float, tolerance: float | None, rng: np.random.Generator
-    ) -> "RunningSample":
-        """The sample before the first label.
-
-        Args:
-            size: Number of items in the pool.
-            share: Share of the labels, above 0 and below 1.
-            confidence: Confidence of all evaluations together.
-            tolerance: For numbers, the largest error that is not wrong.
-            rng: Source of the permutation.
-
-        Raises:
-            InvalidValueError: The share is out of range, or the pool is too small for it.
-        """
-        part = real(share, "check_share", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
-        last = int(min(_LAST_SIZE, part * size + _ROUNDING))
-        if last < 1:
-            raise InvalidValueError(
-                f"check_share is {part:g}, which is less than one of the {count(size, 'item')} of the pool; give a "
-                "larger share"
-            )
-        # Rounded, because 1 - 0.95 is not exactly 0.05 in floating point.
-        alpha = round(1.0 - confidence, 15)
-        grid = EvaluationGrid.doubling(min(_FIRST_SIZE, last), last, alpha=alpha)
-        return RunningSample(rng.permutation(size), part, grid, confidence, tolerance)
-
-    def turns(self, size: int, paid: int) -> int:
-        """Number of the next labels that belong to the sample.
-
-        Args:
-            size: Number of the next labels.
-            paid: Number of labels so far, without the initial ones.
-        """
-        if len(self.evaluations) == len(self.grid.sizes):
-            return 0
-        return max(0, min(size, int(self.share * (paid + size) + _ROUNDING) - self.asked))
-
-    def next_items(self, number: int, status: Any, others: Collection[int]) -> list[int]:
-        """The next items of the sample without a label; fewer only if fewer items are left.
-
-        Args:
-            number: How many.
-            status: Status of each item: 0 without a label, 1 learned, 2 skipped, 3 in the sample.
-            others: Items that are not to be taken, because the learner has just chosen them.
-        """
-        waiting = self.order[status[self.order] == 0]
-        free = [int(item) for item in waiting[: number + len(others)] if int(item) not in others]
-        return free[:number]
-
-    def prefix(self, status: Any) -> list[int]:
-        """The sample so far: items in the random order before the first item without an answer."""
-        rest = self.order[status[self.order] != 1]
-        waiting = np.flatnonzero(status[rest] == 0)
-        return [int(item) for item in (rest[: waiting[0]] if len(waiting) else rest)]
-
-    def due(self, status: Any) -> tuple[int, ...] | None:
-        """The items of the evaluation that is due now, or None."""
-        done = len(self.evaluations)
-        if done == len(self.grid.sizes):
-            return None
-        size = self.grid.sizes[done]
-        if len(self.labels) + np.count_nonzero(status == 2) < size:
-            return None
-        found = self.prefix(status)
-        return tuple(found[:size]) if len(found) >= size else None
-
-    def evaluate(self, items: tuple[int, ...], frozen: FrozenModel) -> RunningEvaluation:
-        """Compute the bound from these items, and store it."""
-        known = {item: self.labels[item] for item in items if item in self.labels}
-        each = self.grid.alpha_each
-        found = RunningEvaluation(frozen, items, known, each, self.confidence, self.tolerance)
-        self.evaluations.append(found)
-        return found
-
-    def answered(self, item: int, label: Any) -> None:
-        """Update the evaluations that contain an item with its new or corrected label."""
-        self.evaluations = [each.answered(item, label) for each in self.evaluations]
-
-    def state(self, status: Any, version: int) -> RunningCheck:
-        """A copy of the state.
-
-        Args:
-            status: Status of each item.
-            version: Number of times that the learner's model has changed.
-        """
-        last = self.evaluations[-1] if self.evaluations else None
-        place = self._place
-        return RunningCheck(
-            share=self.share,
-            grid=self.grid,
-            sample={item: self.labels[item] for item in sorted(self.labels, key=place.__getitem__)},
-            size=len(self.prefix(status)),
-            asked=self.asked,
-            pending=tuple(sorted(self.offered, key=place.__getitem__)),
-            evaluations=tuple(self.evaluations),
-            about_present_model=last is not None and last.frozen.version == version,
-        )

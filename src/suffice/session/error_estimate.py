@@ -1,7 +1,8 @@
 """The error of the unlabelled items, estimated by the model and calibrated by labels that were drawn at random."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,12 +12,14 @@ from scipy.stats import gamma
 from suffice.acquisition import Indices
 from suffice.arguments import real
 from suffice.checks import GuaranteePlan, plan_total
-from suffice.decision import ErrorNow
 from suffice.errors import InvalidValueError
 from suffice.models.logistic import BayesianLogistic
 from suffice.models.predictive import FACTORS, Guesses, guessed_places, guesses, log_probabilities, sharpness
 from suffice.models.regression import GaussianRegressor
 from suffice.numerics import Floats
+from suffice.saved_state import decoded_array, encoded_array
+from suffice.session.decision import ErrorNow
+from suffice.session.model_view import ModelView
 
 # Weight of the model's own estimate: for classes in expected errors, for numbers in labels.
 _PRIOR_ERRORS: Final = 4.0
@@ -228,6 +231,7 @@ def plan_from_estimate(  # noqa: PLR0913 - all but two by keyword
     n_labelled: int,
     pool: int,
     alpha: float,
+    skipped: float = 0.0,
     one_class: bool = False,
     probability: float = 0.8,
     check_advised: bool = False,
@@ -245,6 +249,7 @@ def plan_from_estimate(  # noqa: PLR0913 - all but two by keyword
         n_labelled: ``n``, the number of labels.
         pool: Number of unlabelled items.
         alpha: Error probability of the check.
+        skipped: Share of the unlabelled items that were skipped. They can be drawn, and count as wrong.
         one_class: Whether all labels are of one class.
         probability: Requested probability that the check succeeds.
         check_advised: As for :func:`suffice.checks.plan_total`.
@@ -255,8 +260,8 @@ def plan_from_estimate(  # noqa: PLR0913 - all but two by keyword
     removable = min(error - found.value + ratio * reducible, error)
     return plan_total(
         target,
-        error,
-        reducible=removable,
+        min(1.0, error * (1.0 - skipped) + skipped),
+        reducible=removable * (1.0 - skipped),
         n_labelled=n,
         pool=pool,
         alpha=alpha,
@@ -296,7 +301,7 @@ class Worsening(NamedTuple):
 
 
 def worsening(before: Any, now: Any) -> Worsening | None:
-    r"""Compare the losses of the same labels under earlier models and under the present model.
+    r"""Compare the losses of the same labels under earlier models and under the current model.
 
     With :math:`d_i` the differences, the model counts as worse if :math:`\bar d > 0` and
     :math:`\bar d / (s_d / \sqrt n) > 2.5`. At least 10 labels are needed.
@@ -341,24 +346,102 @@ class _LeftOut(NamedTuple):
     comparable: Floats
 
 
-def _leaves_out(model: Any) -> bool:
+@dataclass(frozen=True, eq=False)
+class StoredLeftOut:
+    """Predictions for some labels of a model, each left out of it, in place of the model itself.
+
+    Attributes:
+        places: Positions of the labels in the order in which the model has learned them, rising.
+        guessed: Those of the positions that correct the confidence of a classifier.
+        codes: For classes, the column of each label in ``logs``.
+        logs: For classes, log probabilities without the label, ``n x K``.
+        classes: The class of each column.
+        squares: For numbers, the squared residual of each label.
+        variances: For numbers, the variance that the model expects of each label.
+    """
+
+    places: Any
+    guessed: Any
+    codes: Any = None
+    logs: Any = None
+    classes: tuple[Any, ...] = ()
+    squares: Any = None
+    variances: Any = None
+
+    @staticmethod
+    def of_model(model: Any, places: Any) -> "StoredLeftOut | None":
+        """The predictions of a model for these labels and those that it needs itself; None if it leaves none out."""
+        if isinstance(model, GaussianRegressor):
+            losses = _left_out(model, places)
+            assert losses is not None
+            return StoredLeftOut(places, places[:0], squares=losses.losses, variances=losses.expected)
+        if isinstance(model, BayesianLogistic):
+            guessed = guessed_places(model.state_)
+            stored = np.union1d(guessed, places).astype(np.intp)
+            logits, codes = guesses(model.state_, stored)
+            logs, classes = log_probabilities(logits), tuple(model.classes_.tolist())
+            return StoredLeftOut(stored, guessed, codes, logs, classes)
+        return None
+
+    def state_dict(self) -> dict[str, Any]:
+        """The predictions as JSON values."""
+        return {spec.name: encoded_array(getattr(self, spec.name)) for spec in fields(self)} | {
+            "classes": list(self.classes)
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "StoredLeftOut":
+        """Restore :meth:`state_dict`."""
+        values = {name: decoded_array(value) for name, value in state.items()}
+        return cls(**{**values, "classes": tuple(state["classes"])})
+
+
+def leaves_out(model: Any) -> bool:
     """Whether labels can be left out of a model in closed form."""
-    return isinstance(model, GaussianRegressor | BayesianLogistic)
+    return isinstance(model, GaussianRegressor | BayesianLogistic | StoredLeftOut)
+
+
+def has_learned(model: Any, X: Floats, y: Any) -> bool:
+    """Whether a model that leaves labels out has learned exactly these labels, in this order.
+
+    Args:
+        model: A fitted Gaussian process, ridge or logistic regression of suffice.
+        X: Inputs, ``n x D``.
+        y: Labels.
+    """
+    if isinstance(model, GaussianRegressor):
+        same = model.X_.shape == X.shape and np.allclose(model.X_, X)
+        return bool(same and np.allclose(model.y_, np.asarray(y, dtype=np.float64)))
+    rows, codes = model.state_.labelled()
+    features = model.features(X)
+    same = rows.shape == features.shape and np.allclose(rows, features)
+    return bool(same and np.array_equal(np.asarray(model.classes_)[codes], np.asarray(y)))
+
+
+def _left_out_logs(model: Any, places: Any) -> tuple[Floats, Any]:
+    """Log probabilities of some labels of a classifier, each left out of it, and their columns."""
+    if isinstance(model, StoredLeftOut):
+        rows = np.searchsorted(model.places, places)
+        return model.logs[rows], model.codes[rows]
+    logits, codes = guesses(model.state_, places)
+    return log_probabilities(logits), codes
 
 
 def _left_out(model: Any, places: Any) -> _LeftOut | None:
     """Losses of the labels at some positions, each left out of a model; None if the model cannot leave labels out."""
+    if not leaves_out(model):
+        return None
+    if isinstance(model, StoredLeftOut) and model.logs is None:
+        rows = np.searchsorted(model.places, places)
+        return _LeftOut(model.squares[rows], model.variances[rows], model.squares[rows])
     if isinstance(model, GaussianRegressor):
         mean, variance = model.prior_.left_out(model.features(model.X_), model.y_)
         squares = (model.y_ - mean)[places] ** 2
         return _LeftOut(squares, variance[places], squares)
-    if _leaves_out(model):
-        logits, codes = guesses(model.state_, places)
-        logs = log_probabilities(logits)
-        p = np.exp(logs)
-        wrong = (p.argmax(axis=1) != codes).astype(np.float64)
-        return _LeftOut(wrong, 1.0 - p.max(axis=1), np.asarray(-logs[np.arange(len(codes)), codes]))
-    return None
+    logs, codes = _left_out_logs(model, places)
+    p = np.exp(logs)
+    wrong = (p.argmax(axis=1) != codes).astype(np.float64)
+    return _LeftOut(wrong, 1.0 - p.max(axis=1), np.asarray(-logs[np.arange(len(codes)), codes]))
 
 
 def left_out_losses(model: Any) -> Floats | None:
@@ -367,50 +450,75 @@ def left_out_losses(model: Any) -> Floats | None:
     Returns:
         The losses in the order in which the labels were learned; None for a model that cannot leave labels out.
     """
-    found = _left_out(model, np.arange(model.n_labels_)) if _leaves_out(model) else None
-    return None if found is None else found.losses
+    if not isinstance(model, GaussianRegressor | BayesianLogistic):
+        return None
+    left_out = _left_out(model, np.arange(model.n_labels_))
+    return None if left_out is None else left_out.losses
 
 
-def _sharpened(
-    model: BayesianLogistic, X_rest: Floats, labels: Mapping[int, Any], items: Sequence[int]
-) -> CalibratedError:
-    """The estimate of :func:`sharpened_error`, from all random labels and a limited number of other labels."""
+def _sharpened(model: Any, rest: Floats, labels: Mapping[int, Any], items: Sequence[int]) -> CalibratedError:
+    """The estimate of :func:`sharpened_error`, from all random labels and a limited number of other labels.
+
+    Args:
+        model: A classifier that leaves labels out.
+        rest: Class probabilities of unlabelled items, ``m x K``.
+        labels: All labels by item, in the order learned.
+        items: The items that were drawn at random.
+    """
     place = {item: k for k, item in enumerate(labels)}
     drawn = np.array([place[item] for item in items], dtype=np.intp)
-    places = np.union1d(guessed_places(model.state_), drawn)
-    logits, codes = guesses(model.state_, places)
-    rest = np.log(np.maximum(model.predict_proba(X_rest), np.finfo(np.float64).tiny))
-    return sharpened_error(rest, log_probabilities(logits), codes, np.isin(places, drawn))
+    guessed = model.guessed if isinstance(model, StoredLeftOut) else guessed_places(model.state_)
+    places = np.union1d(guessed, drawn).astype(np.intp)
+    logs, codes = _left_out_logs(model, places)
+    rest_logs = np.log(np.maximum(rest, np.finfo(np.float64).tiny))
+    return sharpened_error(rest_logs, logs, codes, np.isin(places, drawn))
 
 
-class _Prediction(NamedTuple):
-    """Prediction for an item: a class or a number, the expected loss, and the log probability of each class."""
+def _is_classifier(model: Any) -> bool:
+    """Whether a model leaves labels out and predicts classes."""
+    return isinstance(model, BayesianLogistic) or (isinstance(model, StoredLeftOut) and model.logs is not None)
+
+
+class EarlierPrediction(NamedTuple):
+    """Prediction for an item before its label was learned.
+
+    Attributes:
+        label: The class or the number.
+        expected: The loss that the model expected: the probability of all other classes, the variance of the label.
+        logs: Log probability of each class; None for numbers.
+    """
 
     label: Any
     expected: float
-    logs: Any = None
+    logs: Mapping[Any, float] | None = None
 
 
-def _predictions(model: Any, X: Floats, task: str) -> list[_Prediction]:
+def class_predictions(p: Floats, classes: Sequence[Any]) -> list[EarlierPrediction]:
+    """Predictions from class probabilities, ``n x K``, with the class of each column."""
+    logs = np.log(np.maximum(p, np.finfo(np.float64).tiny))
+    return [
+        EarlierPrediction(classes[int(row.argmax())], float(1.0 - row.max()), dict(zip(classes, log, strict=True)))
+        for row, log in zip(p, logs.tolist(), strict=True)
+    ]
+
+
+def number_predictions(mean: Floats, variance: Floats) -> list[EarlierPrediction]:
+    """Predictions from means and variances of labels, ``n`` each."""
+    return [EarlierPrediction(m, v) for m, v in zip(mean.tolist(), variance.tolist(), strict=True)]
+
+
+def predictions_of(model: Any, X: Any, task: str) -> list[EarlierPrediction]:
+    """Predictions of a fitted model with ``predict_proba`` or ``predict(X, return_std=True)``."""
     if task == "classification":
-        p = model.predict_proba(X)
-        logs = np.log(np.maximum(p, np.finfo(np.float64).tiny))
-        return [
-            _Prediction(
-                model.classes_[row.argmax()],
-                float(1.0 - row.max()),
-                dict(zip(model.classes_.tolist(), log, strict=True)),
-            )
-            for row, log in zip(p, logs, strict=True)
-        ]
+        return class_predictions(model.predict_proba(X), model.classes_.tolist())
     mean, deviation = model.predict(X, return_std=True)
-    return [_Prediction(float(m), float(s) ** 2) for m, s in zip(mean, deviation, strict=True)]
+    return number_predictions(np.asarray(mean, dtype=np.float64), np.asarray(deviation, dtype=np.float64) ** 2)
 
 
 class RandomLabelLosses:
     """Losses of the labels that were drawn at random, each under a model without it.
 
-    Gaussian processes, ridge and logistic regression leave labels out in closed form, so the present model predicts
+    Gaussian processes, ridge and logistic regression leave labels out in closed form, so the current model predicts
     each random label, including initial labels. Other models predict each random label before they learn it.
 
     Args:
@@ -419,12 +527,12 @@ class RandomLabelLosses:
 
     def __init__(self, task: str) -> None:
         self._task = task
-        self._predicted: dict[int, _Prediction] = {}
+        self._predicted: dict[int, EarlierPrediction] = {}
         self._losses: dict[int, float] = {}
 
     def count(self, model: Any, items: Sequence[int]) -> int:
         """Number of random labels that calibrate the estimate of a model."""
-        return len(items) if _leaves_out(model) else len(self._losses)
+        return len(items) if leaves_out(model) else len(self._losses)
 
     def predict(self, model: Any, X: Floats, items: Indices) -> None:
         """Store the model's predictions for random items before it learns their labels.
@@ -435,8 +543,22 @@ class RandomLabelLosses:
             items: The items.
         """
         if len(items):
-            found = _predictions(model, X, self._task)
-            self._predicted.update(zip((int(i) for i in items), found, strict=True))
+            self.record(dict(zip(np.asarray(items).tolist(), predictions_of(model, X, self._task), strict=True)))
+
+    def record(self, predictions: Mapping[int, EarlierPrediction]) -> None:
+        """Store predictions for random items that were made before their labels were learned."""
+        self._predicted.update(predictions)
+
+    def has(self, item: int) -> bool:
+        """Whether a prediction for the item is stored."""
+        return item in self._predicted
+
+    def only(self, items: Collection[int]) -> "RandomLabelLosses":
+        """A copy with the predictions and losses of some items only."""
+        copied = RandomLabelLosses(self._task)
+        copied._predicted = {item: value for item, value in self._predicted.items() if item in items}
+        copied._losses = {item: value for item, value in self._losses.items() if item in items}
+        return copied
 
     def label(self, item: int, label: Any) -> None:
         """Store the loss of an item's new or corrected label; items without a prediction are ignored."""
@@ -449,7 +571,7 @@ class RandomLabelLosses:
             self._losses[item] = (float(label) - predicted.label) ** 2
 
     def worsening(self, model: Any, labels: Mapping[int, Any]) -> Worsening | None:
-        """Whether the present model predicts the newer random labels worse than earlier models did.
+        """Whether the current model predicts the newer random labels worse than earlier models did.
 
         Args:
             model: The current model.
@@ -459,28 +581,42 @@ class RandomLabelLosses:
             The comparison if it is worse; None otherwise, and for a model that cannot leave labels out.
         """
         place = {item: k for k, item in enumerate(labels)}
-        items = [item for item in self._losses if self._told(item, labels[item]) is not None]
+        items = [item for item in self._losses if self._earlier_loss(item, labels[item]) is not None]
         if len(items) < 2 * _FEWEST_COMPARED:
             return None
         now = _left_out(model, np.array([place[item] for item in items]))
-        return None if now is None else worsening([self._told(item, labels[item]) for item in items], now.comparable)
+        return (
+            None
+            if now is None
+            else worsening([self._earlier_loss(item, labels[item]) for item in items], now.comparable)
+        )
 
-    def _told(self, item: int, label: Any) -> float | None:
+    def _earlier_loss(self, item: int, label: Any) -> float | None:
         """The loss of a label when it was learned; None for a class that was new then."""
         predicted = self._predicted[item]
         if self._task == "regression":
             return self._losses[item]
-        found = None if predicted.logs is None else predicted.logs.get(label)
-        return None if found is None else -float(found)
+        log_probability = None if predicted.logs is None else predicted.logs.get(label)
+        return None if log_probability is None else -float(log_probability)
 
-    def state(self) -> list[tuple[int, float, float]]:
-        """Item, expected loss and loss of each label, for a checkpoint."""
-        return [(item, self._predicted[item].expected, loss) for item, loss in self._losses.items()]
+    def state_dict(self) -> list[list[Any]]:
+        """The predictions and losses as JSON values: item, label, expected loss, log probabilities, and loss."""
+        return [
+            [item, label, expected, None if logs is None else list(map(list, logs.items())), self._losses.get(item)]
+            for item, (label, expected, logs) in self._predicted.items()
+        ]
 
-    def restore(self, state: "list[tuple[int, float, float]]") -> None:
-        """Continue from the output of :meth:`state`."""
-        self._predicted = {item: _Prediction(None, expected) for item, expected, _ in state}
-        self._losses = {item: loss for item, _, loss in state}
+    @classmethod
+    def from_state(cls, task: str, state: Sequence[Sequence[Any]]) -> "RandomLabelLosses":
+        """Restore :meth:`state_dict`; or what an earlier version saved: item, expected loss, and loss."""
+        restored = cls(task)
+        for item, *values in state:
+            label, expected, logs, loss = values if len(values) > 2 else (None, values[0], None, values[1])
+            log_probabilities = None if logs is None else dict(map(tuple, logs))
+            restored._predicted[item] = EarlierPrediction(label, expected, log_probabilities)
+            if loss is not None:
+                restored._losses[item] = loss
+        return restored
 
     def pairs(self, model: Any, labels: Mapping[int, Any], items: Sequence[int]) -> tuple[Floats, Floats]:
         """Losses of random labels, and the losses that the model expects of them.
@@ -490,11 +626,11 @@ class RandomLabelLosses:
             labels: All labels by item, in the order learned.
             items: The items that were drawn at random.
         """
-        if items and _leaves_out(model):
+        if items and leaves_out(model):
             place = {item: k for k, item in enumerate(labels)}
-            found = _left_out(model, np.array([place[item] for item in items], dtype=np.intp))
-            assert found is not None
-            return found.losses, found.expected
+            left_out = _left_out(model, np.array([place[item] for item in items], dtype=np.intp))
+            assert left_out is not None
+            return left_out.losses, left_out.expected
         expected = [self._predicted[item].expected for item in self._losses]
         return np.array(list(self._losses.values())), np.array(expected)
 
@@ -513,22 +649,22 @@ class RandomLabelLosses:
             items: The items that were drawn at random.
             class_name: The class.
         """
-        if items and isinstance(model, BayesianLogistic):
-            place, classes = {item: k for k, item in enumerate(labels)}, model.classes_.tolist()
-            logits, _ = guesses(model.state_, np.array([place[item] for item in items], dtype=np.intp))
-            p = np.exp(log_probabilities(logits))
+        if items and _is_classifier(model):
+            place = {item: k for k, item in enumerate(labels)}
+            classes = list(model.classes) if isinstance(model, StoredLeftOut) else model.classes_.tolist()
+            p = np.exp(_left_out_logs(model, np.array([place[item] for item in items], dtype=np.intp))[0])
             expected = float(p[:, classes.index(class_name)].sum()) if class_name in classes else 0.0
             hits = sum(bool(labels[item] == class_name) for item in items)
         else:
-            told = [item for item in self._losses if self._predicted[item].logs is not None]
-            expected = sum(math.exp(self._predicted[item].logs.get(class_name, -math.inf)) for item in told)
-            hits = sum(bool(labels[item] == class_name) for item in told)
+            logs = {item: self._predicted[item].logs or {} for item in self._losses}
+            expected = sum(math.exp(by_class.get(class_name, -math.inf)) for by_class in logs.values())
+            hits = sum(bool(labels[item] == class_name) for item, by_class in logs.items() if by_class)
         return (_PRIOR_ERRORS + hits) / (_PRIOR_ERRORS + expected)
 
     def estimate(
         self,
-        model: Any,
-        X_rest: Floats,
+        view: ModelView,
+        rest: Indices,
         labels: Mapping[int, Any],
         items: Sequence[int],
         tolerance: float | None = None,
@@ -536,19 +672,20 @@ class RandomLabelLosses:
         """The calibrated error of a model on unlabelled items.
 
         Args:
-            model: The current model.
-            X_rest: Inputs of the unlabelled items, ``m x D``; the error is 0 if there is none.
-            labels: All labels by item, in the order learned.
+            view: The current model.
+            rest: Unlabelled items; the error is 0 if there is none.
+            labels: All labels by item, in the order in which the model has learned them.
             items: The items that were drawn at random.
             tolerance: If given, the error of numbers is the share that is off by more than this: a loss is 1 if so,
                 and the model expects it with the probability of :func:`share_beyond`.
         """
-        if isinstance(model, BayesianLogistic) and len(X_rest):
-            return _sharpened(model, X_rest, labels, items)
-        rest = [each.expected for each in _predictions(model, X_rest, self._task)] if len(X_rest) else [0.0]
+        model = view.judged_model()
+        if _is_classifier(model) and len(rest):
+            return _sharpened(model, view.class_probabilities(rest)[1], labels, items)
+        expected_rest = view.expected_losses(rest) if len(rest) else np.zeros(1)
         losses, expected = self.pairs(model, labels, items)
         if tolerance is None:
-            return calibrated_error(float(np.mean(rest)), losses, expected, task=self._task)
+            return calibrated_error(float(np.mean(expected_rest)), losses, expected, task=self._task)
         beyond = (losses > tolerance**2).astype(np.float64)
-        alone = float(np.mean(share_beyond(tolerance, rest)))
+        alone = float(np.mean(share_beyond(tolerance, expected_rest)))
         return calibrated_error(alone, beyond, share_beyond(tolerance, expected), task="classification")

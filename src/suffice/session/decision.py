@@ -1,8 +1,8 @@
 """The answer to "have I labelled enough?": keep going, enough, or this model has reached its limit."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -15,11 +15,9 @@ from suffice.presentation.messages import STOPS, decision_words
 
 Answer = Literal["too early", "keep going", "enough", "limit", "complete"]
 
-# An error above this share of that of the trivial prediction is not clearly below it: for classes, and for numbers
-# (root mean squared, so that the model explains less than 19 % of the variance).
-_HARDLY_BELOW: Final = 0.9
-# Once it was not, it is clearly below it from this share on.
-_CLEARLY_BELOW: Final = 0.8
+#: An error above this share of that of the trivial prediction is not clearly below it: for classes, and for numbers
+#: (root mean squared, so that the model explains less than 19 % of the variance).
+HARDLY_BELOW: Final = 0.9
 # A possibly better model, or an error that is not well known, is a reason to continue, but not beyond this multiple of
 # the labels at the stop.
 _LONGEST_DOUBT: Final = 2.0
@@ -59,7 +57,7 @@ class Alternative(NamedTuple):
         name: Name of the model: one of :data:`suffice.models.factory.MODEL_FAMILIES`, or ``"forest"``.
         description: Its name in a sentence.
         error: Its error on the compared labels, each predicted by a model that has not seen it.
-        present: Error of the present model on the same labels.
+        present: Error of the current model on the same labels.
         labels: Number of labels that the errors are stated for.
         clear: Whether the difference is larger than chance explains; if not, more labels are needed to decide.
     """
@@ -89,17 +87,15 @@ class ScreeningProgress(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Decision:
-    """The decision whether to continue labelling, with its numbers.
+class DecisionNumbers:
+    """The numbers that a decision is made from.
 
     Attributes:
-        answer: ``"too early"``, ``"keep going"``, ``"enough"``, ``"limit"`` (more labels are not worth their cost, but
-            the error is not what the user asked for, or another model is clearly better), or ``"complete"`` (nothing
-            is left to label).
         n_labelled: Number of labels that the decision is about.
         unlabelled: Number of items without a label.
         share: Whether errors are shares of wrong predictions (classes), or root mean squared errors (numbers).
-        since: Number of labels at which the rule first said stop, if it still does.
+        since: Number of labels at which the rule first said stop, if that stop stands; see
+            :func:`suffice.session.advice.standing_stop`.
         error: The estimated error of the unlabelled items, or None before the model has started.
         baseline: Error of the trivial prediction: always the most common class, or the mean of the labels; or None.
         common: The most common class, for the sentence; None for numbers.
@@ -108,9 +104,7 @@ class Decision:
         error_then: The error after these labels, extrapolated; None if it is not known.
         alternative: A model that is better on the same labels, or None. If the difference is not clear, the answer is
             ``"keep going"``, to find out, see :attr:`in_doubt`.
-        rule: Name of the stopping rule.
-        reason: The comparison of the rule, in a sentence.
-        guarantee: The guarantee of a check for the predictions of the present model, or None.
+        guarantee: The guarantee of a check for the predictions of the current model, or None.
         plan: Plan of labels and check to guarantee ``at_most``; None for numbers, and without a target.
         check_pending: Items of an open check that have no answer yet; 0 if no check is open.
         avoided: Number of wrong predictions that the next label is expected to avoid, its own included, by the rule
@@ -123,7 +117,6 @@ class Decision:
             holds; None as above.
     """
 
-    answer: Answer
     n_labelled: int
     unlabelled: int
     share: bool
@@ -135,8 +128,6 @@ class Decision:
     forecast: Forecast | None = None
     error_then: float | None = None
     alternative: Alternative | None = None
-    rule: str = ""
-    reason: str = ""
     guarantee: Guarantee | None = None
     plan: GuaranteePlan | None = None
     check_pending: int = 0
@@ -158,7 +149,7 @@ class Decision:
 
     @property
     def target_missed(self) -> bool:
-        """Whether a check of the present model has not shown what the user asked for."""
+        """Whether a check of the current model has not shown what the user asked for."""
         if self.screening is not None:
             return False
         checked = self.guarantee is not None and self.guarantee.quantity == "error" and self.at_most is not None
@@ -170,16 +161,11 @@ class Decision:
         return self.plan is not None and self.plan.expected_total is not None
 
     @property
-    def stop(self) -> bool:
-        """Whether more labels are not worth their cost, or nothing is left to label."""
-        return self.answer in STOPS
-
-    @property
     def hardly_better(self) -> bool:
         """Whether the error is not clearly below that of the trivial prediction."""
         if self.error is None or self.baseline is None:
             return False
-        return self.error.value > _HARDLY_BELOW * self.baseline if self.near_trivial is None else self.near_trivial
+        return self.error.value > HARDLY_BELOW * self.baseline if self.near_trivial is None else self.near_trivial
 
     @property
     def in_doubt(self) -> bool:
@@ -255,6 +241,28 @@ class Decision:
             return None
         return max(0, round((self.error.value - self.error_then) * self.unlabelled))
 
+
+@dataclass(frozen=True)
+class Decision(DecisionNumbers):
+    """The decision whether to continue labelling, with its numbers. Only :func:`decide` makes one.
+
+    Attributes:
+        answer: ``"too early"``, ``"keep going"``, ``"enough"``, ``"limit"`` (more labels are not worth their cost, but
+            the error is not what the user asked for, or another model is clearly better), or ``"complete"`` (nothing
+            is left to label).
+        rule: Name of the stopping rule.
+        reason: The comparison of the rule, in a sentence.
+    """
+
+    answer: Answer = "too early"
+    rule: str = ""
+    reason: str = ""
+
+    @property
+    def stop(self) -> bool:
+        """Whether more labels are not worth their cost, or nothing is left to label."""
+        return self.answer in STOPS
+
     def as_dict(self) -> dict[str, Any]:
         """The decision as JSON values; without ``guarantee`` if there is none."""
         names = (
@@ -281,104 +289,60 @@ class Decision:
         return " ".join(decision_words(self.as_dict()).sentences)
 
 
-def decide(verdict: Verdict | None, about: Decision) -> Decision:
-    """Return the decision from the verdict of a rule and the estimates of the error.
+def decide(verdict: Verdict | None, numbers: DecisionNumbers) -> Decision:
+    """Return the decision from the verdict of a rule and the numbers.
 
     Args:
         verdict: The verdict of the rule; None before the model has started.
-        about: The numbers; its ``answer``, ``rule`` and ``reason`` are ignored.
+        numbers: The numbers, from which the decision takes those that matter for its answer.
     """
-    answer: Answer
-    clear = about.alternative is not None and about.alternative.clear
-    if about.guarantee is not None and about.guarantee.quantity == "error":
-        about = replace(about, error=checked_error(about.guarantee), plan=None)
-    if about.n_labelled and not about.unlabelled:
-        answer = "complete"
-    elif about.target_guaranteed:
-        answer = "enough"
-    elif verdict is None or not (verdict.ready or verdict.stop):
-        answer = "too early"
-    elif not verdict.stop:
-        answer = "keep going"
-    elif about.screening is not None:
-        # The aim of a screening is the recall, not the quality of the predictions.
-        answer = "enough"
-    elif clear:
-        answer = "limit"
-    elif about.target_missed or (not about.target_out_of_reach if about.target_in_question else about.in_doubt):
-        # A possibly better model does not change that a target is out of reach.
-        answer = "keep going"
-    else:
-        # A target that is out of reach counts as not reached for any estimate.
-        answer = "limit" if about.above_target or about.hardly_better or about.plan is not None else "enough"
-    said = {} if verdict is None else {"rule": verdict.rule, "reason": verdict.reason}
+    if numbers.guarantee is not None and numbers.guarantee.quantity == "error":
+        numbers = replace(numbers, error=checked_error(numbers.guarantee), plan=None)
+    if numbers.check_pending and numbers.unlabelled:
+        # Whoever has started a check completes it first.
+        numbers = replace(numbers, plan=None, forecast=None, error_then=None, since=None)
+    answer = _answer(verdict, numbers)
+    clear = numbers.alternative is not None and numbers.alternative.clear
+    shown = numbers.alternative if answer == "keep going" or (answer == "limit" and clear) else None
     # A plan for the target contains the number of labels.
-    goes_on = answer == "keep going" and not (about.target_expected or about.target_missed)
+    goes_on = answer == "keep going" and not (numbers.target_expected or numbers.target_missed)
     return Decision(
         **{
-            **about.__dict__,
+            **{spec.name: getattr(numbers, spec.name) for spec in fields(DecisionNumbers)},
             "answer": answer,
-            **said,
-            "forecast": about.forecast if goes_on else None,
-            "error_then": about.error_then if goes_on else None,
-            "alternative": about.alternative if answer == "keep going" or (answer == "limit" and clear) else None,
-            "plan": None if answer in ("complete", "enough") else about.plan,
+            "rule": "" if verdict is None else verdict.rule,
+            "reason": "" if verdict is None else verdict.reason,
+            "forecast": numbers.forecast if goes_on else None,
+            "error_then": numbers.error_then if goes_on else None,
+            "alternative": shown,
+            "plan": None if answer in ("complete", "enough") else numbers.plan,
         }
     )
 
 
-@dataclass(frozen=True)
-class StandingAdvice:
-    """The advice at the last estimate of the error, so that it does not change with each noisy estimate.
-
-    Attributes:
-        plan: The plan for the target at that estimate; None without a target.
-        check_seen: Whether that plan was to check at once.
-        check_advised: Whether a check is advised: two successive plans were to check at once, and since then no later
-            check was clearly better.
-        out_of_reach: Whether the target is out of reach. It remains so until a check is advised, or the rule no longer
-            says stop.
-        near_trivial: Whether the error is not clearly below that of the trivial prediction. It becomes so above 90 % of
-            that, and remains so above 80 %.
-    """
-
-    plan: GuaranteePlan | None = None
-    check_seen: bool = False
-    check_advised: bool = False
-    out_of_reach: bool = False
-    near_trivial: bool = False
-
-    def next(self, about: Decision, plan: GuaranteePlan | None) -> "StandingAdvice":
-        """The advice at the next estimate.
-
-        Args:
-            about: The numbers at that estimate.
-            plan: The plan, made with ``check_advised`` of this advice.
-        """
-        error, baseline = about.error, about.baseline
-        limit = _CLEARLY_BELOW if self.near_trivial else _HARDLY_BELOW
-        near_trivial = error is not None and baseline is not None and error.value > limit * baseline
-        check_now = plan is not None and plan.check_now
-        advised = check_now and (self.check_seen or self.check_advised)
-        if advised or about.since is None:
-            out_of_reach = False
-        else:
-            out_of_reach = self.out_of_reach or replace(about, plan=plan, out_of_reach=None).target_out_of_reach
-        return StandingAdvice(plan, check_now, advised, out_of_reach, near_trivial)
-
-    def applied(self, about: Decision, *, pool: int, wait: int) -> Decision:
-        """A decision with this advice.
-
-        Args:
-            about: The numbers now.
-            pool: Number of items that a check is drawn from.
-            wait: Number of labels between two estimates, after which a check may be advised.
-        """
-        plan = None if self.plan is None or not about.unlabelled else self.plan.after(about.n_labelled, pool)
-        if plan is not None and plan.check_now and not self.check_advised:
-            assert self.plan is not None
-            plan = replace(plan, more_labels=max(1, wait - (about.n_labelled - self.plan.n_labelled)))
-        return replace(about, plan=plan, out_of_reach=self.out_of_reach, near_trivial=self.near_trivial)
+def _answer(verdict: Verdict | None, numbers: DecisionNumbers) -> Answer:  # noqa: PLR0911 - one return for each case
+    """The answer of a decision."""
+    if numbers.n_labelled and not numbers.unlabelled:
+        return "complete"
+    if numbers.check_pending:
+        return "keep going"
+    if numbers.target_guaranteed:
+        return "enough"
+    if verdict is None or not (verdict.ready or verdict.stop):
+        return "too early"
+    if not verdict.stop:
+        return "keep going"
+    if numbers.screening is not None:
+        # The aim of a screening is the recall, not the quality of the predictions.
+        return "enough"
+    if numbers.alternative is not None and numbers.alternative.clear:
+        return "limit"
+    in_doubt = not numbers.target_out_of_reach if numbers.target_in_question else numbers.in_doubt
+    if numbers.target_missed or in_doubt:
+        # A possibly better model does not change that a target is out of reach.
+        return "keep going"
+    # A target that is out of reach counts as not reached for any estimate.
+    return "limit" if numbers.above_target or numbers.hardly_better or numbers.plan is not None else "enough"
 
 
 def checked_target(at_most: Any, *, share: bool) -> float | None:
@@ -402,60 +366,13 @@ def checked_target(at_most: Any, *, share: bool) -> float | None:
     return real(at_most, "at_most", "of at least 0", lambda x: x >= 0.0)
 
 
-class DecisionMemory:
-    """The advice of the last decisions of a learner, so that the next decision does not reverse it with each estimate.
-
-    A check that was advised for a target stays advised unless a later one saves a quarter of the labels. A target that
-    was out of reach stays so until a check is advised, or the rule no longer says stop. Each target has its own advice.
-    """
-
-    def __init__(self) -> None:
-        # For each target: the number of labels of the last decision, and the advice before and after it.
-        self._advice: dict[float | None, tuple[int, StandingAdvice, StandingAdvice]] = {}
-
-    def before(self, target: float | None, n_labelled: int) -> StandingAdvice:
-        """The advice before this number of labels. A second decision with the same labels starts from it, too.
-
-        Args:
-            target: The error that the user asked for, or None.
-            n_labelled: Number of labels.
-        """
-        n, before, now = self._advice.get(target, (0, StandingAdvice(), StandingAdvice()))
-        found = now if n_labelled > n else before if n_labelled == n else StandingAdvice()
-        # Decisions may be many labels apart, so that a check is advised by the first plan for it.
-        return replace(found, plan=None, check_seen=True)
-
-    def decide(self, verdict: Verdict, about: Decision, before: StandingAdvice, plan: GuaranteePlan | None) -> Decision:
-        """Return :func:`decide` with the advice that follows, and remember that.
-
-        Args:
-            verdict: The verdict of the rule.
-            about: The numbers, without a plan.
-            before: The result of :meth:`before`.
-            plan: The plan for the target, made with ``check_advised`` of that.
-        """
-        now = before.next(about, plan)
-        self._advice[about.at_most] = about.n_labelled, before, now
-        return decide(verdict, now.applied(about, pool=about.unlabelled, wait=1))
-
-    def state(self) -> list[Any]:
-        """The memory as JSON values; the plans are left out, because they are made again."""
-        return [
-            [target, n, *([each.check_advised, each.out_of_reach, each.near_trivial] for each in advice)]
-            for target, (n, *advice) in self._advice.items()
-        ]
-
-    def restore(self, state: Iterable[Any]) -> None:
-        """Restore :meth:`state`."""
-        self._advice = {
-            target: (n, *(StandingAdvice(None, False, *each) for each in (before, now)))
-            for target, n, before, now in state
-        }
-
-
 def numbers_from_labels(
-    verdict: Verdict, about: Decision, rule: Criterion, labels: Mapping[int, Any], random_items: Collection[int]
-) -> Decision:
+    verdict: Verdict,
+    about: DecisionNumbers,
+    rule: Criterion,
+    labels: Mapping[int, Any],
+    random_items: Collection[int],
+) -> DecisionNumbers:
     """Return the numbers of a decision, with those that follow from the verdict and from the labels.
 
     Args:
@@ -495,11 +412,6 @@ def doubt_ends(since: int) -> tuple[float, float, float]:
     """
     longer = max((_LONGEST_DOUBT - 1.0) * since, float(_SHORTEST_DOUBT))
     return _LONGEST_DOUBT * since, since + longer, since + 2.0 * longer
-
-
-def first_stop(verdicts: Iterable[Verdict]) -> int | None:
-    """Return the number of labels at which a rule first said stop, or None."""
-    return next((said.n_labelled for said in verdicts if said.stop), None)
 
 
 def checked_error(guarantee: Guarantee) -> ErrorNow:

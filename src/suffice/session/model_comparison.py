@@ -10,11 +10,11 @@ from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from suffice.decision import Alternative
-from suffice.learner.error_estimate import left_out_losses
 from suffice.models.factory import make_model, model_description
 from suffice.models.kernels import KernelFeatures
 from suffice.numerics import Floats
+from suffice.session.decision import Alternative
+from suffice.session.error_estimate import left_out_losses
 
 # Minimal and maximal number of labels for a comparison, and number of folds.
 _FEWEST_COMPARED: Final = 30
