@@ -105,8 +105,9 @@ def test_a_recommendation_comes_from_research() -> None:
 
 
 def test_without_research_a_recommendation_names_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == "suffice_research"]:
-        monkeypatch.setitem(sys.modules, name, None)
+    for name in [name for name in sys.modules if name.startswith("suffice_research.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "suffice_research", None)
     assert callable(suffice.recommend)  # `from suffice import *` works
     with pytest.raises(MissingResearchError, match=r"suffice\.recommend needs suffice-research.* Run: .*pip install"):
         suffice.recommend("regression", error_cost=1.0)

@@ -8,6 +8,7 @@
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from suffice import bounds, criteria, divergence, errors, forecast, posteriors
@@ -91,12 +92,9 @@ def _research_missing(*_: object, **__: object) -> NoReturn:
 
 def _recommend() -> Any:
     """Return the function of suffice-research; a name for ``from suffice import *`` if that is not installed."""
-    try:
-        return import_module("suffice_research.recommendation").recommend
-    except ModuleNotFoundError as error:
-        if error.name != "suffice_research":
-            raise
-    return _research_missing
+    if find_spec("suffice_research") is None:
+        return _research_missing
+    return import_module("suffice_research.recommendation").recommend
 
 
 def __getattr__(name: str) -> Any:

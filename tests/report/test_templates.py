@@ -12,7 +12,7 @@ import suffice_research
 from suffice.errors import MissingExtraError
 from suffice.report.html_page import _environment, rendered, require_jinja2
 
-PACKAGES = [Path(package.__file__).parent for package in (suffice, suffice_research)]
+PACKAGES = [Path(str(package.__file__)).parent for package in (suffice, suffice_research)]
 TEMPLATES = sorted(path for package in PACKAGES for path in package.rglob("*.jinja"))
 
 
