@@ -186,13 +186,13 @@ def shown(monkeypatch: pytest.MonkeyPatch, tables: dict[str, dict[str, float]]) 
         return {"settings": settings, **{key: [typical] * 2 for key in ("typical", "mean", "median", "p90")}}
 
     rules = {batch: {name: part(name, typical) for name, typical in table.items()} for batch, table in tables.items()}
-    found = {
+    stored = {
         "ratios": list(RATIOS),
         "data": {"regression": ["yacht"]},
         "runs": {"regression": dict.fromkeys(rules, 20)},
         "rules": {"regression": rules},
     }
-    monkeypatch.setattr("suffice_research.recommendation.compared_rules.recorded_evidence", lambda: found)
+    monkeypatch.setattr("suffice_research.recommendation.compared_rules.recorded_evidence", lambda: stored)
 
 
 @pytest.mark.parametrize(

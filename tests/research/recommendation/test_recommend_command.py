@@ -142,9 +142,9 @@ def test_others_stand_in_the_order_over_all_prices(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(
         "suffice_research.recommendation.compared_rules.recorded_evidence", lambda: {**EVIDENCE, "rules": rules}
     )
-    found = result(*CLASSES)
-    assert found["rule"]["name"] == "LabelWorth"
-    assert [other["name"] for other in found["others"]] == ["StabilizingPredictions", "MinExpectedError", "Budget"]
+    advice = result(*CLASSES)
+    assert advice["rule"]["name"] == "LabelWorth"
+    assert [other["name"] for other in advice["others"]] == ["StabilizingPredictions", "MinExpectedError", "Budget"]
 
 
 @pytest.mark.parametrize(("batch", "rule"), [(1, "LabelWorth"), (3, "LabelWorth"), (4, "StabilizingPredictions")])

@@ -162,18 +162,18 @@ def chosen_data(text: str | None, models: Sequence[str], target: str | None = No
 
     # A file may have a comma in its name.
     names = [text] if text is not None and isfile(text) else _split(text, "--data") if text is not None else [""]
-    found: list[str] = []
+    chosen: list[str] = []
     for name in names:
         if name in ("", *WORDS):
-            found += [each for each in _meant(name) if _fits(each, models)]
+            chosen += [data for data in _meant(name) if _fits(data, models)]
         elif name not in SOURCES and (near := get_close_matches(name, WORDS, n=1, cutoff=0.8)):
             raise InvalidValueError(f"there is no data set {name!r}. Did you mean {near[0]}?")
         else:
-            found.append(source(name).name)
-    tables = [name for name in found if source(name).origin == "file"]
+            chosen.append(source(name).name)
+    tables = [name for name in chosen if source(name).origin == "file"]
     if target is not None and not tables:
         raise InvalidValueError(f"--target {target!r} goes with the path of a table in --data, and there is none")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(chosen))
 
 
 def chosen_tables(given: Sequence[str], listed: Sequence[str], targets: Sequence[str]) -> list[tuple[str, str]]:
@@ -195,7 +195,7 @@ def chosen_tables(given: Sequence[str], listed: Sequence[str], targets: Sequence
     """
     from suffice_research.compare.recording import columns_of
 
-    tables = [(path, None) for path in listed] + [_path_and_column(each) for each in given]
+    tables = [(path, None) for path in listed] + [_path_and_column(text) for text in given]
     open_ones = [path for path, column in tables if column is None]
     if not open_ones:
         if targets:
@@ -223,9 +223,9 @@ def _path_and_column(text: str) -> tuple[str, str | None]:
     if isfile(text):
         return text, None
     ends = [at for at, letter in enumerate(text) if letter == ":"]
-    known = [at for at in ends if isfile(text[:at])]
-    path, column = (text[: known[0]], text[known[0] + 1 :]) if known else (text, None)
-    if not known and ends and source(text[: ends[-1]]).origin == "file":
+    file_ends = [at for at in ends if isfile(text[:at])]
+    path, column = (text[: file_ends[0]], text[file_ends[0] + 1 :]) if file_ends else (text, None)
+    if not file_ends and ends and source(text[: ends[-1]]).origin == "file":
         path, column = text[: ends[-1]], text[ends[-1] + 1 :]
     if source(path).origin != "file":
         raise InvalidValueError(f"{path} is no table but a data set; give it with --data {path}")
@@ -251,18 +251,18 @@ def chosen_rules(text: str | None) -> tuple[str, ...]:
     names = [entry.name for entry in catalogue()]
     if text is None:
         return tuple(name for name in names if name != ASKED)
-    known, parts = {_plain(name): name for name in names}, _split(text, "--rules")
+    by_plain_name, parts = {_plain(name): name for name in names}, _split(text, "--rules")
     asked: list[str] = []
     while parts:
         part = parts.pop(0)
         # Some names have a comma in them.
-        if parts and _plain(part + parts[0]) in known:
+        if parts and _plain(part + parts[0]) in by_plain_name:
             part += parts.pop(0)
-        if _plain(part) not in known:
-            near = get_close_matches(_plain(part), known, n=1)
-            guess = f" Did you mean {known[near[0]]}?" if near else ""
+        if _plain(part) not in by_plain_name:
+            near = get_close_matches(_plain(part), by_plain_name, n=1)
+            guess = f" Did you mean {by_plain_name[near[0]]}?" if near else ""
             raise InvalidValueError(f"there is no rule {part!r}.{guess} The rules are {'; '.join(names)}")
-        asked.append(known[_plain(part)])
+        asked.append(by_plain_name[_plain(part)])
     return tuple(dict.fromkeys((*asked, *ALWAYS)))
 
 
@@ -319,14 +319,14 @@ def planned(
     for setting in settings:
         for batch in batches:
             _require_steps(setting, batch)
-    found = []
-    for each in data:
-        name, column = (each, target) if isinstance(each, str) else each
+    jobs = []
+    for named in data:
+        name, column = (named, target) if isinstance(named, str) else named
         for setting in settings:
             for job in recordings([name], models, seeds=seeds, batches=batches, setting=setting, target=column):
                 numeric = MODELS[job.model] == "regression" and setting.imbalance is not None
-                found.append(replace(job, setting=replace(setting, imbalance=None)) if numeric else job)
-    return list(dict.fromkeys(found))
+                jobs.append(replace(job, setting=replace(setting, imbalance=None)) if numeric else job)
+    return list(dict.fromkeys(jobs))
 
 
 def _require_steps(setting: "RecordingSettings", batch: int) -> None:
@@ -345,9 +345,9 @@ def _meant(word: str) -> list[str]:
     if not word:
         return list(QUICK)
     if word == "embedded":
-        return [name for name, each in SOURCES.items() if each.origin == "embedded"]
+        return [name for name, labelled in SOURCES.items() if labelled.origin == "embedded"]
     if word == "paper":
-        return [name for name, each in SOURCES.items() if each.data and SETS[each.data].models]
+        return [name for name, labelled in SOURCES.items() if labelled.data and SETS[labelled.data].models]
     return list(SOURCES)
 
 
@@ -584,8 +584,8 @@ def _sets_and_tables(
 
     names = [] if tables and data is None else chosen_data(data, models)
     listed = [name for name in names if source(name).origin == "file"]
-    found: list[str | tuple[str, str]] = [name for name in names if name not in listed]
-    return list(dict.fromkeys([*found, *chosen_tables(tables, listed, targets)]))
+    sets: list[str | tuple[str, str]] = [name for name in names if name not in listed]
+    return list(dict.fromkeys([*sets, *chosen_tables(tables, listed, targets)]))
 
 
 def _recording_settings(
@@ -609,16 +609,16 @@ def _run_and_write(request: CompareRequest, console: Console) -> "list[SkippedRu
     from suffice_research.runner import SkippedRun
 
     outcomes = _carry_out(request, console)
-    skipped = [each for each in outcomes if isinstance(each, SkippedRun)]
-    found = [each for each in outcomes if not isinstance(each, SkippedRun)]
-    tell_skipped((each.job.data, each.reason) for each in skipped)
-    made = rows([score for each in found for score in each.scores])
+    skipped = [outcome for outcome in outcomes if isinstance(outcome, SkippedRun)]
+    runs = [outcome for outcome in outcomes if not isinstance(outcome, SkippedRun)]
+    tell_skipped((outcome.job.data, outcome.reason) for outcome in skipped)
+    made = rows([score for outcome in runs for score in outcome.scores])
     write_rows(request, made)
-    if found:
+    if runs:
         with console.status("Drawing ...") if console.is_terminal else nullcontext():
             ranked = boards(made)
-            problem = write_results(request, ranked, found, skipped)
-        tell(request, ranked, found, problem, console)
+            problem = write_results(request, ranked, runs, skipped)
+        tell(request, ranked, runs, problem, console)
     return skipped
 
 
@@ -657,7 +657,7 @@ def write_rows(request: "CompareRequest", rows: "Sequence[Row]") -> None:
 def write_results(
     request: "CompareRequest",
     boards: "Sequence[Leaderboard]",
-    found: "Sequence[JudgedRun]",
+    runs: "Sequence[JudgedRun]",
     skipped: "Sequence[SkippedRun[RecordingJob]]",
 ) -> str:
     """Write tables, figures and the report, and replace those of an earlier command.
@@ -669,7 +669,7 @@ def write_results(
     from suffice_research.compare.judging import coverage_summary, guarantee_rows
 
     _clear(request.out)
-    held = [(each.case, each.guarantees) for each in found if each.guarantees]
+    held = [(run.case, run.guarantees) for run in runs if run.guarantees]
     write_csv(
         request.out / "leaderboard.csv", [{"tasks": board.key, **row} for board in boards for row in board.ranked]
     )
@@ -677,16 +677,16 @@ def write_results(
         write_csv(
             request.out / "guarantees.csv", [row for case, several in held for row in guarantee_rows(case, several)]
         )
-    figures, problem = _figures(request, boards, found)
+    figures, problem = _figures(request, boards, runs)
     contents = ComparisonReportContents(
         boards=boards,
         figures=figures,
         guarantees=coverage_summary(held),
-        skipped=[(each.job.name, each.reason) for each in skipped],
-        notes=[*own_costs(found), *_cautions(boards), *([problem] if problem else [])],
+        skipped=[(run.job.name, run.reason) for run in skipped],
+        notes=[*own_costs(runs), *_cautions(boards), *([problem] if problem else [])],
         provenance=[
             *provenance(),
-            ("Runs", f"{len(found)} of {len(request.jobs)}"),
+            ("Runs", f"{len(runs)} of {len(request.jobs)}"),
             ("Settings", _setting_rows(request)),
         ],
     )
@@ -698,12 +698,12 @@ def write_results(
 
 
 def _figures(
-    request: "CompareRequest", boards: "Sequence[Leaderboard]", found: "Sequence[JudgedRun]"
+    request: "CompareRequest", boards: "Sequence[Leaderboard]", runs: "Sequence[JudgedRun]"
 ) -> "tuple[list[Drawn], str]":
     from suffice_research.compare.comparison_report import draw_comparison
     from suffice_research.compare.scoring import curves
 
-    points = curves([score for each in found for score in each.scores])
+    points = curves([score for run in runs for score in run.scores])
     try:
         return draw_comparison(boards, points, request.out / "figures"), ""
     except MissingExtraError as error:
@@ -736,24 +736,24 @@ def _setting_rows(request: "CompareRequest") -> str:
         "stop_set": "items of the stop set at most",
         "validation": "labels for rules that validate at most",
     }
-    said = [f"{_values(getattr(each, name) for each in used)} {what}" for name, what in words.items()]
-    said += [f"label noise {_values(each.noise for each in used)}"]
-    shares = [each.imbalance for each in used if each.imbalance is not None]
-    said += [f"share of the rarest class {_values(shares)}"] if shares else []
-    return "; ".join(said)
+    phrases = [f"{_values(getattr(setting, name) for setting in used)} {what}" for name, what in words.items()]
+    phrases += [f"label noise {_values(setting.noise for setting in used)}"]
+    shares = [setting.imbalance for setting in used if setting.imbalance is not None]
+    phrases += [f"share of the rarest class {_values(shares)}"] if shares else []
+    return "; ".join(phrases)
 
 
 def _values(values: Any) -> str:
     return ", ".join(f"{value:g}" for value in dict.fromkeys(values))
 
 
-def own_costs(found: "Sequence[JudgedRun]") -> list[str]:
+def own_costs(judged_runs: "Sequence[JudgedRun]") -> list[str]:
     """Stops on the user's tables with the default costs of ``suffice run``, one sentence per table."""
     groups: dict[tuple[str, str], list[DefaultStop]] = {}
-    for run in found:
+    for run in judged_runs:
         if run.default_stop is not None:
             groups.setdefault((run.case.data, run.case.model), []).append(run.default_stop)
-    said = []
+    sentences = []
     for (data, model), stops in groups.items():
         runs = "1 run" if len(stops) == 1 else f"{len(stops)} runs"
         wrong = "wrong prediction among the other rows" if stops[0].share else "other row no better than by the mean"
@@ -762,17 +762,17 @@ def own_costs(found: "Sequence[JudgedRun]") -> list[str]:
             for labels in ([stop.labels for stop in stops], [stop.best for stop in stops])
         )
         counted = f"counting 1 for a label and 1 for each {wrong}, as suffice run does"
-        said.append(
+        sentences.append(
             f"{Path(data).name}, {model}, {runs} with {stops[0].pool} rows to label, {counted}: LabelWorth stops at "
             f"{rule} labels, the best stop in hindsight was at {best}."
         )
-    return said
+    return sentences
 
 
 def tell(
     request: "CompareRequest",
     boards: "Sequence[Leaderboard]",
-    found: "Sequence[JudgedRun]",
+    runs: "Sequence[JudgedRun]",
     problem: str,
     console: Console,
 ) -> None:
@@ -785,11 +785,11 @@ def tell(
     console.print(f"{REGRET} {MARK} marks references, which look at no model.")
     if not request.all_settings:
         console.print("Each rule is shown in the way to set it that did best; --all-settings shows them all.")
-    for note in (*own_costs(found), *_unmatched(request, boards), *_cautions(boards)):
+    for note in (*own_costs(runs), *_unmatched(request, boards), *_cautions(boards)):
         console.print(note, markup=False)
     if problem:
         typer.echo(f"suffice: {problem[0].lower()}{problem[1:]}", err=True)
-    counted = "1 run" if len(found) == 1 else f"{len(found)} runs"
+    counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
     console.print(f"{counted}; read {escape(str(request.out / 'report.html'))}")
 
 
@@ -807,14 +807,16 @@ def _cautions(boards: "Sequence[Leaderboard]") -> list[str]:
 
     runs = [row for board in boards for row in board.rows]
     own = sorted({row["data"] for row in runs if row["rule"] == "LabelWorth"} & MADE_ON)
-    said = []
+    sentences = []
     if own:
-        said.append(f"The constants of LabelWorth were fixed on {', '.join(own)}: how it does there is no test of it.")
+        sentences.append(
+            f"The constants of LabelWorth were fixed on {', '.join(own)}: how it does there is no test of it."
+        )
     models = {model: {row["data"] for row in runs if row["model"] == model} for model in {r["model"] for r in runs}}
     alone = sorted(model for model, data in models.items() if len(data) == 1)
     if alone:
-        said.append(
+        sentences.append(
             f"With one data set for {', '.join(alone)} no threshold could be chosen on another: rules with a threshold "
             "are at their default there, and only rules that are told the costs are set for them."
         )
-    return said
+    return sentences

@@ -74,11 +74,11 @@ def boards(rows: Sequence[Row], *, resamples: int = 1000) -> list[Leaderboard]:
         resamples: How many times runs are drawn again for the intervals.
     """
     own = {kind: [row for row in rows if MODELS[row["model"]] == kind] for kind in ("regression", "classification")}
-    found = {kind: several for kind, several in own.items() if several}
-    if len(found) > 1:
-        everywhere = set.intersection(*({row["rule"] for row in several} for several in found.values()))
-        found["all"] = [row for row in rows if row["rule"] in everywhere]
-    return [Leaderboard(key, several, leaderboard(several, resamples=resamples)) for key, several in found.items()]
+    by_kind = {kind: several for kind, several in own.items() if several}
+    if len(by_kind) > 1:
+        everywhere = set.intersection(*({row["rule"] for row in several} for several in by_kind.values()))
+        by_kind["all"] = [row for row in rows if row["rule"] in everywhere]
+    return [Leaderboard(key, several, leaderboard(several, resamples=resamples)) for key, several in by_kind.items()]
 
 
 def case_of(row: Row) -> tuple[Any, ...]:
@@ -967,7 +967,7 @@ def report(contents: ComparisonReportContents) -> str:
     """The page as text."""
     tables = contents.tables()
     figures = {
-        kind: [page_figure(each) for each in contents.figures if each.name.startswith(kind)] for kind in _FIGURES
+        kind: [page_figure(figure) for figure in contents.figures if figure.name.startswith(kind)] for kind in _FIGURES
     }
     drawn = {kind: own for kind, own in figures.items() if own}
     guarantees = _tables_named(tables, "guarantees")

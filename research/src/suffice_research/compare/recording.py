@@ -202,13 +202,15 @@ def load(name: str, *, target: str | None = None) -> LabelledData:
         >>> iris.inputs.shape, iris.classes
         ((150, 4), ('setosa', 'versicolor', 'virginica'))
     """
-    found = source(name)
-    if found.origin == "file":
-        return _from_file(found, target)
+    labelled_source = source(name)
+    if labelled_source.origin == "file":
+        return _from_file(labelled_source, target)
     if target is not None:
         remedy = "leave target out, or name a CSV file"
         raise InvalidValueError(f"target {target!r} goes with a file, and {name} has a target of its own; {remedy}")
-    return _from_scikit_learn(found) if found.origin == "embedded" else _from_folder(found)
+    return (
+        _from_scikit_learn(labelled_source) if labelled_source.origin == "embedded" else _from_folder(labelled_source)
+    )
 
 
 def columns_of(path: Path) -> str:

@@ -630,22 +630,22 @@ def rows(scores: Sequence[RuleScore], *, entries: Sequence[Entry] | None = None,
     """
     if not scores:
         return []
-    found: list[Row] = []
-    known = {entry.name: entry for entry in entries or catalogue(scores[0].ratios)}
+    made: list[Row] = []
+    by_name = {entry.name: entry for entry in entries or catalogue(scores[0].ratios)}
     groups: dict[tuple[str, str, int], list[RuleScore]] = defaultdict(list)
     limits = _ends(scores) if ends else {}
     for score in scores:
-        if score.rule not in known:
-            raise InvalidValueError(f"{score.rule} is none of the entries: {', '.join(known)}")
+        if score.rule not in by_name:
+            raise InvalidValueError(f"{score.rule} is none of the entries: {', '.join(by_name)}")
         groups[score.rule, score.case.model, score.case.batch].append(score)
     for key, group in groups.items():
-        if known[key[0]].swept and all(score.case in limits for score in group):
+        if by_name[key[0]].swept and all(score.case in limits for score in group):
             groups[key] = [_between(score, *limits[score.case]) for score in group]
     for (rule, _, _), group in groups.items():
-        choices = _choices(known[rule], group)
+        choices = _choices(by_name[rule], group)
         for score in group:
-            found.extend(_score_rows(known[rule], score, choices.get(score.case.data)))
-    return found
+            made.extend(_score_rows(by_name[rule], score, choices.get(score.case.data)))
+    return made
 
 
 def _ends(scores: Sequence[RuleScore]) -> dict[RunCase, tuple[RuleScore, RuleScore]]:
@@ -768,7 +768,9 @@ def leaderboard(rows: Sequence[Row], *, resamples: int = 1000, seed: int = 0) ->
     means = mean_by_group(table, data)
     apart = table - table[_best(list(groups), table, means)]
     differences = mean_by_group(apart, data)
-    drawn, drawn_apart = (resampled_means(each, data, seeds, resamples=resamples, seed=seed) for each in (table, apart))
+    drawn, drawn_apart = (
+        resampled_means(regrets, data, seeds, resamples=resamples, seed=seed) for regrets in (table, apart)
+    )
     ranked = [
         {
             "rule": rule,

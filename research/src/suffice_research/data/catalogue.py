@@ -677,15 +677,15 @@ def checked_contents(name: str, folder: Path | None = None) -> tuple[bytes, ...]
         CorruptDataError: A file has the wrong checksum.
     """
     wanted, place = data_set(name), data_folder() if folder is None else folder
-    found = [_inspect(file, place) for file in wanted.files]
-    statuses = [status for status, _ in found]
+    inspected = [_inspect(file, place) for file in wanted.files]
+    statuses = [status for status, _ in inspected]
     if missing := [status for status in statuses if status.state is FileState.missing]:
         others = f" (and {len(missing) - 1} more of its files)" if len(missing) > 1 else ""
         where = f"put it there from a machine that has it ({wanted.home})"
         raise MissingDataError(f"data set {name}: {missing[0]}{others}. {_remedy(wanted, place)}, or {where}")
     if corrupt := [status for status in statuses if status.state is FileState.corrupt]:
         raise CorruptDataError(f"data set {name}: {corrupt[0]}. {_remedy(wanted, place)}, which replaces it")
-    return tuple(content for _, content in found)
+    return tuple(content for _, content in inspected)
 
 
 def _remedy(wanted: DataSet, folder: Path) -> str:

@@ -60,14 +60,14 @@ def list_command(as_json: AsJson = False) -> None:
     from suffice_research.data.catalogue import SETS, data_folder, set_status
 
     folder = data_folder()
-    found = {name: set_status(name, folder) for name in SETS}
+    statuses = {name: set_status(name, folder) for name in SETS}
     if as_json:
-        _print_json(folder, [{**_about(name), **_statuses(found[name])} for name in SETS])
+        _print_json(folder, [{**_about(name), **_statuses(statuses[name])} for name in SETS])
         return
     rows = [("name", "rows x features", "models", "there", "title")]
-    for name, each in SETS.items():
-        size = f"{each.rows} x {each.features}"
-        rows.append((name, size, ", ".join(each.models), _presence(found[name]), each.title))
+    for name, data_set in SETS.items():
+        size = f"{data_set.rows} x {data_set.features}"
+        rows.append((name, size, ", ".join(data_set.models), _presence(statuses[name]), data_set.title))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         typer.echo("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
@@ -89,8 +89,8 @@ def fetch_command(names: Names = None, source: From = None, as_json: AsJson = Fa
     try:
         outcomes = _fetched(_chosen(names), source, console)
     except KeyboardInterrupt:
-        kept = "what has come so far is kept, and the same command continues from there"
-        typer.echo(f"suffice: interrupted; {kept}", err=True)
+        remedy = "what has come so far is kept, and the same command continues from there"
+        typer.echo(f"suffice: interrupted; {remedy}", err=True)
         raise typer.Exit(1) from None
     failed = [outcome for outcome in outcomes if outcome.what is FetchStatus.failed]
     if as_json:
@@ -113,13 +113,13 @@ def check_command(names: Names = None, as_json: AsJson = False) -> None:
     from suffice_research.data.catalogue import FileState, data_folder, set_status
 
     folder, chosen = data_folder(), _chosen(names)
-    found = {name: set_status(name, folder) for name in chosen}
-    wrong = [name for name in chosen if any(status.state is not FileState.right for status in found[name])]
+    statuses = {name: set_status(name, folder) for name in chosen}
+    wrong = [name for name in chosen if any(status.state is not FileState.right for status in statuses[name])]
     if as_json:
-        _print_json(folder, [{"name": name, **_statuses(found[name])} for name in chosen])
+        _print_json(folder, [{"name": name, **_statuses(statuses[name])} for name in chosen])
     else:
         for name in chosen:
-            for status in found[name]:
+            for status in statuses[name]:
                 typer.echo(f"{name}: {status}")
         if wrong:
             typer.echo(f"Run: suffice data fetch {' '.join(wrong)}")
@@ -183,10 +183,10 @@ def _files(number: int) -> str:
     return f"{number} file" if number == 1 else f"{number} files"
 
 
-def _presence(found: "tuple[FileStatus, ...]") -> str:
+def _presence(statuses: "tuple[FileStatus, ...]") -> str:
     from suffice_research.data.catalogue import FileState
 
-    states = [status.state for status in found]
+    states = [status.state for status in statuses]
     if FileState.corrupt in states:
         return "corrupt"
     right = states.count(FileState.right)
@@ -198,20 +198,20 @@ def _presence(found: "tuple[FileStatus, ...]") -> str:
 def _about(name: str) -> dict[str, Any]:
     from suffice_research.data.catalogue import SETS
 
-    each = SETS[name]
+    data_set = SETS[name]
     return {
         "name": name,
-        "title": each.title,
-        "task": each.task,
-        "rows": each.rows,
-        "features": each.features,
-        "columns": each.columns,
-        "models": each.models,
-        "home": each.home,
+        "title": data_set.title,
+        "task": data_set.task,
+        "rows": data_set.rows,
+        "features": data_set.features,
+        "columns": data_set.columns,
+        "models": data_set.models,
+        "home": data_set.home,
     }
 
 
-def _statuses(found: "tuple[FileStatus, ...]") -> dict[str, Any]:
+def _statuses(statuses: "tuple[FileStatus, ...]") -> dict[str, Any]:
     from suffice_research.data.catalogue import FileState
 
     files = [
@@ -224,9 +224,9 @@ def _statuses(found: "tuple[FileStatus, ...]") -> dict[str, Any]:
             "actual_size": status.size,
             "problem": None if status.state is FileState.right else str(status),
         }
-        for status in found
+        for status in statuses
     ]
-    return {"right": all(status.state is FileState.right for status in found), "files": files}
+    return {"right": all(status.state is FileState.right for status in statuses), "files": files}
 
 
 def _as_json(outcome: "FetchResult") -> dict[str, Any]:

@@ -995,15 +995,15 @@ def report(contents: PaperReportContents) -> str:
     parts = {
         name: ReportPart(
             _ABOUT[name],
-            [page_figure(each) for each in contents.figures if _part(each.name) == name],
-            [each for each in contents.tables if _part(each.name) == name],
+            [page_figure(figure) for figure in contents.figures if _part(figure.name) == name],
+            [table for table in contents.tables if _part(table.name) == name],
         )
         for name in _NAMES
     }
     filled = {name: part for name, part in parts.items() if part.figures or part.tables}
     claims: dict[tuple[str, str], list[ClaimFinding]] = {}
-    for each in contents.findings:
-        claims.setdefault((each.claim, each.where), []).append(each)
+    for finding in contents.findings:
+        claims.setdefault((finding.claim, finding.where), []).append(finding)
     return rendered(
         "paper_report.html.jinja",
         package="suffice_research",
@@ -1018,7 +1018,7 @@ def report(contents: PaperReportContents) -> str:
         paper=_PAPER,
         counts=[(_NAMES[name], counted) for name in PROTOCOLS if (counted := _counted(contents.findings, name))],
         scope=contents.scope,
-        claims=[ClaimFindings(claim, where, found) for (claim, where), found in claims.items()],
+        claims=[ClaimFindings(claim, where, findings) for (claim, where), findings in claims.items()],
         protocol_names=_NAMES,
         badges={verdict: (look, sign) for verdict, (look, sign, _, _) in _VERDICTS.items()},
         parts=filled,

@@ -65,7 +65,7 @@ def _completed_experiments(incomplete: str) -> list[str]:
     from suffice_research.paper.experiments import choose
 
     every = choose("published", None)
-    names = [name for each in every for name in (each.model, each.data, each.name)]
+    names = [name for experiment in every for name in (experiment.model, experiment.data, experiment.name)]
     return completed_list(incomplete, dict.fromkeys(names))
 
 
@@ -133,7 +133,7 @@ def _request(
     require_matplotlib()
     require_jinja2("plot")
     protocols = ("published", "corrected") if protocol is Protocol.both else (protocol.value,)
-    planned = plan([each for name in protocols for each in choose(name, only)], seeds)
+    planned = plan([experiment for name in protocols for experiment in choose(name, only)], seeds)
     for folder in (out, out / "traces", out / "tables", out / "figures"):
         require_folder(folder)
     if json_file is not None and str(json_file) != "-":
@@ -150,11 +150,11 @@ def _without_network(jobs: "Sequence[PaperRun]", traces: Path, *, asked: bool) -
     slow = [job for job in jobs if job.experiment.model == "bdnn" and not asked and kept(job, traces) is None]
     if not slow or _has_gpu():
         return jobs, ""
-    said = (
+    reason = (
         "The Bayesian deep neural network on MNIST (bdnn/mnist) is left out: a run takes over an hour without a GPU. "
         "--only bdnn/mnist runs it all the same"
     )
-    return [job for job in jobs if job not in slow], said
+    return [job for job in jobs if job not in slow], reason
 
 
 def _has_gpu() -> bool:
@@ -169,14 +169,14 @@ def _run_and_write(request: ReproduceRequest, console: Console) -> "list[Skipped
     from suffice_research.paper.claims import judge
     from suffice_research.paper.outcome import RunOutcome, rows_csv
 
-    found = _carry_out(request.jobs, request, console)
-    outcomes = [each for each in found if isinstance(each, RunOutcome)]
-    skipped: list[SkippedPaperRun] = [each for each in found if not isinstance(each, RunOutcome)]
+    results = _carry_out(request.jobs, request, console)
+    outcomes = [result for result in results if isinstance(result, RunOutcome)]
+    skipped: list[SkippedPaperRun] = [result for result in results if not isinstance(result, RunOutcome)]
     errata, skipped_errata = _errata(request, outcomes, console) if request.errata else ([], [])
     skipped += skipped_errata
-    tell_skipped((each.job.experiment.name, each.reason) for each in skipped)
+    tell_skipped((result.job.experiment.name, result.reason) for result in skipped)
     # One line per run, which is readable, small, and easy to compare.
-    rows = ("[\n" + ",\n".join(json.dumps(each.row()) for each in outcomes) + "\n]\n").encode()
+    rows = ("[\n" + ",\n".join(json.dumps(result.row()) for result in outcomes) + "\n]\n").encode()
     write_bytes_whole(request.out / "results.json", rows)
     write_bytes_whole(request.out / "results.csv", rows_csv(outcomes).encode())
     findings = judge(outcomes)
@@ -206,7 +206,7 @@ def _errata(
     from suffice_research.paper.claims import ErratumEffect, errata_tables, erratum_runs
     from suffice_research.paper.outcome import RunOutcome
 
-    bases = {(each.name, each.seed): each for each in outcomes if each.protocol == "published"}
+    bases = {(outcome.name, outcome.seed): outcome for outcome in outcomes if outcome.protocol == "published"}
     changed = [
         (erratum, base, job)
         for base in request.jobs
@@ -216,13 +216,13 @@ def _errata(
     if not changed:
         return [], []
     console.print(f"Errata corrected one at a time: {len(changed)} runs")
-    found = _carry_out([job for _, _, job in changed], request, console)
+    results = _carry_out([job for _, _, job in changed], request, console)
     effects = [
-        ErratumEffect(erratum, bases[base.experiment.name, base.seed], each)
-        for (erratum, base, _), each in zip(changed, found, strict=True)
-        if isinstance(each, RunOutcome)
+        ErratumEffect(erratum, bases[base.experiment.name, base.seed], outcome)
+        for (erratum, base, _), outcome in zip(changed, results, strict=True)
+        if isinstance(outcome, RunOutcome)
     ]
-    return errata_tables(effects), [each for each in found if not isinstance(each, RunOutcome)]
+    return errata_tables(effects), [outcome for outcome in results if not isinstance(outcome, RunOutcome)]
 
 
 _RUN_AS = {"published": "run as published", "corrected": "run as the paper describes it"}
@@ -261,7 +261,7 @@ def write_results(
         scope=_scope(outcomes),
         tables=tuple(tables),
         figures=tuple(draw_paper(outcomes, request.out / "figures")),
-        skipped=tuple((each.job.name, each.reason) for each in skipped),
+        skipped=tuple((run.job.name, run.reason) for run in skipped),
         provenance=_provenance(request, len(outcomes)),
     )
     write_report(request.out / "report.html", contents)
@@ -315,7 +315,7 @@ def _scope(outcomes: "Sequence[RunOutcome]") -> tuple[str, ...]:
     """A note if only a part of the paper's experiments was run."""
     from suffice_research.data.protocols import PROTOCOLS
 
-    made = {name: {each.name for each in outcomes if each.protocol == name} for name in PROTOCOLS}
+    made = {name: {outcome.name for outcome in outcomes if outcome.protocol == name} for name in PROTOCOLS}
     return tuple(
         f"Judged from {len(run)} of the {len(PROTOCOLS[name])} experiments, {_RUN_AS[name]}."
         for name, run in made.items()

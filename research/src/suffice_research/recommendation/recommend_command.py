@@ -421,9 +421,11 @@ def _table(expectations: "list[Expectation]") -> Table:
     table.add_column("setting", no_wrap=True)
     for heading in ("typical", "half", "9 of 10", "average"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for each in expectations:
-        setting = "" if each.setting is None else f"{parameters[each.name]} {each.setting:g}"
+    for expectation in expectations:
+        setting = "" if expectation.setting is None else f"{parameters[expectation.name]} {expectation.setting:g}"
         table.add_row(
-            each.name, setting, *(rounded_percent(value) for value in (each.typical, each.median, each.p90, each.mean))
+            expectation.name,
+            setting,
+            *map(rounded_percent, (expectation.typical, expectation.median, expectation.p90, expectation.mean)),
         )
     return table
