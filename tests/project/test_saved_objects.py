@@ -214,6 +214,4 @@ def test_deep_nesting_is_damage() -> None:
 
 def test_modules_are_those_of_this_package_and_without_side_effects() -> None:
     assert all(name.startswith("suffice.") for name in MODULES)
-    assert not any(
-        part in name for name in MODULES for part in ("cli", "web", "tables", "files", "storage", "research")
-    )
+    assert not any(part in name for name in MODULES for part in ("cli", "web", "tables", "files", "storage"))

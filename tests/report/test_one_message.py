@@ -24,7 +24,7 @@ from suffice.project.status_summary import learning_sentences, status
 from suffice.report.project_report import report_page
 from tests.project.decided import complete, decision, decisions, learning_status
 from tests.project.labelled_projects import busy_project
-from tests.research.paper.reading import Reader
+from tests.reading import Reader
 from tests.thoroughness import examples
 
 

@@ -15,6 +15,7 @@ from rich.console import Console
 from suffice.cli.rule_options import RuleValues, problem
 from suffice.cli.table_run import RunOutput, RunRequest, TableJob
 from suffice.criteria import Criterion, ExpectedCost, LabelWorth, Verdict
+from suffice.criteria.label_worth import total_costs
 from suffice.errors import SufficeError
 from suffice.files import write_whole
 from suffice.models.factory import MODEL_FAMILIES
@@ -142,9 +143,6 @@ class RunFinding:
         error = self._counted_error()
         if error is None or not len(error) or not np.isfinite(error).all():
             return None
-        # Imported after the options are validated, because it loads scikit-learn.
-        from suffice.recommendation.stopping_costs import total_costs
-
         rule = self.rule
         assert isinstance(rule, LabelWorth | ExpectedCost)
         if rule.error_cost is not None:

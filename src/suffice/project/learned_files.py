@@ -42,7 +42,7 @@ _SPARE: Final = 2**26
 # Seconds after which an incomplete file is removed.
 _ABANDONED: Final = 3600.0
 # Parts of the package that do not affect learning.
-_OTHER_PARTS: Final = frozenset({"cli", "integrations", "recommendation", "report", "research", "testing.py", "web"})
+_OTHER_PARTS: Final = frozenset({"cli", "integrations", "report", "testing.py", "web"})
 
 
 class Checkpoint(NamedTuple):
