@@ -1,7 +1,7 @@
 """A recorded run, and the replay of any rule on it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,61 @@ _MEASURE = "measure_"
 _ROUNDING = 1e-12
 # Colours of plots, readable on light and dark backgrounds.
 _BLUE, _ORANGE, _GREEN = "#3b82c4", "#cf7a1c", "#2e9e5b"
+
+
+class DeferredMeasures(Mapping[str, Floats]):
+    """Measures of a run, some of which are computed when one of them is first read.
+
+    The names are known from the start. Copies, also by pickling, are plain dictionaries with all values.
+
+    Args:
+        recorded: Values that were recorded in the run.
+        names: Names of the other values.
+        compute: Returns the other values by name. It is called at most once.
+
+    Examples:
+        >>> measures = DeferredMeasures({"cost": np.ones(2)}, {"pool_gain"}, lambda: {"pool_gain": np.zeros(2)})
+        >>> sorted(measures), measures.computed
+        (['cost', 'pool_gain'], False)
+        >>> measures["pool_gain"], measures.computed
+        (array([0., 0.]), True)
+    """
+
+    def __init__(
+        self, recorded: Mapping[str, Floats], names: Iterable[str], compute: Callable[[], Mapping[str, Floats]]
+    ) -> None:
+        self._values = dict(recorded)
+        self._deferred = frozenset(names) - set(self._values)
+        # Set to None once it was called, so that what it refers to, such as the pool, is released.
+        self._compute: Callable[[], Mapping[str, Floats]] | None = compute
+
+    @property
+    def computed(self) -> bool:
+        """Whether all values are computed."""
+        return self._compute is None
+
+    def __getitem__(self, name: str) -> Floats:
+        if name in self._deferred and self._compute is not None:
+            values = self._compute()
+            self._values |= {deferred: values[deferred] for deferred in self._deferred}
+            self._compute = None
+        return self._values[name]
+
+    def __contains__(self, name: object) -> bool:
+        # The method of Mapping would read, and so compute, the value.
+        return name in self._deferred or name in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._deferred.union(self._values)))
+
+    def __len__(self) -> int:
+        return len(self._deferred.union(self._values))
+
+    def __repr__(self) -> str:
+        return f"DeferredMeasures({', '.join(self)})"
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
 
 
 @dataclass(frozen=True)
@@ -55,8 +110,8 @@ class RecordedCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """The check as JSON values."""
-        said = None if self.guarantee is None else self.guarantee.to_dict()
-        return {**asdict(self), "items": list(self.items), "guarantee": said}
+        guarantee = None if self.guarantee is None else self.guarantee.to_dict()
+        return {**asdict(self), "items": list(self.items), "guarantee": guarantee}
 
     @staticmethod
     def from_dict(saved: Mapping[str, Any]) -> "RecordedCheck":
@@ -92,7 +147,8 @@ class Trace:
             have no label yet count as wrong. Empty for numbers, and if ``predictive_error`` is empty.
         measures: Other measurements after each step, by name: ``accuracy``, ``calibration_error`` and training ``loss``
             of a network, the ``contributions`` of its layers to ``kl_new_old``, measurements of the caller, and the
-            fields of a :class:`suffice.Step` that were recorded for rules.
+            fields of a :class:`suffice.Step` that were recorded for rules. Those for the default rule may be computed
+            only when they are read, see ``record`` of :func:`suffice.simulate`.
         checks: Random checks of a simulated run, in order. The labels of a check after which labelling went on are a
             step of the run; those of the last one may not be.
 
@@ -221,10 +277,12 @@ class Trace:
             ("share of wrong predictions", self.wrong_share),
             ("error of the prediction", self.predictive_error),
             ("posterior mean of the loss", self.error),
-            ("expected error of unlabelled items", self.measures.get("unlabelled_error", ())),
         ):
             if len(values) == len(self) and len(self):
                 return name, values
+        # It is read only if there is no other error, because reading may compute it.
+        if "unlabelled_error" in self.measures and len(self):
+            return "expected error of unlabelled items", self.measures["unlabelled_error"]
         return "error ratio", self.ratio() if len(self) and self.recorded >= DIVERGENCES else np.full(len(self), np.nan)
 
     def _repr_html_(self) -> str:

@@ -109,8 +109,8 @@ def test_one_exchange_for_a_block_and_what_it_moves() -> None:
     assert shards.exchanges == blocks
     # To each of 2 shards: all labels but those of the last block once, and their rows of the factor.
     assert 2 * 8 * 3 * 30 < shards.bytes_sent < 2 * 8 * 60 * (3 + 60 + 1)
-    # Back: 77 candidates of each shard with number, score and 3 features.
-    assert shards.bytes_received == blocks * 2 * 77 * 8 * 5
+    # Back: 154 candidates of each shard with number, score and 3 features.
+    assert shards.bytes_received == blocks * 2 * 154 * 8 * 5
 
 
 def test_a_shard_reads_its_part_of_a_file(tmp_path: Path) -> None:

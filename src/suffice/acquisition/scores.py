@@ -486,8 +486,9 @@ class InOrder(RandomOrder):
     """Items in the order of the pool."""
 
     def __init__(self, size: int) -> None:
-        super().__init__(size, np.random.default_rng(0))
         self._order = np.arange(size)
+        self._free = np.ones(size, dtype=bool)
+        self._next = 0
 
 
 class KCentre:

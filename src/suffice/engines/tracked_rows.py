@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.engines.disk_rows import require_memory
-from suffice.models.gaussian_state import KernelState, WeightState, trailing_solve
+from suffice.models.gaussian_state import KernelState, WeightState, subtract_product, trailing_solve
 from suffice.models.kernels import centred_kernel, half_squares
 from suffice.numerics import Floats, solve_lower
 
@@ -113,7 +113,7 @@ class KernelRows(FollowedRows):
         for tile, rows in zip(self.tiles, self._rows, strict=True):
             block = centred_kernel(fresh, half, self._scaled[tile], self._half[tile])
             if old:
-                block -= across @ rows[:old]
+                block = subtract_product(block, across, rows[:old])
             block = trailing_solve(factor, block)
             rows[old:new] = block
             yield tile, block

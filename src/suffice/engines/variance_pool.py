@@ -333,8 +333,9 @@ class LargestVariance:
 
     def __init__(self, state: GaussianState, pool: VariancePool, size: int) -> None:
         self._state, self._pool = state, pool
-        # Large enough for some dozens of picks in a block, small enough that planning is fast compared with the pool.
-        self._width = int(np.clip(2.0 * np.sqrt(size), 64, 512))
+        # Large enough for some dozens of picks in a block, because the products over the pool are faster for large
+        # blocks; small enough that planning is fast compared with them.
+        self._width = int(np.clip(4.0 * np.sqrt(size), 64, 512))
         self._queue: Indices = np.zeros(0, dtype=np.intp)
         self._block: Block | None = None
 

@@ -145,7 +145,11 @@ class ActiveLearner(SessionDriver):
         X_pool = pool_rows(model, X_pool, client)
         self._prepared = prepare(model, X_pool)
         positive = self._checked_positive(positive)
-        self._X = self._prepared.inputs(X_pool, "X_pool")
+        name, share = acquisition_and_share(
+            self._prepared.backend, acquisition, random_share, screening=positive is not None
+        )
+        place = pool_device(device, X_pool, self._prepared.backend, name)
+        self._X = self._prepared.pool_inputs(X_pool, place)
         size = self._X.shape[0]
         self._session = Session(size, rule, partial(_check_rng, seed), positive=positive)
         self._rule = self._session.history.rule
@@ -154,9 +158,6 @@ class ActiveLearner(SessionDriver):
         self._compared_inputs = X_pool if plain else self._X
         inputs = self._step_inputs(stop_set, validation, seed)
         first = first_items(initial, size, rng)
-        name, share = acquisition_and_share(
-            self._prepared.backend, acquisition, random_share, screening=positive is not None
-        )
         settings = RunSettings(
             self._X,
             name,
@@ -165,7 +166,7 @@ class ActiveLearner(SessionDriver):
             expected=256,
             step_inputs=inputs,
             positive=positive,
-            device=pool_device(device, X_pool, self._prepared.backend, name),
+            device=place,
         )
         with one_thread():
             backend = self._prepared.backend(self._prepared.model, settings)

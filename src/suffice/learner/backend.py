@@ -186,12 +186,15 @@ class Backend(ABC):
         task: ``"regression"`` or ``"classification"``.
         step_fields: Fields of a :class:`suffice.Step` that the backend can compute, besides the two divergences.
         screening_fields: Fields that the backend can compute if there is a positive class.
+        revised_fields: Fields whose values for past steps change when hyper-parameters are learned again.
         default_acquisition: The acquisition that is used if the caller names none.
         default_random_share: The share of labels drawn at random that goes with it.
         input_dtype: Number type of the inputs that the model takes.
         any_input_shape: Whether a row of inputs may have any shape. If not, inputs are a table.
         sparse_inputs: Whether inputs may be a sparse matrix.
         device_acquisitions: Acquisitions that can be computed on a device of torch.
+        device_rows: Whether a pool that is scored on a device may stay there: ``settings.X`` is then a
+            :class:`~suffice.engines.device_rows.DeviceRows`. If not, it is an array in memory.
         worker_acquisitions: Acquisitions for which the pool may be on the workers of a Dask cluster: ``settings.X`` is
             then a :class:`~suffice.engines.worker_rows.WorkerRows`.
         disk_pools: Whether the pool may stay on disk: ``settings.X`` is then a
@@ -207,6 +210,7 @@ class Backend(ABC):
     task: ClassVar[Literal["regression", "classification"]]
     step_fields: ClassVar[frozenset[str]]
     screening_fields: ClassVar[frozenset[str]] = frozenset()
+    revised_fields: ClassVar[frozenset[str]] = frozenset()
     default_acquisition: ClassVar[str]
     default_random_share: ClassVar[float] = 0.0
     input_dtype: ClassVar[Any] = np.float64
@@ -215,6 +219,7 @@ class Backend(ABC):
     refits: ClassVar[bool] = False
     fixed_attributes: ClassVar[frozenset[str]] = frozenset({"_model", "_settings"})
     device_acquisitions: ClassVar[frozenset[str]] = frozenset()
+    device_rows: ClassVar[bool] = False
     worker_acquisitions: ClassVar[frozenset[str]] = frozenset()
     disk_pools: ClassVar[bool] = False
     supports_checkpoints: ClassVar[bool] = False

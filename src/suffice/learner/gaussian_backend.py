@@ -63,6 +63,8 @@ class GaussianBackend(Backend):
 
     task = "regression"
     step_fields = LOSS_FIELDS | REST_FIELDS | {"pool_variance", "pool_gain", "expected_error"}
+    # The recent gain uses predictions that were made at the time, so it is not computed again.
+    revised_fields = (step_fields | {"validation_error"}) - {"recent_gain"}
     replays = True
     fixed_attributes = Backend.fixed_attributes | {"_name", "_features", "_sample"}
 
@@ -70,11 +72,7 @@ class GaussianBackend(Backend):
         self._model, self._settings = model, settings
         self._name = require_known(settings.acquisition, "regression")
         self._state: Any = None
-        self._features: Any = (
-            settings.X.mapped(model.features)
-            if isinstance(settings.X, DiskRows)
-            else np.asarray(model.features(settings.X), dtype=np.float64)
-        )
+        self._features: Any = self._all_features(settings.X)
         model.check(self._features.shape[1])
         self._y = np.zeros(len(settings.X))
         self._history = LabelHistory([], [])
@@ -97,11 +95,16 @@ class GaussianBackend(Backend):
         self._prior: RegressionPrior | None = None
         self._learned_at = 0
 
+    def _all_features(self, X: Any) -> Any:
+        """Features of the whole pool."""
+        if isinstance(X, DiskRows):
+            return X.mapped(self._model.features)
+        return np.asarray(self._model.features(X), dtype=np.float64)
+
     @property
     def revises(self) -> frozenset[str]:
         """Variances of past steps depend on the prior."""
-        # The recent gain uses predictions that were made at the time, so it is not computed again.
-        return self._settings.step_inputs.names & ((self.step_fields | {"validation_error"}) - {"recent_gain"})
+        return self._settings.step_inputs.names & self.revised_fields
 
     def propose(self, most: int) -> Indices:
         """The next picks that do not depend on labels still to be learned."""
@@ -345,7 +348,9 @@ class GaussianBackend(Backend):
     def _in_memory(self) -> Floats:
         """The features of the whole pool in memory."""
         features = self._features
-        return features.array("following every pool item") if isinstance(features, DiskRows) else features
+        if isinstance(features, DiskRows):
+            return features.array("following every pool item")
+        return features if isinstance(features, np.ndarray) else features.array()
 
     def _pool(self, capacity: int) -> VariancePool:
         """The pool, scored by its variance."""
@@ -407,6 +412,7 @@ class ProcessBackend(GaussianBackend):
     default_acquisition = "variance-reduction"
     default_random_share = 0.2
     device_acquisitions = frozenset({"variance", "variance-reduction"})
+    device_rows = True
     worker_acquisitions = frozenset({"variance", "variance-reduction", "random", "order"})
 
     def __init__(self, model: GaussianRegressor, settings: RunSettings) -> None:
@@ -414,6 +420,10 @@ class ProcessBackend(GaussianBackend):
         # Drawn once, so that it is the same after hyper-parameters are learned again; other acquisitions draw nothing.
         reduces = self._name == "variance-reduction"
         self._sample = sample_of(len(self._features), settings.rng) if reduces else None
+
+    def _all_features(self, X: Any) -> Any:
+        # A kernel is evaluated on the inputs themselves, so a pool on a device stays there.
+        return X if not isinstance(X, DiskRows | np.ndarray) else super()._all_features(X)
 
     def _rows(self, points: Floats, capacity: int, dtype: Any) -> KernelRows:
         return KernelRows(self._state, points, capacity, dtype)
@@ -427,7 +437,7 @@ class ProcessBackend(GaussianBackend):
             return super()._pool(capacity)
         from suffice.engines.torch_pools import TorchPool
 
-        return TorchPool(self._state, self._features, device, single=single)
+        return TorchPool(self._state, self._device_points(), device, single=single)
 
     def _sums(self, capacity: int, dtype: Any) -> ReductionPool:
         assert self._sample is not None
@@ -438,8 +448,12 @@ class ProcessBackend(GaussianBackend):
             from suffice.engines.torch_pools import TorchSums
 
             device, single = self._settings.device, dtype == np.float32
-            return TorchSums(self._state, self._features, self._sample, capacity, device, single=single)
+            return TorchSums(self._state, self._device_points(), self._sample, capacity, device, single=single)
         return KernelSums(self._state, self._rows(self._features, capacity, dtype), self._sample, capacity, dtype)
+
+    def _device_points(self) -> Any:
+        """The pool as a tensor on the device, or as an array that is copied there."""
+        return self._features if isinstance(self._features, np.ndarray) else self._features.tensor
 
     def _shard_prior(self, capacity: int) -> ShardPrior:
         state = self._state

@@ -74,6 +74,22 @@ class PreparedModel(NamedTuple):
         require_finite(known.reshape(len(array), -1), names if self.transform is None else None, name)
         return cast(Floats, array)
 
+    def pool_inputs(self, X: Any, device: str | None) -> Floats:
+        """Validated inputs of the pool; they stay on a device of torch if the backend follows them there.
+
+        Args:
+            X: The pool.
+            device: Name of the device that scores it, or None.
+        """
+        if device is None or self.transform is not None or not self.backend.device_rows or not _is_plain_table(X):
+            return self.inputs(X, "X_pool")
+        from suffice.engines.device_rows import DeviceRows
+
+        rows = DeviceRows(X, device)
+        rows.require_finite("X_pool")
+        # It has length and shape, and rows[indices] is an array.
+        return cast(Floats, rows)
+
     def joined(self, fitted: Any) -> Any:
         """The fitted model with its transformers in front again."""
         if self.transform is None:
@@ -324,6 +340,13 @@ def checked_indices(indices: Any, size: int, name: str) -> Indices:
 
 def _is_tensor(X: Any) -> bool:
     return type(X).__module__.partition(".")[0] == "torch" and hasattr(X, "detach")
+
+
+def _is_plain_table(X: Any) -> bool:
+    """Whether ``X`` is a table of real numbers, an array or a tensor, that needs no conversion or check by numpy."""
+    if _is_tensor(X):
+        return X.ndim == 2 and X.shape[0] > 0 and X.shape[1] > 0 and not X.is_complex()
+    return type(X) is np.ndarray and X.dtype in (np.float64, np.float32) and X.ndim == 2 and X.size > 0
 
 
 def _on_host(X: Any) -> Any:

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zlib import crc32
@@ -17,6 +18,7 @@ from suffice.arguments import whole
 from suffice.checks import Guarantee
 from suffice.criteria import Budget, Criterion, LabelWorth
 from suffice.criteria.base import require_rule
+from suffice.criteria.step_and_verdict import Known, Verdict
 from suffice.divergence import KLPair
 from suffice.engines.disk_rows import DiskRows
 from suffice.engines.worker_rows import WorkerRows
@@ -34,6 +36,7 @@ from suffice.learner.backend import (
     relearned,
 )
 from suffice.learner.prepare import (
+    PreparedModel,
     first_items,
     generator,
     known_labels,
@@ -63,7 +66,7 @@ from suffice.session.error_estimate import RandomLabelLosses
 from suffice.session.guarantee_rules import ErrorGuarantee, RecallGuarantee, guarantee_rules
 from suffice.session.model_check import FrozenModel, ModelCheck
 from suffice.session.recorded_steps import joined_rows
-from suffice.trace import DIVERGENCES, RecordedCheck, Relearned, Trace
+from suffice.trace import DIVERGENCES, DeferredMeasures, RecordedCheck, Relearned, Trace
 
 # A plan is computed again after this share of the labels that it expects before its check, or of the present labels if
 # it expects no check.
@@ -71,6 +74,12 @@ _LOOK_AHEAD: Final = 0.25
 _REPLANNED: Final = 0.1
 # Seconds between two checkpoints of labels.
 _SAVED_EVERY: Final = 1.0
+# Counts that cost nothing. The other fields of the default rule are computed when they are read, if possible.
+_CHEAP_COUNTS: Final = frozenset({"cost", "seconds", "pool_size", "validation_labels"}) | CLASS_COUNT_FIELDS
+# Labels after the initial ones for which memory is allocated at the start of a run that a rule ends.
+_EXPECTED_BY_RULE: Final = 256
+# With a stopping rule, at most as many labels are learned at once as there are, and at least this many are allowed.
+_LEAST_BLOCK: Final = 64
 
 
 class CheckpointFile(NamedTuple):
@@ -95,11 +104,23 @@ class RunPlan(NamedTuple):
     X: Any = None
     # Whether predictions after each label are compared with earlier ones.
     compares: bool = False
+    # The rule that ends the run, if any.
+    rule: Criterion | None = None
+    # Fields of a step that are computed only when they are read from the trace.
+    deferred: frozenset[str] = frozenset()
 
     @property
     def calibrated(self) -> bool:
         """Whether the losses of random labels are recorded."""
-        return self.counting is not None and not self.counting.names.isdisjoint({"calibration", "random_labels"})
+        return self._counts({"calibration", "random_labels"})
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether something is measured after each label, so that labels cannot be learned in blocks."""
+        return self.watch is not None or self.compares or (self.rule is not None and self._counts({"seconds"}))
+
+    def _counts(self, names: set[str]) -> bool:
+        return self.counting is not None and not self.counting.names.isdisjoint(names)
 
 
 class StepCounter(NamedTuple):
@@ -120,20 +141,19 @@ class StepCounter(NamedTuple):
     def along(
         self, first: Any, picks: Any, seconds: list[float], calibration: list[tuple[float, int]]
     ) -> dict[str, Any]:
-        """The wanted counts after each step."""
+        """The wanted counts after each step; the others are not computed."""
         steps = len(picks)
-        spent = self.costs[first].sum() + np.cumsum(self.costs[picks].sum(axis=1))
-        found = {
-            "cost": spent,
-            "seconds": np.array(seconds),
-            "pool_size": np.full(steps, len(self.costs)),
-            "validation_labels": np.full(steps, self.validation),
-            "calibration": np.array([ratio for ratio, _ in calibration]),
-            "random_labels": np.array([count for _, count in calibration], dtype=np.intp),
+        counts: dict[str, Callable[[], Any]] = {
+            "cost": lambda: self.costs[first].sum() + np.cumsum(self.costs[picks].sum(axis=1)),
+            "seconds": lambda: np.array(seconds),
+            "pool_size": lambda: np.full(steps, len(self.costs)),
+            "validation_labels": lambda: np.full(steps, self.validation),
+            "calibration": lambda: np.array([ratio for ratio, _ in calibration]),
+            "random_labels": lambda: np.array([count for _, count in calibration], dtype=np.intp),
         }
         if self.labels is not None:
-            found["classes_seen"] = classes_seen(self.labels[first], self.labels[picks])
-        return {name: values for name, values in found.items() if name in self.names}
+            counts["classes_seen"] = lambda: classes_seen(self.labels[first], self.labels[picks])
+        return {name: count() for name, count in counts.items() if name in self.names}
 
 
 class ModelWatcher(NamedTuple):
@@ -148,8 +168,10 @@ class ModelWatcher(NamedTuple):
         return {name: np.asarray(value).tolist() for name, value in self.look(self.prepared.joined(model)).items()}
 
 
-def checkpoint_file(checkpoint: Path | str | None, backend: Backend, parts: dict[str, Any]) -> CheckpointFile | None:
-    """The file that a run is saved in, if any; ``parts`` distinguish the run from others.
+def checkpoint_file(
+    checkpoint: Path | str | None, backend: Backend, parts: Callable[[], dict[str, Any]]
+) -> CheckpointFile | None:
+    """The file that a run is saved in, if any; ``parts`` returns what distinguishes the run from others.
 
     Raises:
         InvalidValueError: The backend does not support checkpoints.
@@ -162,7 +184,7 @@ def checkpoint_file(checkpoint: Path | str | None, backend: Backend, parts: dict
             "checkpoint is for networks, Gaussian processes, ridge and logistic regression; leave it out for this model"
         )
     require_writable(Path(checkpoint), "the run")
-    return CheckpointFile(Path(checkpoint), fingerprint(**parts), backend.replays)
+    return CheckpointFile(Path(checkpoint), fingerprint(**parts()), backend.replays)
 
 
 class RunRecorder:
@@ -182,6 +204,10 @@ class RunRecorder:
         self.relearned: list[Relearned] = []
         self.watched: list[Mapping[str, Any]] = []
         self.done = 0
+        self.verdict: Verdict | None = None
+        self._rule = None if plan.rule is None else plan.rule.copy()
+        if self._rule is not None:
+            self._rule.reset()
         self.seconds: list[float] = []
         self._since = time.monotonic()
         # Whether the initial labels or the labels of a saved run are learned; and the time of the last save.
@@ -194,7 +220,7 @@ class RunRecorder:
             steps = load_steps(saved.path, saved.run)
             self._learn_first()
             if steps is not None:
-                self._replay(steps)
+                self._repeat(steps)
         else:
             state = None if saved is None else load_checkpoint(saved.path, saved.run)
             if state is None:
@@ -211,7 +237,12 @@ class RunRecorder:
             self.backend.mark_random(self.first)
         self.backend.begin(self.first, self.labels[self.first])
 
-    def _replay(self, steps: "SavedSteps") -> None:
+    def repeat(self, steps: "SavedSteps") -> None:
+        """Learn the initial labels and those of another run, in the same steps."""
+        self._learn_first()
+        self._repeat(steps)
+
+    def _repeat(self, steps: "SavedSteps") -> None:
         """Learn the labels of a saved run again, in the same steps."""
         random = np.array(steps.random, dtype=np.intp)
         for group in steps.groups:
@@ -237,7 +268,8 @@ class RunRecorder:
         self.selection.take(items)
         self.seconds = [0.0] * self.done
         self.random_losses = RandomLabelLosses.from_state(self.backend.task, state.get("random_losses", []))
-        self.calibration = [tuple(each) for each in state.get("calibration", [(1.0, 0)] * self.done)][: self.done]
+        ratios = state.get("calibration", [(1.0, 0)] * self.done)
+        self.calibration = [(ratio, count) for ratio, count in ratios][: self.done]
         self.watched = [] if self.plan.watch is None else list(state["watched"])[: self.done]
         if self.plan.watch is not None and len(self.watched) < self.done:
             raise InvalidValueError(
@@ -246,13 +278,57 @@ class RunRecorder:
 
     def step(self) -> None:
         """One step, or several steps whose items are known already."""
-        plan, backend = self.plan, self.backend
-        watched = plan.watch is not None or plan.compares
-        one_by_one = watched or (plan.calibrated and self.selection.all_random)
-        due, left = backend.until_relearning(), 1 if one_by_one else plan.steps - self.done
-        most = left if due is None else max(1, min(left, due))
-        self._learn(*(self.selection.propose(most) if plan.size == 1 else self.selection.batch(plan.size)))
+        plan, before = self.plan, self.done
+        picks = self.selection.propose(self._most()) if plan.size == 1 else self.selection.batch(plan.size)
+        self._learn(*picks)
+        if self._rule is not None:
+            self._apply_rule(self._rule, before)
         self.save()
+
+    @property
+    def finished(self) -> bool:
+        """Whether all steps are done, or the rule has ended the run."""
+        return self.done >= self.plan.steps or (self.verdict is not None and self.verdict.stop)
+
+    def _most(self) -> int:
+        """How many labels may be learned at once."""
+        plan, due = self.plan, self.backend.until_relearning()
+        if plan.one_by_one or (plan.calibrated and self.selection.all_random):
+            return 1
+        most = plan.steps - self.done if due is None else max(1, min(plan.steps - self.done, due))
+        if self._rule is None:
+            return most
+        # Labels after the stop are learned in vain, so the rule is applied before the labels have doubled; at once if
+        # it says how many labels it waits for.
+        outlook = None if self.verdict is None else self.verdict.outlook
+        if isinstance(outlook, Known):
+            return max(1, min(most, outlook.labels))
+        return min(most, max(_LEAST_BLOCK, len(self.first) + self.done))
+
+    def _apply_rule(self, rule: Criterion, before: int) -> None:
+        """Apply the rule to the steps after the first ``before``; if it stops, forget the labels after the stop."""
+        self.results = [StepResults.joined(self.results)]
+        trace, reads = self.trace(), rule.reads()
+        newest = self.relearned[-1] if self.relearned and self.relearned[-1].step == self.done - 1 else None
+        for step in trace.steps_seen(None, before, self.done if newest is None else self.done - 1, reads):
+            self.verdict = rule.observe(step)
+            if self.verdict.stop:
+                self._forget_after((step.n_labelled - len(self.first)) // self.plan.size)
+                return
+        if newest is not None:
+            # As in a live loop: the history under the new hyper-parameters replaces the earlier one.
+            rule.reset()
+            self.verdict = rule.observe_all(trace.steps_seen(newest, 0, self.done, reads))[-1]
+
+    def _forget_after(self, steps: int) -> None:
+        """Remove the results of later steps."""
+        self.done, labels = steps, steps * self.plan.size
+        self.results = [StepResults.joined(self.results).first(steps)]
+        self.picks = [np.concatenate(self.picks)[:labels]]
+        random = np.concatenate([np.zeros(0, dtype=np.intp), *self.random])
+        self.random = [random[np.isin(random, np.concatenate([self.first, *self.picks]))]]
+        self.relearned = [revision for revision in self.relearned if revision.step < steps]
+        self.seconds, self.calibration = self.seconds[:steps], self.calibration[:steps]
 
     def _learn(self, chosen: Any, random: Any) -> None:
         """Learn the labels of some items, and record the results."""
@@ -306,9 +382,39 @@ class RunRecorder:
         return self._known
 
     def _require_other_names(self, watched: Mapping[str, Any], result: StepResults | SingleLabelTerms) -> None:
-        taken = (set(result.measures) | (self.plan.counting.names if self.plan.counting else set())) & set(watched)
+        recorded = set(result.measures) | self.plan.deferred
+        taken = (recorded | (self.plan.counting.names if self.plan.counting else set())) & set(watched)
         if taken:
             raise InvalidValueError(f"watch gives {min(taken)}, which is recorded already; give it another name")
+
+    def trace(self) -> Trace:
+        """The run so far."""
+        plan, first = self.plan, self.first
+        results = StepResults.joined(self.results)
+        indices = np.concatenate([np.zeros(0, dtype=np.intp), *self.picks])
+        watched_names = self.watched[0] if self.watched else ()
+        counted = {}
+        if plan.counting is not None:
+            counted = plan.counting.along(first, indices.reshape(-1, plan.size), self.seconds, self.calibration)
+        return Trace(
+            initial=first,
+            indices=indices if plan.size == 1 else indices.reshape(-1, plan.size),
+            n_labelled=len(first) + plan.size * np.arange(1, self.done + 1),
+            kl_new_old=results.kl_new_old,
+            kl_old_new=results.kl_old_new,
+            error=results.error,
+            relearned=tuple(self.relearned),
+            estimated=results.estimated,
+            about=plan.about,
+            random_items=np.concatenate([np.zeros(0, dtype=np.intp), *self.random]),
+            predictive_error=results.predictive_error,
+            wrong_share=results.wrong_share,
+            measures={
+                **results.measures,
+                **counted,
+                **{name: np.array([measured[name] for measured in self.watched]) for name in watched_names},
+            },
+        )
 
     def save(self, *, now: bool = False) -> None:
         """Save the run if it has a checkpoint. Labels to replay are saved at most once per second, unless ``now``."""
@@ -338,7 +444,7 @@ def record_run(selection: ItemSelection, labels: Any, first: Any, plan: RunPlan)
     recorder = RunRecorder(selection, labels, first, plan)
     try:
         recorder.begin()
-        while recorder.done < plan.steps:
+        while not recorder.finished:
             recorder.step()
             if plan.progress is not None:
                 plan.progress(recorder.done, plan.steps)
@@ -352,32 +458,7 @@ def record_run(selection: ItemSelection, labels: Any, first: Any, plan: RunPlan)
         raise
     if plan.checkpoint is not None and plan.checkpoint.replays:
         recorder.save(now=True)
-    found = StepResults.joined(recorder.results)
-    indices, size = np.concatenate([np.zeros(0, dtype=np.intp), *recorder.picks]), plan.size
-    names = recorder.watched[0] if recorder.watched else ()
-    counted = {}
-    if plan.counting is not None:
-        picks = indices.reshape(-1, size)
-        counted = plan.counting.along(first, picks, recorder.seconds, recorder.calibration)
-    return Trace(
-        initial=first,
-        indices=indices if size == 1 else indices.reshape(-1, size),
-        n_labelled=len(first) + size * np.arange(1, plan.steps + 1),
-        kl_new_old=found.kl_new_old,
-        kl_old_new=found.kl_old_new,
-        error=found.error,
-        relearned=tuple(recorder.relearned),
-        estimated=found.estimated,
-        about=plan.about,
-        random_items=np.concatenate([np.zeros(0, dtype=np.intp), *recorder.random]),
-        predictive_error=found.predictive_error,
-        wrong_share=found.wrong_share,
-        measures={
-            **found.measures,
-            **counted,
-            **{name: np.array([each[name] for each in recorder.watched]) for name in names},
-        },
-    )
+    return recorder.trace()
 
 
 def _ending(result: StepResults, history: StepResults) -> StepResults:
@@ -425,6 +506,9 @@ def _print(part: Any) -> Any:
         part = part.plain
     if isinstance(part, DiskRows):
         return part.fingerprint()
+    if hasattr(part, "tensor"):
+        # A pool on a device has the fingerprint of the same pool in memory.
+        part = part.array()
     if not isinstance(part, np.ndarray):
         return part
     text = part if part.dtype.kind not in "OU" else np.char.encode(part.astype(str), "utf-8")
@@ -593,7 +677,9 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
             ``trace.measures``.
         record: What else to record, so that rules can be replayed: a stopping rule or several (what they require),
             fields of a :class:`suffice.Step` by name, or ``"all"`` that this model can tell. Left out, it is what the
-            default rule requires, :class:`suffice.LabelWorth`. ``()`` records nothing else, which is fastest.
+            default rule requires, :class:`suffice.LabelWorth`. For the models of :mod:`suffice.models` other than
+            networks, and a pool in memory, this is computed only when it is read from the trace, by learning the same
+            labels again; until then the trace refers to the pool. ``()`` records nothing else.
         stop_set: The stop set, or its size; 2000 items of the pool (or all) drawn with the seed if left out, and only
             where something is recorded of it.
         validation: Inputs and labels of a validation set, for rules that want one.
@@ -631,6 +717,9 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         refused = {"X_test": X_test, "y_test": y_test, "checkpoint": checkpoint, "watch": watch, "record": record}
         if given := [name for name, value in refused.items() if value is not None]:
             raise InvalidValueError(f"{given[0]} cannot be combined with rule, check or check_share; leave it out")
+    if rule is not None:
+        require_rule(rule, "rule")
+    if check is not None or check_share is not None or (rule is not None and guarantee_rules(rule)):
         options: dict[str, Any] = {"acquisition": acquisition, "random_share": random_share, "seed": seed}
         options |= {"dtype": dtype, "stop_set": stop_set, "validation": validation, "costs": costs}
         options |= {"check_share": check_share, "device": device}
@@ -638,29 +727,18 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         return run.trace(steps, progress)
     rng, size = generator(seed), whole(batch, "batch", least=1)
     prepared = prepare(model, X_pool)
-    pool = prepared.inputs(X_pool, "X_pool")
+    name, share = acquisition_and_share(prepared.backend, acquisition, random_share)
+    place = pool_device(device, X_pool, prepared.backend, name)
+    pool = prepared.pool_inputs(X_pool, place)
     labels = known_labels(y_pool, pool.shape[0], "y_pool", "X_pool")
     first = first_items(initial, pool.shape[0], rng)
-    room = (pool.shape[0] - len(first)) // size
-    wanted = room if steps is None else whole(steps, "steps", least=0)
-    if wanted > room:
-        raise InvalidValueError(
-            f"steps is {wanted}, but {pool.shape[0]} rows less {len(first)} initial ones leave {room} steps of {size}"
-        )
-    name, share = acquisition_and_share(prepared.backend, acquisition, random_share)
+    wanted = _number_of_steps(steps, pool.shape[0], len(first), size)
     held_out = validation_set(prepared, validation, pool.shape[1])
-    available = prepared.backend.provided_fields(validated=held_out is not None)
-    record = default_record(available) if record is None else record
-    requested = requested_fields(record, available)
-    require_provided(requested, prepared.model, validated=held_out is not None)
-    wanted_fields = requested - DIVERGENCES
-    optional = optional_fields(record) & available
-    # Optional counts are not part of the fingerprint of a checkpoint, as in earlier versions.
-    computed = (wanted_fields | (optional - COUNTED_FIELDS)) - CLASS_COUNT_FIELDS
-    drawn_with = seed if isinstance(seed, int | np.integer) else 0
-    inputs = new_step_inputs(computed, pool.shape[0], stop_set, seed=int(drawn_with), validation=held_out)
+    fields = RecordedFields.asked_for(record if rule is None else rule, prepared, pool, validated=held_out is not None)
+    drawn_with = int(seed) if isinstance(seed, int | np.integer) else 0
+    inputs = new_step_inputs(fields.computed, pool.shape[0], stop_set, seed=drawn_with, validation=held_out)
     counter = StepCounter(
-        wanted_fields | optional,
+        fields.counted,
         label_costs(costs, pool.shape[0]),
         0 if held_out is None else len(held_out[1]),
         labels if prepared.backend.task == "classification" else None,
@@ -670,34 +748,156 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         acquisition=name,
         rng=rng,
         dtype=number_type(dtype),
-        expected=len(first) + wanted * size,
+        # It is not known when a rule stops, so memory for labels is allocated as they come.
+        expected=len(first) + (wanted * size if rule is None else min(wanted * size, _EXPECTED_BY_RULE)),
         test=labelled_set(prepared, (X_test, y_test), pool.shape[1], ("X_test", "y_test")),
         step_inputs=inputs,
-        device=pool_device(device, X_pool, prepared.backend, name),
+        device=place,
     )
-    about: dict[str, Any] = {
-        "model": " ".join(repr(model).split()),
-        "acquisition": name,
-        "seed": seed_name(seed),
-        "batch": size,
-    }
+    about = {"acquisition": name, "seed": seed_name(seed), "batch": size} | ({"random_share": share} if share else {})
     with one_thread():
         backend = prepared.backend(prepared.model, settings)
         selection = ItemSelection(backend, pool.shape[0], share, rng, all_random=name == "random")
-        X, y = settings.test or (None, None)
-        parts = {"acquisition": name, "seed": about["seed"], "batch": size, **model_parameters(model)}
-        data = {"initial": first, "X_pool": pool, "y_pool": labels, "X_test": X, "y_test": y}
-        recorded: dict[str, Any] = {"record": sorted(inputs.names), "stop_set": inputs.stop} if inputs.names else {}
-        if inputs.validation is not None:
-            recorded |= dict(zip(("X of validation", "y of validation"), inputs.validation, strict=True))
-        if share > 0.0:
-            about["random_share"] = parts["random_share"] = share
-        saved = checkpoint_file(checkpoint, backend, {**parts, **data, **recorded})
-        watcher = None if watch is None else ModelWatcher(watch, prepared)
-        at_random = isinstance(initial, int | np.integer)
-        compares = inputs.about({"recent_gain"})
-        plan = RunPlan(wanted, size, about, progress, saved, watcher, counter, at_random, pool, compares)
-        return record_run(selection, labels, first, plan)
+        plan = RunPlan(
+            steps=wanted,
+            size=size,
+            about={"model": " ".join(repr(model).split()), **about},
+            progress=progress,
+            checkpoint=checkpoint_file(
+                checkpoint, backend, lambda: {**about, **model_parameters(model), **_data(settings, first, labels)}
+            ),
+            watch=None if watch is None else ModelWatcher(watch, prepared),
+            counting=counter,
+            first_random=isinstance(initial, int | np.integer),
+            X=pool,
+            compares=inputs.about({"recent_gain"}),
+            rule=rule,
+            deferred=fields.deferred,
+        )
+        trace = record_run(selection, labels, first, plan)
+    if fields.deferred:
+        return DeferredEvidence.of_run(prepared, settings, labels, plan, selection).added_to(trace)
+    if rule is None:
+        return trace
+    return replace(trace, about={**trace.about, "labels": len(first) + trace.indices.size, "labels_in_checks": 0})
+
+
+def _number_of_steps(steps: int | None, rows: int, initial: int, size: int) -> int:
+    """The steps to take; raises an error if the pool has not enough rows."""
+    room = (rows - initial) // size
+    wanted = room if steps is None else whole(steps, "steps", least=0)
+    if wanted > room:
+        raise InvalidValueError(
+            f"steps is {wanted}, but {rows} rows less {initial} initial ones leave {room} steps of {size}"
+        )
+    return wanted
+
+
+def _data(settings: RunSettings, first: Any, labels: Any) -> dict[str, Any]:
+    """The data of a run and what it records, by name, for the fingerprint of a checkpoint."""
+    inputs, (X, y) = settings.step_inputs, settings.test or (None, None)
+    data = {"initial": first, "X_pool": settings.X, "y_pool": labels, "X_test": X, "y_test": y}
+    if inputs.names:
+        data |= {"record": sorted(inputs.names), "stop_set": inputs.stop}
+    if inputs.validation is not None:
+        data |= dict(zip(("X of validation", "y of validation"), inputs.validation, strict=True))
+    return data
+
+
+class RecordedFields(NamedTuple):
+    """Fields of a step that a run provides in addition to divergences. No others are computed.
+
+    Attributes:
+        counted: Fields to count, among others.
+        computed: Fields to compute from the model at each step.
+        deferred: Fields to compute when they are read from the trace.
+    """
+
+    counted: frozenset[str]
+    computed: frozenset[str]
+    deferred: frozenset[str] = frozenset()
+
+    @staticmethod
+    def asked_for(record: Any, prepared: PreparedModel, pool: Any, *, validated: bool) -> "RecordedFields":
+        """The fields that the argument ``record`` of :func:`simulate` names.
+
+        Raises:
+            MissingInputError: The model does not provide one of them.
+        """
+        available = prepared.backend.provided_fields(validated=validated)
+        default = default_record(available) if record is None else record
+        requested = requested_fields(default, available)
+        require_provided(requested, prepared.model, validated=validated)
+        wanted, optional = requested - DIVERGENCES, optional_fields(default) & available
+        # Fields that nobody asked for are not computed before they are read. The labels must then be learned again,
+        # which needs the pool, and a model that is the same if it learns the same labels.
+        if record is None and prepared.backend.replays and not isinstance(pool, DiskRows):
+            counted = (wanted | optional) & _CHEAP_COUNTS
+            return RecordedFields(counted, frozenset(), wanted - counted)
+        # Optional counts are not part of the fingerprint of a checkpoint, as in earlier versions.
+        return RecordedFields(wanted | optional, (wanted | (optional - COUNTED_FIELDS)) - CLASS_COUNT_FIELDS)
+
+
+class DeferredEvidence(NamedTuple):
+    """Computes step inputs of a finished run when they are read: its labels are learned again, in the same steps.
+
+    Attributes:
+        backend: The backend of the model.
+        model: The model, unfitted.
+        settings: Settings of the run with the wanted step inputs; items are not chosen again.
+        labels: All labels, by item.
+        plan: The plan of the run.
+        random: Whether some or all labels after the initial ones were drawn at random.
+    """
+
+    backend: type[Backend]
+    model: Any
+    settings: RunSettings
+    labels: Any
+    plan: RunPlan
+    random: bool
+
+    @staticmethod
+    def of_run(
+        prepared: PreparedModel, settings: RunSettings, labels: Any, plan: RunPlan, selection: ItemSelection
+    ) -> "DeferredEvidence":
+        """The deferred step inputs of a run."""
+        inputs = new_step_inputs(plan.deferred, settings.X.shape[0], None, seed=0, validation=None)
+        # Items are not chosen again, so neither the pool nor the test set is followed.
+        again = replace(settings, acquisition="order", test=None, device=None, step_inputs=inputs)
+        return DeferredEvidence(prepared.backend, prepared.model, again, labels, plan, random=selection.draws_at_random)
+
+    def added_to(self, trace: Trace) -> Trace:
+        """The trace with the step inputs, which are not computed yet."""
+        first, picks, random = trace.initial, trace.indices, trace.random_items
+        names = self.plan.deferred
+
+        @cache
+        def learned_again() -> Trace:
+            return self._learned_again(first, picks, random)
+
+        def revision(number: int) -> Callable[[], Mapping[str, Floats]]:
+            return lambda: learned_again().relearned[number].measures
+
+        revised = names & self.backend.revised_fields
+        relearned_steps = [
+            replace(past, measures=DeferredMeasures(past.measures, revised, revision(number)))
+            for number, past in enumerate(trace.relearned)
+        ]
+        measures = DeferredMeasures(trace.measures, names, lambda: learned_again().measures)
+        return replace(trace, measures=measures, relearned=tuple(relearned_steps))
+
+    def _learned_again(self, first: Any, picks: Any, random: Any) -> Trace:
+        assert self.plan.counting is not None
+        counting = self.plan.counting._replace(names=self.plan.deferred)
+        plan = self.plan._replace(progress=None, checkpoint=None, watch=None, counting=counting)
+        with one_thread():
+            backend = self.backend(self.model, self.settings)
+            rng = np.random.default_rng(0)
+            selection = ItemSelection(backend, self.settings.X.shape[0], 0.0, rng, all_random=self.random)
+            recorder = RunRecorder(selection, self.labels, first, plan)
+            recorder.repeat(SavedSteps([np.atleast_1d(group).tolist() for group in picks], random.tolist(), []))
+            return recorder.trace()
 
 
 class CheckedRun:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
-from scipy.linalg.blas import dtrsm
+from scipy.linalg.blas import dgemm, dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from suffice.divergence import KLPair, batch, in_units_of_noise
@@ -148,6 +148,17 @@ def trailing_solve(lower: Floats, rows: Floats) -> Floats:
     if rows.shape[1] == 0:
         return rows
     return np.asarray(dtrsm(1.0, lower, rows.T, side=1, lower=1, trans_a=1, overwrite_b=1).T)
+
+
+def subtract_product(rows: Floats, left: Floats, right: Floats) -> Floats:
+    """Compute ``rows - left @ right`` in place, for arrays in C order, by one BLAS call on the transposed views.
+
+    The product in double precision needs no array of its own. Factors in single precision are multiplied as such.
+    """
+    if not rows.size or left.dtype != np.float64:
+        rows -= left @ right
+        return rows
+    return np.asarray(dgemm(-1.0, right.T, left.T, beta=1.0, c=rows.T, overwrite_c=1).T)
 
 
 class KernelState:
