@@ -87,11 +87,12 @@ docs: $(VENV)/.docs-ready
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-# The wheel and the sdist, in dist.
+# The wheels and the sdists of suffice and of suffice-research, in dist.
 dist: | $(BIN)/python
 	$(PIP) install --quiet build
 	rm -rf dist
 	$(BIN)/python -m build
+	$(BIN)/python -m build --outdir dist research
 	ls -l dist
 
 benchmarks: $(VENV)/.dev-ready
@@ -132,21 +133,21 @@ $(VENV)/.demo-ready: pyproject.toml constraints.txt | $(BIN)/python
 	@$(INSTALL) -e '.[plot,web]'
 	@touch $@
 
-$(VENV)/.docs-ready: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.docs-ready: pyproject.toml research/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV) with Sphinx: once, about a minute, from the package index ..."
-	@$(INSTALL) -e '.[docs]'
+	@$(INSTALL) -e '.[docs]' -e ./research
 	@touch $@
 
-.venv-lowest/.ready: pyproject.toml tests/lowest_versions.py
+.venv-lowest/.ready: pyproject.toml research/pyproject.toml tests/lowest_versions.py
 	rm -rf .venv-lowest
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python tests/lowest_versions.py > .venv-lowest/lowest.txt
-	.venv-lowest/bin/python -m pip --disable-pip-version-check install --quiet -e . pytest hypothesis mpmath -r .venv-lowest/lowest.txt
+	.venv-lowest/bin/python -m pip --disable-pip-version-check install --quiet -e . -e ./research pytest hypothesis mpmath -r .venv-lowest/lowest.txt
 	@touch $@
 
-$(VENV)/.dev-ready: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.dev-ready: pyproject.toml research/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV) with PyTorch and the test tools: once, a few minutes, from the package index ..."
-	@$(INSTALL) -e '.[dev,torch,embed]'
+	@$(INSTALL) -e '.[dev,torch,embed]' -e ./research
 	@$(INSTALL) --no-deps $(REDUX) || echo "without batchbald_redux: its tests skip"
 	@# Compiles what the tests import, at first and later, once for all of their processes.
 	@$(BIN)/python -c 'import matplotlib.pyplot, small_text, torch._dynamo' > /dev/null 2>&1 & \

@@ -40,7 +40,7 @@ from sklearn.preprocessing import StandardScaler
 import suffice as sf
 from evaluation_sets import decision_names, evaluation_set
 from suffice.criteria import Step
-from suffice.research.data import data_folder
+from suffice_research.data import data_folder
 from tables import publish, table
 
 POOL, TEST, INITIAL, LABELS = 2500, 2000, 20, 500

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from suffice.integrations import asreview as ours
-from suffice.research.data.set_readers import read_texts
+from suffice_research.data.set_readers import read_texts
 from tables import publish, table
 
 SIZE: Final = 2000

@@ -47,8 +47,8 @@ def _kept(name: str, **options: Any) -> Probabilities:
 
 
 def _predicted(folder: Path, options: dict[str, Any]) -> Any:
-    from suffice.research.data.set_readers import read_mnist
-    from suffice.research.paper.experiments import published_network
+    from suffice_research.data.set_readers import read_mnist
+    from suffice_research.paper.experiments import published_network
 
     images, labels = read_mnist(folder)
     order = np.random.default_rng(0).permutation(len(images))

@@ -20,10 +20,8 @@ from typing import Any
 import numpy as np
 
 from evaluation_sets import decision_names, evaluation_set
-from suffice.recommendation.compared_rules import catalogue
-from suffice.recommendation.stopping_costs import RATIOS
-from suffice.research.compare.compare_command import write_csv, write_json
-from suffice.research.compare.comparison_report import (
+from suffice_research.compare.compare_command import write_csv, write_json
+from suffice_research.compare.comparison_report import (
     boards,
     by_data_table,
     draw_comparison,
@@ -32,15 +30,17 @@ from suffice.research.compare.comparison_report import (
     runs_table,
     settings_table,
 )
-from suffice.research.compare.judging import JudgedRun, coverage_summary, evidence, judged
-from suffice.research.compare.recording import MODELS, RecordingJob, RecordingSettings, recordings
-from suffice.research.compare.scoring import Row, curves, rows
-from suffice.research.runner import RunWatcher, SkippedRun, carry_out_all
+from suffice_research.compare.judging import JudgedRun, coverage_summary, evidence, judged
+from suffice_research.compare.recording import MODELS, RecordingJob, RecordingSettings, recordings
+from suffice_research.compare.scoring import Row, curves, rows
+from suffice_research.recommendation.compared_rules import catalogue
+from suffice_research.recommendation.stopping_costs import RATIOS
+from suffice_research.runner import RunWatcher, SkippedRun, carry_out_all
 from tables import MEASURED, table
 
 ROOT = Path(__file__).parent.parent
 SHOWN, TRACES = MEASURED / "compare", ROOT / "build" / "compare" / "traces"
-EVIDENCE = ROOT / "src" / "suffice" / "recommendation" / "evidence.json"
+EVIDENCE = ROOT / "research" / "src" / "suffice_research" / "recommendation" / "evidence.json"
 SETS = ROOT / "build" / "compare" / "sets"
 SEEDS, BATCHES, ROWS = 2, (1, 10), 6000
 

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from suffice.criteria import ErrorStability
-from suffice.research.data.protocols import PUBLISHED
-from suffice.research.data.set_readers import read_mnist
-from suffice.research.paper.experiments import published_run, unlabelled_run
-from suffice.research.paper.outcome import correlation
 from suffice.trace import Trace
+from suffice_research.data.protocols import PUBLISHED
+from suffice_research.data.set_readers import read_mnist
+from suffice_research.paper.experiments import published_run, unlabelled_run
+from suffice_research.paper.outcome import correlation
 from tables import MEASURED, publish, table
 
 THRESHOLDS = (0.2, 0.15, 0.1)

@@ -27,8 +27,8 @@ import suffice as sf
 from evaluation_sets import evaluation_set
 from stopping_decision import INITIAL, TEST, UNITS
 from suffice.models import DropoutNetwork
-from suffice.recommendation.compared_rules import catalogue
 from suffice.trace import Trace
+from suffice_research.recommendation.compared_rules import catalogue
 from tables import publish, table
 
 Floats = NDArray[np.float64]

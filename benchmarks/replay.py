@@ -14,10 +14,10 @@ import numpy as np
 
 import suffice as sf
 from suffice.criteria import pool_facts
-from suffice.recommendation.compared_rules import for_trace
-from suffice.research.compare.scoring import Replayer, RunCase, scores
 from suffice.testing import example_steps
 from suffice.trace import Trace
+from suffice_research.compare.scoring import Replayer, RunCase, scores
+from suffice_research.recommendation.compared_rules import for_trace
 from tables import publish, table
 
 STEPS, STOP_SET, POOL = 3000, 2000, 500

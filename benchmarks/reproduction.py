@@ -15,11 +15,11 @@ from dataclasses import replace
 from math import inf, isinf
 from pathlib import Path
 
-from suffice.research.data.protocols import CORRECTED, MODELS, RUN_NAMES
-from suffice.research.paper.claims import is_one_place
-from suffice.research.paper.experiments import choose, measured_run, plan, run_experiment
-from suffice.research.paper.outcome import RunGroup, correlation, grouped, measure, middle, spread
-from suffice.research.runner import kept
+from suffice_research.data.protocols import CORRECTED, MODELS, RUN_NAMES
+from suffice_research.paper.claims import is_one_place
+from suffice_research.paper.experiments import choose, measured_run, plan, run_experiment
+from suffice_research.paper.outcome import RunGroup, correlation, grouped, measure, middle, spread
+from suffice_research.runner import kept
 from tables import MEASURED, table
 
 ROOT = Path(__file__).parent.parent

@@ -35,8 +35,8 @@ from sklearn.preprocessing import StandardScaler
 import suffice as sf
 from suffice.checks import Guarantee, plan_recall, spent_alpha
 from suffice.criteria import Criterion, Step
-from suffice.research.data import data_folder
-from suffice.research.data.set_readers import read_texts, read_words
+from suffice_research.data import data_folder
+from suffice_research.data.set_readers import read_texts, read_words
 from tables import MEASURED, table
 
 SIZE: Final = 3000

@@ -23,7 +23,7 @@ from sklearn.preprocessing import normalize
 
 import suffice as sf
 from suffice.integrations.small_text import SmallTextCriterion
-from suffice.research.data.set_readers import read_texts
+from suffice_research.data.set_readers import read_texts
 from tables import publish, table
 
 GROUPS: Final = ("rec.sport.baseball", "rec.sport.hockey")

@@ -29,8 +29,8 @@ from evaluation_sets import decision_names, evaluation_set, names
 from suffice.criteria import LabelWorth, Step
 from suffice.models.capacity import most_components
 from suffice.models.factory import make_model
-from suffice.recommendation.stopping_costs import RATIOS
 from suffice.tables.transformers import NgramComponents
+from suffice_research.recommendation.stopping_costs import RATIOS
 from tables import publish, table
 from text_models import SETS as DEVELOPMENT_TEXTS
 from text_models import newsgroups

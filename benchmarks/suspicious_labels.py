@@ -27,8 +27,8 @@ from evaluation_sets import evaluation_set
 from suffice.models.capacity import most_components
 from suffice.models.factory import make_model
 from suffice.numerics import Floats
-from suffice.research.data.set_readers import read_texts
 from suffice.tables.transformers import NgramComponents
+from suffice_research.data.set_readers import read_texts
 from tables import publish, table
 
 LABELS: Final = 500

@@ -28,8 +28,8 @@ from suffice.models.factory import make_model
 from suffice.models.laplace import divergences, laplace
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
-from suffice.research.data.set_readers import read_texts
 from suffice.tables.transformers import NgramComponents, TextComponents
+from suffice_research.data.set_readers import read_texts
 from tables import MEASURED, table
 
 # Numbers of labels, and how often each is drawn anew.

@@ -1,4 +1,4 @@
-"""Draws the layers of the package, from the import contract and the imports in the code.
+"""Draws the layers of suffice, from the import contract and the imports in the code.
 
 From the root of the repository::
 
@@ -23,11 +23,9 @@ CONTENTS: Final = {
     "cli": "commands, terminal labeller",
     "web": "HTTP server and labelling page",
     "integrations": "adapters to other frameworks",
-    "research": "paper, comparison of rules, data sets",
     "report": "reports and figures",
     "project": "labelling projects: journal, state, export",
     "tables": "files to features and back",
-    "recommendation": "costs to a stopping rule",
     "testing": "conformance suites for authors",
     "learner": "ActiveLearner, StopMonitor, backends",
     "trace": "recorded runs and their replay",
@@ -61,7 +59,8 @@ STYLE: Final = (
 def contract_layers() -> list[list[str]]:
     """Packages of each layer, the highest layer first, as the contract names them."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    (contract,) = [each for each in settings["tool"]["importlinter"]["contracts"] if each["type"] == "layers"]
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    (contract,) = [contract for contract in contracts if contract.get("containers") == ["suffice"]]
     rows = [
         "".join(letter if letter.isalnum() or letter == "_" else " " for letter in row) for row in contract["layers"]
     ]
@@ -77,12 +76,12 @@ def direct_imports() -> dict[str, set[str]]:
     imports: dict[str, set[str]] = {}
     for module, imported in read_structure(ROOT / "src").imports.items():
         if package := module.split(".")[1:2]:
-            found = {name.split(".")[1] for name in imported if "." in name}
-            imports.setdefault(package[0], set()).update(found - set(package))
+            packages = {name.split(".")[1] for name in imported if "." in name}
+            imports.setdefault(package[0], set()).update(packages - set(package))
     reached: dict[str, set[str]] = {}
     for package in TopologicalSorter(imports).static_order():
         reached[package] = set().union(*({name} | reached[name] for name in imports.get(package, ())))
-    return {name: found - set().union(*(reached[other] for other in found)) for name, found in imports.items()}
+    return {name: direct - set().union(*(reached[other] for other in direct)) for name, direct in imports.items()}
 
 
 def _lines(name: str) -> list[tuple[str, str]]:

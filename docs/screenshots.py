@@ -27,8 +27,8 @@ import numpy as np
 from playwright.sync_api import Page, sync_playwright
 from sklearn.datasets import load_diabetes
 
-from suffice.research.data.catalogue import data_folder
-from suffice.research.data.set_readers import read_texts
+from suffice_research.data.catalogue import data_folder
+from suffice_research.data.set_readers import read_texts
 
 IMAGES: Final = Path(__file__).parent / "images"
 WIDTH, HEIGHT = 1280, 800

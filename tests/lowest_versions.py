@@ -1,4 +1,4 @@
-"""Print the lowest versions that ``pyproject.toml`` allows, one requirement a line, for ``make test-lowest``.
+"""Print the lowest versions that suffice and suffice-research allow, one requirement a line, for ``make test-lowest``.
 
 Left out are torch and the packages built on it, which are large, and the tools of developers.
 """
@@ -6,19 +6,23 @@ Left out are torch and the packages built on it, which are large, and the tools 
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("plot", "parquet", "label", "postgres", "web", "research")
+EXTRAS = ("plot", "parquet", "label", "postgres", "web")
 #: Packages that only the tests use, together with old versions of the others.
 TESTED_WITH = ("httpx", "pandas")
 
 
-def lowest(project: Path) -> list[str]:
-    """The requirements of suffice and of its extras, each fixed to its lower bound."""
-    about = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
-    extras = about["optional-dependencies"]
-    listed = [*about["dependencies"], *(each for extra in EXTRAS for each in extras[extra])]
-    listed += [each for each in extras["dev"] if each.startswith(TESTED_WITH)]
-    return [each.replace(">=", "==") for each in listed if not each.startswith("suffice[")]
+def lowest(root: Path) -> list[str]:
+    """The requirements of suffice, of its extras and of suffice-research, each fixed to its lower bound."""
+    suffice, research = (
+        tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        for folder in (root, root / "research")
+    )
+    extras = suffice["optional-dependencies"]
+    listed = [*suffice["dependencies"], *(requirement for extra in EXTRAS for requirement in extras[extra])]
+    listed += [requirement for requirement in extras["dev"] if requirement.startswith(TESTED_WITH)]
+    listed += research["dependencies"]
+    return [requirement.replace(">=", "==") for requirement in listed if not requirement.startswith("suffice[")]
 
 
 if __name__ == "__main__":
-    print("\n".join(lowest(Path(__file__).parents[1] / "pyproject.toml")))
+    print("\n".join(lowest(Path(__file__).parents[1])))

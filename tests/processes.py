@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Final
 
-from suffice.cli.app import COMMANDS
+from suffice.cli.app import COMMANDS, command_location
 from tests import smaller_work
 from tests.fork_server import NUMBER, Request, send_request
 
@@ -28,8 +28,7 @@ ROOT = Path(__file__).parents[1]
 #: What nearly all commands import when they are used.
 COMMON_MODULES: Final = (
     "suffice.cli.app",
-    "suffice.learner.model_comparison",
-    "suffice.recommendation",
+    "suffice.session.model_comparison",
     "suffice.tables.transformers",
 )
 _OPTIONS: Final = ("pydantic.main", "pydantic.type_adapter", "rich.markdown", "typer.rich_utils")
@@ -42,6 +41,7 @@ SERVER_MODULES: Final = (*_PROJECTS, "suffice.web.server", "uvicorn.protocols.ht
 _MODULES: Final = {
     "audit": _FIGURES,
     "demo": _FIGURES,
+    "recommend": ("suffice_research.recommendation",),
     "label": (*_PROJECTS, "suffice.cli.label_app"),
     "run": _FIGURES,
     "serve": SERVER_MODULES,
@@ -226,7 +226,7 @@ def start_suffice(
     usual = "suffice.cli:main" if smaller_work.all_trees else "tests.smaller_work:main_with_smaller_forests"
     function = function or usual
     command = arguments[0] if arguments else ""
-    own = (COMMANDS[command].location.split(":")[0],) if command in COMMANDS else ()
+    own = (command_location(command).split(":")[0],) if command in COMMANDS else ()
     return ForkedProcess(
         function,
         arguments,

@@ -13,7 +13,7 @@ import suffice as sf
 from suffice.checks import Guarantee, plan_total
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.criteria import Verdict
-from suffice.decision import (
+from suffice.session.decision import (
     Alternative,
     Decision,
     DecisionMemory,
@@ -26,7 +26,7 @@ from suffice.decision import (
     trivial_error,
 )
 from suffice.forecast import Forecast
-from suffice.learner.model_comparison import better_model
+from suffice.session.model_comparison import better_model
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.models.factory import make_model
 from suffice.presentation.messages import decision_words

@@ -47,7 +47,7 @@ def test_examples_run(page: Path, capsys: pytest.CaptureFixture[str], monkeypatc
         assert line in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md", "research/README.md"])
 def test_links_outside_the_documentation_lead_somewhere(page: str) -> None:
     """Sphinx checks the links of the documentation itself."""
     text = (ROOT / page).read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from suffice.errors import MissingExtraError, extra_requirements, pip_install, upgrade_advice
+from suffice.errors import MissingExtraError, MissingResearchError, extra_requirements, pip_install, upgrade_advice
 
 
 class Installed:
@@ -51,6 +51,27 @@ def test_without_metadata_the_package_itself_is_named(monkeypatch: pytest.Monkey
     monkeypatch.setattr(metadata, "requires", absent)
     python_named(monkeypatch, sys.executable)
     assert "Run: python -m pip install matplotlib" in str(MissingExtraError("matplotlib", "plot", "A figure"))
+
+
+def test_research_is_installed_in_the_way_in_which_suffice_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python_named(monkeypatch, sys.executable)
+    checkout = tmp_path / "suffice"
+    (checkout / "research").mkdir(parents=True)
+    url = checkout.as_uri()
+    cases: list[tuple[dict[str, object] | None, str]] = [
+        (None, "suffice-research"),
+        ({"url": "file:///tmp/suffice.whl", "archive_info": {}}, "suffice-research"),
+        ({"url": (tmp_path / "removed").as_uri(), "dir_info": {}}, "suffice-research"),
+        ({"url": url, "dir_info": {}}, f"{checkout / 'research'}"),
+        ({"url": url, "dir_info": {"editable": True}}, f"-e {checkout / 'research'}"),
+    ]
+    for recorded, arguments in cases:
+        installed(monkeypatch, recorded)
+        assert str(MissingResearchError("It")) == (
+            f"It needs suffice-research, which is not installed. Run: python -m pip install {arguments}"
+        )
+    monkeypatch.setattr(metadata, "distribution", absent)
+    assert str(MissingResearchError("It")).endswith("Run: python -m pip install suffice-research")
 
 
 def test_the_running_python_is_named_where_another_one_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,17 +10,17 @@ import pytest
 
 from tests.structure import ROOT
 
-CHECKED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "docs", "src", "tests", "benchmarks")
+CHECKED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "docs", "src", "research", "tests", "benchmarks")
 # Written by benchmarks, and by the build of the documentation, which may run beside the tests.
 GENERATED = tuple(ROOT / "docs" / name for name in ("measured", "_build", "api", "gallery"))
 PAGES = [
     path
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
     if not any(map(path.is_relative_to, GENERATED))
-] + [ROOT / "benchmarks" / "README.md"]
+] + [ROOT / "benchmarks" / "README.md", ROOT / "research" / "README.md"]
 CODE = [
     path
-    for folder in ("src", "tests", "benchmarks", "docs")
+    for folder in ("src", "research", "tests", "benchmarks", "docs")
     for path in sorted((ROOT / folder).rglob("*"))
     if path.suffix in {".py", ".js", ".jinja", ".html"} and path != Path(__file__)
     if not any(map(path.is_relative_to, GENERATED))

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 import suffice
+import suffice_research.recommendation
+from suffice.errors import MissingResearchError
 
 ROOT = Path(__file__).parent.parent
-SOURCES = sorted((ROOT / "src" / "suffice").rglob("*.py"))
+SOURCES = sorted(path for folder in ("src", "research/src") for path in (ROOT / folder).rglob("*.py"))
 
 #: What is public besides the stopping rules.
 OTHERS = {
@@ -94,6 +96,27 @@ def test_the_public_list_is_the_public_list() -> None:
         _ = suffice.guess
     with pytest.raises(AttributeError, match=r"has no attribute 'session'; use suffice.project"):
         _ = suffice.session
+    with pytest.raises(AttributeError, match=r"has no attribute 'research'; use suffice_research"):
+        _ = suffice.research
+
+
+def test_a_recommendation_comes_from_research() -> None:
+    assert suffice.recommend is suffice_research.recommendation.recommend
+
+
+def test_without_research_a_recommendation_names_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("suffice_research.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "suffice_research", None)
+    assert callable(suffice.recommend)  # `from suffice import *` works
+    with pytest.raises(MissingResearchError, match=r"suffice\.recommend needs suffice-research.* Run: .*pip install"):
+        suffice.recommend("regression", error_cost=1.0)
+
+
+def test_an_error_within_research_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "suffice_research.recommendation", None)
+    with pytest.raises(ModuleNotFoundError, match=r"suffice_research\.recommendation"):
+        _ = suffice.recommend
 
 
 def test_import_loads_numpy_and_scipy_only() -> None:
@@ -107,8 +130,8 @@ def test_import_loads_numpy_and_scipy_only() -> None:
 
 
 def test_versions_agree() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["version"] == suffice.__version__
+    for path in ("pyproject.toml", "research/pyproject.toml"):
+        assert tomllib.loads((ROOT / path).read_text())["project"]["version"] == suffice.__version__
     assert f"version: {suffice.__version__}" in (ROOT / "CITATION.cff").read_text()
     assert f"## {suffice.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 

@@ -1,13 +1,15 @@
-"""The files of a release agree with pyproject.toml: the conda recipe, the citation, and the contents of the sdist."""
+"""The files of a release agree with pyproject.toml: the conda recipe, the citation, wheels and sdists."""
 
 import re
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from suffice.cli.app import COMMANDS, GROUP
 from tests.structure import ROOT
 
 #: Names of packages in conda, where they differ from PyPI.
@@ -18,8 +20,12 @@ NOT_IN_RECIPE = {"all", "dev", "docs", "embed"}
 
 @pytest.fixture(scope="module")
 def project() -> dict[str, Any]:
-    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return found
+    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"])
+
+
+@pytest.fixture(scope="module")
+def research() -> dict[str, Any]:
+    return dict(tomllib.loads((ROOT / "research" / "pyproject.toml").read_text(encoding="utf-8"))["project"])
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +34,9 @@ def recipe() -> str:
 
 
 def listed(recipe: str, key: str) -> set[str]:
-    found = re.search(rf"^  {key}:\n((?:    - .*\n)+)", recipe, flags=re.MULTILINE)
-    assert found is not None, key
-    return set(re.findall(r"- (.*)\n", found[1]))
+    block = re.search(rf"^  {key}:\n((?:    - .*\n)+)", recipe, flags=re.MULTILINE)
+    assert block is not None, key
+    return set(re.findall(r"- (.*)\n", block[1]))
 
 
 def conda_form(requirement: str) -> str:
@@ -43,11 +49,11 @@ def test_the_recipe_has_the_version_and_the_requirements(project: dict[str, Any]
     python = f"python {project['requires-python']}"
     assert listed(recipe, "run") == {python, *map(conda_form, project["dependencies"])}
     extras = {
-        conda_form(each)
+        conda_form(requirement)
         for name, requirements in project["optional-dependencies"].items()
         if name not in NOT_IN_RECIPE
-        for each in requirements
-        if not each.startswith("suffice[")
+        for requirement in requirements
+        if not requirement.startswith("suffice[")
     }
     assert listed(recipe, "run_constrained") == extras
 
@@ -60,6 +66,35 @@ def test_the_recipe_has_the_commands(project: dict[str, Any], recipe: str) -> No
     }
 
 
+def test_research_belongs_to_the_same_release(project: dict[str, Any], research: dict[str, Any]) -> None:
+    for key in ("version", "license", "requires-python"):
+        assert research[key] == project[key]
+    assert f"suffice[plot]=={project['version']}" in research["dependencies"]
+    assert (ROOT / "research" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    locations = research["entry-points"][GROUP]
+    assert locations.keys() == {name for name, entry in COMMANDS.items() if entry.location is None}
+
+
+@pytest.mark.slow
+def test_each_wheel_has_its_own_package_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = pytest.importorskip("hatchling.builders.wheel", reason="hatchling is not installed")
+    needed = {
+        ROOT: {"suffice/py.typed", "suffice/report/templates/page.html.jinja"},
+        ROOT / "research": {
+            *("suffice_research/py.typed", "suffice_research/recommendation/evidence.json"),
+            "suffice_research/templates/paper_report.html.jinja",
+        },
+    }
+    for folder, files in needed.items():
+        monkeypatch.chdir(folder)
+        (path,) = wheel.WheelBuilder(str(folder)).build(directory=str(tmp_path), versions=["standard"])
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+        assert files <= names
+        (package,) = {name.partition("/")[0] for name in files}
+        assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {package}
+
+
 @pytest.mark.slow
 def test_the_sdist_is_small_and_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sdist = pytest.importorskip("hatchling.builders.sdist", reason="hatchling is not installed")
@@ -68,5 +103,12 @@ def test_the_sdist_is_small_and_complete(tmp_path: Path, monkeypatch: pytest.Mon
     assert Path(path).stat().st_size < 2_000_000
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"README.md", "LICENSE", "CHANGELOG.md", "src/suffice/py.typed", "tests/test_bounds.py"} <= names
+    assert {
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "src/suffice/py.typed",
+        "tests/test_bounds.py",
+        "research/pyproject.toml",
+    } <= names
     assert [name for name in names if name.startswith(("docs/measured", "docs/images", "docs/_build"))] == []

@@ -21,8 +21,8 @@ from tests.processes import run_suffice, start_suffice
 DOCS = Path(__file__).parent.parent / "docs"
 MODULES = (
     *("suffice", "suffice.acquisition", "suffice.checks", "suffice.criteria", "suffice.divergence", "suffice.engines"),
-    *("suffice.learner", "suffice.models", "suffice.posteriors", "suffice.project", "suffice.recommendation"),
-    *("suffice.tables", "suffice.testing"),
+    *("suffice.learner", "suffice.models", "suffice.posteriors", "suffice.project", "suffice.tables"),
+    *("suffice.testing", "suffice_research.data", "suffice_research.recommendation"),
 )
 #: An alias of ``NDArray[np.int64]``, and the version.
 WITHOUT_PAGE = {"suffice.acquisition.Indices", "suffice.__version__"}

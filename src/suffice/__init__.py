@@ -8,20 +8,25 @@
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from suffice import bounds, criteria, divergence, errors, forecast, posteriors
 from suffice.criteria import Certificate, Criterion, Step, Verdict, criterion_from_dict
 from suffice.criteria.rule_exports import *  # noqa: F403 - all stopping rules
 from suffice.divergence import kl, register_kl
-from suffice.errors import SufficeError
+from suffice.errors import MissingResearchError, SufficeError
 from suffice.forecast import Forecast
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from suffice import acquisition, checks, models, project, tables, testing
     from suffice.learner import ActiveLearner, StopMonitor, StopSet, audit, simulate
-    from suffice.recommendation import recommend
     from suffice.trace import Trace
+
+    #: In the distribution suffice-research.
+    recommend: Callable[..., Any]
 
 __version__ = "1.0.0rc1"
 
@@ -65,17 +70,38 @@ _LAZY_NAMES = {
     "StopMonitor": "learner",
     "StopSet": "learner",
     "audit": "learner",
-    "recommend": "recommendation",
     "simulate": "learner",
     "Trace": "trace",
 }
-_RENAMED = {"data": "suffice.tables or suffice.research.data", "session": "suffice.project"}
+_RENAMED = {
+    "data": "suffice.tables or suffice_research.data",
+    "recommendation": "suffice_research.recommendation",
+    "research": "suffice_research",
+}
+
+
+def _research_missing(*_: object, **__: object) -> NoReturn:
+    """Recommend no rule: the distribution suffice-research is not installed.
+
+    Raises:
+        MissingResearchError: Always.
+    """
+    raise MissingResearchError("suffice.recommend")
+
+
+def _recommend() -> Any:
+    """Return the function of suffice-research; a name for ``from suffice import *`` if that is not installed."""
+    if find_spec("suffice_research") is None:
+        return _research_missing
+    return import_module("suffice_research.recommendation").recommend
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY_MODULES:
         return import_module(f"suffice.{name}")
+    if name == "recommend":
+        return _recommend()
     if name in _LAZY_NAMES:
         return getattr(import_module(f"suffice.{_LAZY_NAMES[name]}"), name)
-    remedy = f"; use {_RENAMED[name]} since version 0.7.0" if name in _RENAMED else ""
+    remedy = f"; use {_RENAMED[name]}" if name in _RENAMED else ""
     raise AttributeError(f"module 'suffice' has no attribute {name!r}{remedy}")

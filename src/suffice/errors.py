@@ -7,6 +7,7 @@ installation from a checkout, from a wheel or from a package index.
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 
 class SufficeError(Exception):
@@ -47,8 +48,18 @@ class MissingExtraError(SufficeError, ImportError):
     """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        command = pip_install(extra_requirements(extra) or [package])
-        super().__init__(f"{purpose} needs {package}, which is not installed. Run: {command}")
+        super().__init__(_missing(purpose, package, extra_requirements(extra) or [package]))
+
+
+class MissingResearchError(SufficeError, ImportError):
+    """The distribution suffice-research is not installed; the message contains the pip command that installs it.
+
+    Args:
+        purpose: The feature that needs it, as the subject of the sentence.
+    """
+
+    def __init__(self, purpose: str) -> None:
+        super().__init__(_missing(purpose, "suffice-research", research_requirement()))
 
 
 class NotEnoughMemoryError(SufficeError, MemoryError):
@@ -65,6 +76,11 @@ class MissingDataError(SufficeError):
 
 class CorruptDataError(SufficeError):
     """A file of a data set has a wrong checksum; the message contains both checksums."""
+
+
+def _missing(purpose: str, package: str, arguments: list[str]) -> str:
+    """Say what is missing for a purpose, and the pip command with these arguments."""
+    return f"{purpose} needs {package}, which is not installed. Run: {pip_install(arguments)}"
 
 
 def extra_requirements(extra: str) -> list[str]:
@@ -87,32 +103,63 @@ def extra_requirements(extra: str) -> list[str]:
     return [name.strip() for name, marker in parts if re.search(rf"""extra == ['"]{re.escape(extra)}['"]""", marker)]
 
 
+def research_requirement() -> list[str]:
+    """Arguments of pip that install suffice-research: its folder if suffice came from a checkout, else its name."""
+    from importlib import metadata
+
+    try:
+        origin = _origin()
+    except metadata.PackageNotFoundError:
+        origin = None
+    if origin is not None and "dir_info" in origin:
+        folder = Path(_origin_folder(origin), "research")
+        if folder.is_dir():
+            return _folder_arguments(origin, str(folder))
+    return ["suffice-research"]
+
+
 def pip_install(arguments: list[str]) -> str:
     """Return the pip command of the running Python: with ``python``, or with its path if that is another Python."""
     import shlex
     from shutil import which
 
-    found = which("python")
-    same = found is not None and Path(found).absolute() == Path(sys.executable).absolute()
+    first = which("python")
+    same = first is not None and Path(first).absolute() == Path(sys.executable).absolute()
     return shlex.join(["python" if same else sys.executable, "-m", "pip", "install", *arguments])
 
 
 def upgrade_advice() -> str:
     """Command that upgrades suffice in the way it was installed."""
+    from importlib import metadata
+
+    try:
+        origin = _origin()
+    except metadata.PackageNotFoundError:
+        return "install a newer version of suffice"
+    if origin is None:
+        return f"run: {pip_install(['--upgrade', 'suffice'])}"
+    if "dir_info" not in origin:
+        return f"install a newer version of suffice; this one came from {origin['url']}"
+    folder = _origin_folder(origin)
+    return f"update {folder} (git pull), then run: {pip_install(_folder_arguments(origin, folder))}"
+
+
+def _origin() -> dict[str, Any] | None:
+    """Return the recorded origin of the installed suffice (``direct_url.json``); None for a package index."""
     import json
     from importlib import metadata
+
+    recorded = metadata.distribution("suffice").read_text("direct_url.json")
+    return None if recorded is None else dict(json.loads(recorded))
+
+
+def _origin_folder(origin: dict[str, Any]) -> str:
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
 
-    try:
-        recorded = metadata.distribution("suffice").read_text("direct_url.json")
-    except metadata.PackageNotFoundError:
-        return "install a newer version of suffice"
-    if recorded is None:
-        return f"run: {pip_install(['--upgrade', 'suffice'])}"
-    origin = json.loads(recorded)
-    if "dir_info" not in origin:
-        return f"install a newer version of suffice; this one came from {origin['url']}"
-    folder = url2pathname(urlsplit(origin["url"]).path)
-    command = pip_install([*(["-e"] if origin["dir_info"].get("editable") else []), folder])
-    return f"update {folder} (git pull), then run: {command}"
+    return url2pathname(urlsplit(origin["url"]).path)
+
+
+def _folder_arguments(origin: dict[str, Any], folder: str) -> list[str]:
+    """Return the arguments of pip that install a folder like suffice itself: editable or not."""
+    return [*(["-e"] if origin["dir_info"].get("editable") else []), folder]

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from suffice.checks import Guarantee
 from suffice.criteria import Criterion, ErrorStability, Step, Verdict
-from suffice.criteria.step_and_verdict import FIELD_KINDS
 from suffice.errors import InvalidValueError, MissingExtraError, MissingInputError, SufficeError
 from suffice.numerics import Floats
 from suffice.presentation.html_parts import card, curve
+from suffice.session.recorded_steps import DIVERGENCES, STEP_FIELDS, Relearned, recorded_fields, steps_between
 
 _FORMAT = "suffice-trace-1"
 _MEASURE = "measure_"
@@ -77,23 +77,6 @@ class DeferredMeasures(Mapping[str, Floats]):
 
     def __reduce__(self) -> Any:
         return dict, (dict(self),)
-
-
-@dataclass(frozen=True, eq=False)
-class Relearned:
-    """The earlier steps under hyper-parameters that were learned again.
-
-    Attributes:
-        step: The step after which they were learned, from 0.
-        kl_new_old: Divergences of all steps up to and including that one, under the new prior.
-        kl_old_new: The same in the other direction.
-        measures: The entries of :attr:`Trace.measures` that depend on the prior, for the same steps.
-    """
-
-    step: int
-    kl_new_old: Floats
-    kl_old_new: Floats
-    measures: Mapping[str, Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -247,8 +230,7 @@ class Trace:
     @property
     def recorded(self) -> frozenset[str]:
         """The fields of a :class:`suffice.Step` that were recorded; divergences that are NaN are unknown."""
-        known = not (np.isnan(self.kl_new_old).any() or np.isnan(self.kl_old_new).any())
-        return (DIVERGENCES if known else frozenset()) | (STEP_FIELDS & set(self.measures))
+        return recorded_fields(self.kl_new_old, self.kl_old_new, self.measures)
 
     def steps(self) -> list[Step]:
         """Return all steps under the newest hyper-parameters, as for a rule at the end of the run."""
@@ -399,17 +381,8 @@ class Trace:
             end: The step after the last.
             names: The fields to include; those that were not recorded are left out.
         """
-        part = slice(first, end)
-        seen: Any = self if known is None else known
-        columns = {name: seen.measures.get(name, self.measures[name])[part] for name in names & set(self.measures)}
-        # If a rule does not require divergences, they are left out and not checked.
-        pair = (seen.kl_new_old[part], seen.kl_old_new[part]) if names & DIVERGENCES else (None, None)
-        steps = Step.sequence(self.n_labelled[part], *pair, estimated=self.estimated, **columns)
-        for name in _PADDED & set(columns):
-            if _is_padded(columns[name]):
-                for step in steps:
-                    step.__dict__[name] = _without_padding(step.__dict__[name])
-        return steps
+        arrays = {name: getattr(self, name) for name in ("n_labelled", "kl_new_old", "kl_old_new", "measures")}
+        return steps_between(known, first, end, names, estimated=self.estimated, **arrays)
 
 
 def drawn_curve(verdicts: Sequence[Verdict], ax: Any = None) -> Any:
@@ -467,22 +440,6 @@ def _with_new_names(measures: dict[str, Any]) -> dict[str, Any]:
     return measures
 
 
-def _is_padded(values: NDArray[Any]) -> bool:
-    return bool(np.isnan(values).any() if values.dtype.kind == "f" else (values == -2).any())
-
-
-def _without_padding(values: NDArray[Any]) -> NDArray[Any]:
-    """The part of an array that is not padding for larger steps or later classes."""
-    if values.ndim == 1:
-        return values[values > -2]
-    there = ~np.isnan(values)
-    return np.asarray(values[there.any(axis=1)][:, there.any(axis=0)])
-
-
-STEP_FIELDS = frozenset(FIELD_KINDS)
-DIVERGENCES = frozenset({"kl_new_old", "kl_old_new"})
-# The number of items and classes may differ from step to step, so the arrays of a recorded run are padded.
-_PADDED = frozenset(name for name, kind in FIELD_KINDS.items() if kind in ("probabilities", "labels"))
 _ARRAYS = ("initial", "indices", "n_labelled", "kl_new_old", "kl_old_new", "error")
 # Files contain these only if they are not empty. Files of earlier versions never contain them.
 _OF_TEST_SET = frozenset({"predictive_error", "wrong_share"})

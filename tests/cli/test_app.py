@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,8 +15,8 @@ from typer.testing import CliRunner
 
 from suffice import __version__
 from suffice.acquisition.scores import NAMES
-from suffice.cli.app import COMMANDS, app
-from suffice.research.data.catalogue import SETS
+from suffice.cli.app import COMMANDS, app, command_location
+from suffice_research.data.catalogue import SETS
 from tests.thoroughness import some, thorough
 
 MODULE = [sys.executable, "-m", "suffice"]
@@ -48,9 +49,9 @@ def test_as_a_module_it_is_the_command() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_is_listed_with_the_beginning_of_its_own_help(name: str) -> None:
-    module, attribute = COMMANDS[name].location.split(":")
-    found = getattr(import_module(module), attribute)
-    own = found.info.help if isinstance(found, typer.Typer) else str(inspect.getdoc(found))
+    module, attribute = command_location(name).split(":")
+    command = getattr(import_module(module), attribute)
+    own = command.info.help if isinstance(command, typer.Typer) else str(inspect.getdoc(command))
     assert str(own).startswith(COMMANDS[name].summary)
     shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200"})
     assert shown.exit_code == 0
@@ -60,11 +61,65 @@ def test_a_command_is_listed_with_the_beginning_of_its_own_help(name: str) -> No
 def test_the_list_of_commands_loads_none_of_them() -> None:
     code = (
         "import sys; from suffice.cli.app import app; app(['--help'], standalone_mode=False); "
-        "print([name for name in sys.modules if name.startswith(('suffice.cli.', 'suffice.research', 'scipy.'))])"
+        "print([name for name in sys.modules if name.startswith(('suffice.cli.', 'suffice_research', 'scipy.'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "reproduce" in done.stdout
+    assert "needs suffice-research" not in done.stdout
     assert done.stdout.splitlines()[-1] == "['suffice.cli.app']"
+
+
+#: Runs the command as in an environment without suffice-research.
+WITHOUT_RESEARCH = """
+import importlib.metadata, sys
+sys.modules["suffice_research"] = None
+importlib.metadata.entry_points = lambda **_: ()
+from suffice.cli import main
+sys.argv[0] = "suffice"
+sys.exit(main())
+"""
+RESEARCH_COMMANDS = [name for name, entry in COMMANDS.items() if entry.location is None]
+
+
+def without_research(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT_RESEARCH, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"COLUMNS": "200"},
+    )
+
+
+def test_the_commands_of_research_are_entry_points() -> None:
+    assert set(RESEARCH_COMMANDS) == {"recommend", "reproduce", "compare", "data"}
+    assert {command_location(name).partition(".")[0] for name in RESEARCH_COMMANDS} == {"suffice_research"}
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("name", RESEARCH_COMMANDS)
+def test_without_research_its_commands_name_the_pip_command(name: str) -> None:
+    for arguments in ([name], [name, "--help"], [name, "list", "--json"])[: 3 if thorough() else 1]:
+        done = without_research(*arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        (line,) = done.stderr.splitlines()
+        assert line.startswith(f"suffice: The command {name} needs suffice-research, which is not installed. Run: ")
+        assert re.search(r"-m pip install (-e )?\S*(suffice-research|research)'?$", line)
+
+
+def test_without_research_its_commands_are_listed_with_what_they_need() -> None:
+    done = without_research("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("(needs suffice-research)") == len(RESEARCH_COMMANDS)
+    for name in COMMANDS:
+        assert f" {name} " in done.stdout
+
+
+def test_without_research_its_commands_complete_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suffice.cli.app._entry_points", dict)
+    assert completed("suffice ") == list(COMMANDS)
+    assert completed("suffice data ") == []
+    assert completed("suffice run --acq") == ["--acquisition"]
 
 
 CALLED_WRONGLY = """
@@ -100,7 +155,7 @@ def test_a_command_loads_no_other_one() -> None:
         "print([name for name in sys.modules if name.startswith('suffice.cli.') or name.endswith('_command')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "['suffice.cli.app', 'suffice.research.data.data_command']"
+    assert done.stdout.splitlines()[-1] == "['suffice.cli.app', 'suffice_research.data.data_command']"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from suffice.cli.label_app import Standing, _plain_letters, class_lines, header_
 from suffice.cli.labeller import Counts, Given, command_keys, direct_keys, typed_class
 from suffice.cli.terminal_display import Picture, Pictures, drawn, one_line, read_picture, visible, wrapped
 from suffice.criteria import Verdict
-from suffice.decision import Decision, ErrorNow, decide
+from suffice.session.decision import Decision, ErrorNow, decide
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast
 from suffice.project.items import Item

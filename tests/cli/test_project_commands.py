@@ -20,7 +20,7 @@ from suffice.project.status_summary import status
 from tests.processes import run_suffice
 from tests.project.labelled_projects import busy_project, label_some, learned
 from tests.project.making_projects import make
-from tests.research.paper.reading import Reader
+from tests.reading import Reader
 from tests.thoroughness import some
 
 RUN = CliRunner()

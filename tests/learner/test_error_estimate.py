@@ -12,7 +12,7 @@ from sklearn.linear_model import BayesianRidge as SklearnRidge
 
 import suffice as sf
 from suffice.errors import SufficeError
-from suffice.learner.error_estimate import (
+from suffice.session.error_estimate import (
     RandomLabelLosses,
     _left_out,
     calibrated_error,

@@ -9,7 +9,7 @@ import suffice as sf
 from suffice.criteria import Step, criterion_from_dict
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 from suffice.learner import ErrorGuarantee, RecallGuarantee
-from suffice.learner.guarantee_rules import guarantee_rules
+from suffice.session.guarantee_rules import guarantee_rules
 from suffice.models import BayesianLogistic, BayesianRidge
 from suffice.testing import check_criterion
 

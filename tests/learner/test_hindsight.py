@@ -161,7 +161,7 @@ def test_an_audit_names_a_model_that_is_better_on_the_rows_after_the_stop() -> N
     assert found.decision.answer == "limit"
     # By hand: the forest learns the same 150 rows and predicts the other 450.
     if found.alternative.name == "forest":
-        from suffice.learner.model_comparison import _TREES
+        from suffice.session.model_comparison import _TREES
 
         forest = ExtraTreesClassifier(_TREES, random_state=0).fit(X[:150], y[:150])
         assert found.alternative.error == (forest.predict(X[150:]) != y[150:]).mean()

@@ -24,8 +24,8 @@ from suffice.learner.step_inputs import (
 )
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess
 from suffice.numerics import Floats
-from suffice.research.compare.judging import guarantees
 from suffice.trace import Trace
+from suffice_research.compare.judging import guarantees
 from tests.every_rule import OF_CLASSES_ONLY, OF_OPTIMISATION, OF_SCREENING, RULES, LossRule
 from tests.thoroughness import some
 

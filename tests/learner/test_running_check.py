@@ -14,7 +14,7 @@ from suffice.checks import EvaluationGrid, Guarantee, upper_bound
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner import ErrorGuarantee
 from suffice.learner.hindsight import guaranteed_run
-from suffice.learner.model_check import FrozenModel, RunningSample
+from suffice.session.model_check import FrozenModel, RunningSample
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import suffice as sf
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.learner.suspicious_labels import FEWEST, SuspiciousLabel, suspicious_labels
+from suffice.session.suspicious_labels import FEWEST, SuspiciousLabel, suspicious_labels
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 
 pytestmark = pytest.mark.usefixtures("all_trees")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice.decision import Decision
+from suffice.session.decision import Decision
 from suffice.errors import SufficeError
 from suffice.project.create import create_project, open_project
 from suffice.project.labelling_project import Project

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from suffice.criteria import Certificate, Verdict
-from suffice.decision import Alternative, Decision, ErrorNow, decide
+from suffice.session.decision import Alternative, Decision, ErrorNow, decide
 from suffice.forecast import Forecast
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
 

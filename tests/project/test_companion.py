@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.decision import Decision
+from suffice.session.decision import Decision
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
 from suffice.project import background_learner as background_module

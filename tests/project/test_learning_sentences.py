@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.decision import Decision, ErrorNow
+from suffice.session.decision import Decision, ErrorNow
 from suffice.forecast import Forecast
 from suffice.presentation.text_format import numbers, percents
 from suffice.project.learning_status import LearningStatus

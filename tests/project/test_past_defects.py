@@ -19,7 +19,7 @@ from suffice import ErrorStability
 from suffice.cli.app import run
 from suffice.cli.labeller import label_by_lines, opened_labeller
 from suffice.cli.terminal_display import read_picture
-from suffice.decision import Decision
+from suffice.session.decision import Decision
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast
 from suffice.project import background_learner as background_module

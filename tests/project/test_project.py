@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from suffice.decision import Decision
+from suffice.session.decision import Decision
 from suffice.project import labelling_project as project_module
 from suffice.project.create import open_project
 from suffice.project.events import EventKind

@@ -15,7 +15,7 @@ from scipy.stats import chisquare
 
 from suffice.checks import Guarantee, spent_alpha
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.learner.model_check import CheckedQuantity
+from suffice.session.model_check import CheckedQuantity
 from suffice.project import labelling_project as project_module
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import open_project

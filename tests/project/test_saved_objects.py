@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from suffice.criteria import Verdict
-from suffice.decision import ErrorNow
+from suffice.session.decision import ErrorNow
 from suffice.forecast import Forecast
 from suffice.models.laplace import Snapshot
-from suffice.project.learned_files import MODULES, NotSavableError, SavedObjects, restored_objects, saved_objects
+from suffice.saved_objects import MODULES, NotSavableError, SavedObjects, restored_objects, saved_objects
 
 MUCH = 10**6
 
@@ -177,8 +177,8 @@ def test_what_is_too_large_is_refused() -> None:
         ["object", "suffice.trace.np", {}],
         ["object", "suffice.forecast.labels_left", {}],
         ["object", "suffice.criteria.step_and_verdict.Callable", {}],
-        ["object", "suffice.decision.ErrorNow", {}],
-        ["named", "suffice.decision.ErrorNow", 1.0],
+        ["object", "suffice.session.decision.ErrorNow", {}],
+        ["named", "suffice.session.decision.ErrorNow", 1.0],
         ["named", "suffice.forecast.Forecast", 1, 2, 3, 4],
         ["array", "<f8", "C", [3], 0],
         ["array", "<f8", "C", [-1], 0],
@@ -214,6 +214,4 @@ def test_deep_nesting_is_damage() -> None:
 
 def test_modules_are_those_of_this_package_and_without_side_effects() -> None:
     assert all(name.startswith("suffice.") for name in MODULES)
-    assert not any(
-        part in name for name in MODULES for part in ("cli", "web", "tables", "files", "storage", "research")
-    )
+    assert not any(part in name for name in MODULES for part in ("cli", "web", "tables", "files", "storage"))

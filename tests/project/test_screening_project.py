@@ -15,7 +15,7 @@ import suffice as sf
 from suffice.checks import Guarantee
 from suffice.cli.app import app
 from suffice.cli.project_options import ProjectOptions, opened_project
-from suffice.decision import Decision, ScreeningProgress, decide
+from suffice.session.decision import Decision, ScreeningProgress, decide
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.messages import decision_words
 from suffice.project import create_project, open_project

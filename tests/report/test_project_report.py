@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from suffice import Budget, ErrorStability
 from suffice.criteria import Certificate
-from suffice.decision import ErrorNow
+from suffice.session.decision import ErrorNow
 from suffice.presentation.charts import Chart, svg, ticks
 from suffice.project.create import write_project
 from suffice.project.learning_status import LearningStatus
@@ -21,7 +21,7 @@ from suffice.report.project_report import curve_chart, pace, project_report_cont
 from tests.project.decided import KERNEL, decision, learning_status, verdict
 from tests.project.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned
 from tests.project.making_projects import CLASSES, about, make, some_items
-from tests.research.paper.reading import Reader
+from tests.reading import Reader
 
 ENOUGH = learning_status(decision(stop=True))
 MORE = learning_status(decision())

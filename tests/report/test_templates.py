@@ -8,15 +8,17 @@ import pytest
 from jinja2 import UndefinedError
 
 import suffice
+import suffice_research
 from suffice.errors import MissingExtraError
 from suffice.report.html_page import _environment, rendered, require_jinja2
 
-TEMPLATES = sorted(Path(suffice.__file__).parent.rglob("*.jinja"))
+PACKAGES = [Path(str(package.__file__)).parent for package in (suffice, suffice_research)]
+TEMPLATES = sorted(path for package in PACKAGES for path in package.rglob("*.jinja"))
 
 
 def test_every_template_is_escaped() -> None:
     assert len(TEMPLATES) >= 6
-    for package in ("suffice.report", "suffice.research", "suffice.web"):
+    for package in ("suffice.report", "suffice_research", "suffice.web"):
         assert _environment(package).autoescape is True
     # What a template marks as safe is not escaped, so none may.
     assert [path.name for path in TEMPLATES if re.search(r"\|\s*safe\b|autoescape", path.read_text())] == []
@@ -42,9 +44,8 @@ def test_without_jinja2_the_remedy_is_said(extra: str, monkeypatch: pytest.Monke
 
 
 def test_no_html_is_built_by_format_strings() -> None:
-    package = Path(suffice.__file__).parent
     tag = re.compile(r"""f["'][^"'\n]*</?[a-z]+[ >]""")
     # These write numbers and escaped texts only, and work without jinja2, which is in an extra.
     plain = ("charts.py", "html_parts.py")
-    found = [path for path in package.rglob("*.py") if tag.search(path.read_text()) and path.name not in plain]
-    assert found == []
+    modules = [path for package in PACKAGES for path in package.rglob("*.py")]
+    assert [path for path in modules if tag.search(path.read_text()) and path.name not in plain] == []

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from suffice.research.runner import RunsView, SkippedRun, StepProgress, carry_out, interrupted
 from suffice.trace import Trace
+from suffice_research.runner import RunsView, SkippedRun, StepProgress, carry_out, interrupted
 
 
 @dataclass(frozen=True)

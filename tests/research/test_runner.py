@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from suffice.errors import SufficeError
-from suffice.research import runner
-from suffice.research.runner import RunJob, RunWatcher, SkippedRun, carry_out, carry_out_all, is_kept, kept, kept_about
 from suffice.trace import Trace
+from suffice_research import runner
+from suffice_research.runner import RunJob, RunWatcher, SkippedRun, carry_out, carry_out_all, is_kept, kept, kept_about
 from tests.processes import environment
 
 # A worker imports this module by its name, from the same path as this process.
@@ -311,7 +311,7 @@ INTERRUPTED = """
 import sys
 from pathlib import Path
 
-from suffice.research.runner import RunWatcher, carry_out_all
+from suffice_research.runner import RunWatcher, carry_out_all
 from tests.research.toy_jobs import Toy, endless, seen
 
 if __name__ == "__main__":

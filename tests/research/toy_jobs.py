@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from suffice.errors import SufficeError
-from suffice.research.runner import StepProgress
 from suffice.trace import Trace
+from suffice_research.runner import StepProgress
 
 
 def nothing(_: Path) -> None:

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from copy import copy
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -10,20 +12,24 @@ import typer.main
 from typer.core import TyperGroup
 
 from suffice import __version__
-from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingResearchError, SufficeError
 
 
 class CommandEntry(NamedTuple):
     """A command that is imported when it is used.
 
     Attributes:
-        location: Where its function, or its ``typer.Typer`` with subcommands, is: ``"module:name"``.
+        location: Where its function, or its ``typer.Typer`` with subcommands, is: ``"module:name"``. None for a command
+            of the distribution suffice-research, which names it as an entry point of the group :data:`GROUP`.
         summary: Its line in the list of commands; the first sentence or paragraph of its own help.
     """
 
-    location: str
+    location: str | None
     summary: str
 
+
+#: Group of the entry points by which suffice-research adds its commands.
+GROUP: Final = "suffice.commands"
 
 #: In the order of ``suffice --help``.
 COMMANDS: Final = {
@@ -97,20 +103,20 @@ COMMANDS: Final = {
         "Find out when the labelling of a table could have stopped. Its rows must be in the order of labelling.",
     ),
     "recommend": CommandEntry(
-        "suffice.cli.recommend_command:recommend_command",
+        None,
         "Find out which stopping rule to use for your data and costs, and what to expect of it.",
     ),
     "reproduce": CommandEntry(
-        "suffice.research.paper.reproduce_command:reproduce_command",
+        None,
         "Repeat the experiments of the paper, and write its tables and figures and which claims hold.",
     ),
     "compare": CommandEntry(
-        "suffice.research.compare.compare_command:compare_command",
+        None,
         "Compare stopping rules: label data sets once, replay every rule on the same runs, and rank them by their "
         "cost.",
     ),
     "data": CommandEntry(
-        "suffice.research.data.data_command:data_app",
+        None,
         "List, fetch and check the data sets of the paper and four extra ones.",
     ),
 }
@@ -119,20 +125,54 @@ COMMANDS: Final = {
 class _LazyGroup(TyperGroup):
     """Imports the module of a command when the command is called, or its options are completed."""
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        if command is not None and _location(cmd_name) is None:
+            command = copy(command)
+            command.help = f"{command.help} (needs suffice-research)"
+        return command
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command if name is None else _loaded_command(name), rest
+        if name is None or (ctx.resilient_parsing and _location(name) is None):
+            return name, command, rest  # a missing command completes to nothing
+        return name, _loaded_command(name), rest
+
+
+@cache
+def _entry_points() -> dict[str, str]:
+    """Locations of the commands that other distributions add, by name."""
+    from importlib import metadata
+
+    return {entry.name: entry.value for entry in metadata.entry_points(group=GROUP)}
+
+
+def _location(name: str) -> str | None:
+    """Return the location of a command; None if it needs suffice-research, which is not installed."""
+    return COMMANDS[name].location or _entry_points().get(name)
+
+
+def command_location(name: str) -> str:
+    """Return where the function of a command, or its ``typer.Typer`` with subcommands, is: ``"module:name"``.
+
+    Raises:
+        MissingResearchError: It is a command of suffice-research, which is not installed.
+    """
+    location = _location(name)
+    if location is None:
+        raise MissingResearchError(f"The command {name}")
+    return location
 
 
 def _loaded_command(name: str) -> Any:
     """Import a command and return it as typer builds it from the function or the group."""
-    module, attribute = COMMANDS[name].location.split(":")
-    found = getattr(import_module(module), attribute)
+    module, attribute = command_location(name).split(":")
+    function_or_group = getattr(import_module(module), attribute)
     holder = typer.Typer(rich_markup_mode="rich")
-    if isinstance(found, typer.Typer):
-        holder.add_typer(found, name=name)
+    if isinstance(function_or_group, typer.Typer):
+        holder.add_typer(function_or_group, name=name)
     else:
-        holder.command(name)(found)
+        holder.command(name)(function_or_group)
     return typer.main.get_group(holder).commands[name]
 
 
@@ -179,7 +219,7 @@ def run() -> int:
         from rich.markup import escape
 
         Console(stderr=True, soft_wrap=True).print(f"[bold red]suffice:[/] {escape(str(error))}", highlight=False)
-        return 2 if isinstance(error, InvalidValueError | InvalidTypeError) else 1
+        return 2 if isinstance(error, InvalidValueError | InvalidTypeError | MissingResearchError) else 1
     except MemoryError as error:
         print(f"suffice: there is not enough memory: {error or 'a smaller table is needed'}", file=sys.stderr)
         return 1

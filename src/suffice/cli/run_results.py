@@ -15,6 +15,7 @@ from rich.console import Console
 from suffice.cli.rule_options import RuleValues, problem
 from suffice.cli.table_run import RunOutput, RunRequest, TableJob
 from suffice.criteria import Criterion, ExpectedCost, LabelWorth, Verdict
+from suffice.criteria.label_worth import total_costs
 from suffice.errors import SufficeError
 from suffice.files import write_whole
 from suffice.models.factory import MODEL_FAMILIES
@@ -49,8 +50,8 @@ from suffice.tables import Table
 from suffice.trace import Trace
 
 if TYPE_CHECKING:
-    from suffice.decision import Decision
     from suffice.learner.hindsight import AuditedStop
+    from suffice.session.decision import Decision
 
 _ERROR_NAME = {
     "regression": "test error (root mean square)",
@@ -142,9 +143,6 @@ class RunFinding:
         error = self._counted_error()
         if error is None or not len(error) or not np.isfinite(error).all():
             return None
-        # Imported after the options are validated, because it loads scikit-learn.
-        from suffice.recommendation.stopping_costs import total_costs
-
         rule = self.rule
         assert isinstance(rule, LabelWorth | ExpectedCost)
         if rule.error_cost is not None:
@@ -474,8 +472,8 @@ def found_run(request: RunRequest, job: TableJob, trace: Trace, pool: Any = None
         pool: Features of the pool where they are not in memory.
     """
     # Imported after the options are validated, because it loads scikit-learn.
-    from suffice.decision import trivial_error
     from suffice.learner.hindsight import run_decision
+    from suffice.session.decision import trivial_error
 
     verdicts = trace.replay(job.rule)
     X, y = job.pool_features if pool is None else pool, job.pool_labels

@@ -7,11 +7,14 @@ from dataclasses import KW_ONLY, dataclass, field
 from statistics import median
 from typing import Any, ClassVar, Final
 
+import numpy as np
+
 from suffice.arguments import real
 from suffice.criteria.base import ComparedRule, Criterion, RuleInfo, apart, require_state, rises, within
 from suffice.criteria.step_and_verdict import Step, Verdict
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast
+from suffice.numerics import Floats
 
 __all__ = ["ExpectedCost", "LabelWorth"]
 
@@ -310,6 +313,29 @@ class LabelWorth(Criterion):
             return f"1 more label is {expected} lower {what}, {compared}"
         what = f"wrong predictions among the {left:,} unlabelled items"
         return f"1 more label is {expected} avoid {avoided:.3g} {what}, {compared}"
+
+
+def total_costs(
+    n_labelled: Any, error: Any, pool: int, *, label_cost: float = 1.0, mistake_cost: float = 1.0
+) -> Floats:
+    r"""Cost of a stop at each step: labels and wrong predictions together.
+
+    .. math:: C(t) = \textrm{label\_cost} \cdot n_t + \textrm{mistake\_cost} \cdot (m - n_t) \, e_t
+
+    Args:
+        n_labelled: ``n``, labels bought after each step.
+        error: ``e``, the share of wrong predictions after each step; for numbers without a tolerance, the mean squared
+            error relative to the variance of the target.
+        pool: ``m``, items in all; those without a label are predicted.
+        label_cost: Cost of a label.
+        mistake_cost: Cost of one wrong prediction.
+
+    Examples:
+        >>> total_costs([10, 20, 30], [0.5, 0.2, 0.15], 100)
+        array([55. , 36. , 40.5])
+    """
+    n, wrong = np.asarray(n_labelled, dtype=np.float64), np.asarray(error, dtype=np.float64)
+    return np.asarray(label_cost * n + mistake_cost * (pool - n) * wrong)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from suffice.criteria import Verdict
-from suffice.decision import Decision
 from suffice.errors import InvalidTypeError
+from suffice.session.decision import Decision
 
 __all__ = ["log_verdict", "verdict_metrics"]
 

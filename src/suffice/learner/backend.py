@@ -26,9 +26,9 @@ from suffice.learner.step_inputs import (
     SCREENING_FIELDS,
     VALIDATION_FIELDS,
     StepInputs,
-    joined_rows,
 )
 from suffice.numerics import Floats
+from suffice.session.recorded_steps import joined_rows
 from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned
 
 #: Losses of the averaged prediction on the test set: fields of :class:`StepResults` and of :class:`suffice.Trace`.

@@ -21,7 +21,6 @@ from suffice.learner.step_inputs import (
     RELEVANCE_FIELDS,
     ClassInputCollector,
     LaplacePredictor,
-    stacked,
 )
 from suffice.models.inputs import as_labels
 from suffice.models.laplace import divergence_from_prior, divergences, laplace, learn_alpha
@@ -36,6 +35,7 @@ from suffice.models.predictive import (
     probabilities,
 )
 from suffice.numerics import Floats
+from suffice.session.recorded_steps import stacked
 
 # Bytes of scores, flags and numbers on a worker for each point.
 _ON_WORKERS = 64

@@ -19,6 +19,7 @@ from suffice.engines.disk_rows import require_memory
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
 from suffice.learner.model_predictions import FittedModel, PoolRows
+from suffice.learner.monitor_round import COMMITTEE_FIELDS
 from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,
     CLASSIFIER_FIELDS,
@@ -28,12 +29,12 @@ from suffice.learner.step_inputs import (
     REST_FIELDS,
     VALIDATION_FIELDS,
     StopSet,
-    stacked,
 )
-from suffice.learner.stop_monitor import COMMITTEE_FIELDS, StopMonitor
+from suffice.learner.stop_monitor import StopMonitor
 from suffice.models.inputs import as_labels, targets
 from suffice.models.logistic import class_labels
 from suffice.numerics import Floats
+from suffice.session.recorded_steps import stacked
 from suffice.trace import DIVERGENCES
 
 # Names of base classes of ensembles that predict the average of their members; importing the classes takes long.

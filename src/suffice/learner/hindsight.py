@@ -10,7 +10,15 @@ import numpy as np
 from suffice.arguments import whole
 from suffice.checks import Guarantee
 from suffice.criteria import Budget, Criterion, LabelWorth, Verdict
-from suffice.decision import (
+from suffice.errors import InvalidValueError
+from suffice.learner.active import ActiveLearner, family_name
+from suffice.learner.prepare import PreparedModel, prepare
+from suffice.learner.simulation import audit
+from suffice.models.inputs import as_labels
+from suffice.models.threads import one_thread
+from suffice.numerics import Floats
+from suffice.presentation.text_format import count
+from suffice.session.decision import (
     Alternative,
     Decision,
     ErrorNow,
@@ -18,16 +26,8 @@ from suffice.decision import (
     doubt_ends,
     trivial_error,
 )
-from suffice.errors import InvalidValueError
-from suffice.learner.active import ActiveLearner, family_name
-from suffice.learner.error_estimate import Worsening, error_now, left_out_losses
-from suffice.learner.model_comparison import better_on_rest
-from suffice.learner.prepare import PreparedModel, prepare
-from suffice.learner.simulation import audit
-from suffice.models.inputs import as_labels
-from suffice.models.threads import one_thread
-from suffice.numerics import Floats
-from suffice.presentation.text_format import count
+from suffice.session.error_estimate import Worsening, error_now, left_out_losses
+from suffice.session.model_comparison import better_on_rest
 from suffice.trace import RecordedCheck, Trace
 
 # As on the page: a stop in doubt is examined again when the number of labels has grown by this factor, and a stop of
@@ -168,7 +168,7 @@ class AuditedStop:
         error_at_end: Error on the same rows of the model with all labels, each row left out of it. None for a model
             that cannot leave labels out.
         alternative: Another model that is better on these rows with the same labels, see
-            :func:`suffice.learner.model_comparison.better_on_rest`.
+            :func:`suffice.session.model_comparison.better_on_rest`.
         decision: Whether it was enough there, with the measured error; None if the rule never says stop.
     """
 

@@ -174,6 +174,20 @@ class FittedModel:
         return self._model
 
     @property
+    def last_step(self) -> Any:
+        """The last step of a pipeline, or the model itself."""
+        return self._last
+
+    @property
+    def transformers(self) -> list[Any]:
+        """The steps of a pipeline before the last one."""
+        return [step for _, step in self._model.steps[:-1]] if self.is_pipeline else []
+
+    def rows(self, items: Indices) -> Any:
+        """Items in the form of the pool."""
+        return self._pool.rows(items)
+
+    @property
     def is_pipeline(self) -> bool:
         """Whether the model is a pipeline."""
         return self._last is not self._model
@@ -319,12 +333,12 @@ class FittedModel:
             p = self._table(self._answer(items), len(items))
             return (p.mean(axis=1), p) if p.ndim == 3 else (p, None)
         if _is_forest(self._last):
-            return _forest_members(self._last, self._transformed(items))
+            return _forest_members(self._last, self.transformed(items))
         averaged, found = self._averaged(items), None
         if _has_method(self._last, "sample_proba"):
-            found = np.asarray(self._last.sample_proba(self._transformed(items), seed=0), dtype=np.float64)
+            found = np.asarray(self._last.sample_proba(self.transformed(items), seed=0), dtype=np.float64)
         elif hasattr(self._last, "estimators_"):
-            found = _ensemble_members(self._last, self._transformed(items), averaged)
+            found = _ensemble_members(self._last, self.transformed(items), averaged)
         return averaged, found
 
     def votes(self, items: Indices, columns: Sequence[int], width: int) -> Any:
@@ -365,7 +379,7 @@ class FittedModel:
         codes = [-1] * width
         for code, column in enumerate(columns):
             codes[column] = code
-        X = np.asarray(self._transformed(items), dtype=np.float64)
+        X = np.asarray(self.transformed(items), dtype=np.float64)
         return LaplacePredictor(self._last.state_, self._last.features(X), codes)
 
     # Numbers.
@@ -394,12 +408,12 @@ class FittedModel:
         if self._predict is not None:
             return None
         if isinstance(self._last, GaussianRegressor):
-            return np.asarray(self._last.latent(self._transformed(items))[1])
+            return np.asarray(self._last.latent(self.transformed(items))[1])
         names = {(base.__module__.partition(".")[0], base.__name__) for base in type(self._last).__mro__}
         if names & {("sklearn", "BayesianRidge"), ("sklearn", "ARDRegression")}:
             return np.asarray(np.maximum(variance - 1.0 / self._last.alpha_, 0.0))
         if ("sklearn", "GaussianProcessRegressor") in names:
-            X, kernel = np.asarray(self._transformed(items)), self._last.kernel_
+            X, kernel = np.asarray(self.transformed(items)), self._last.kernel_
             # A kernel omits white noise if it is called with two arguments, and includes it with one argument.
             parts = [X[k : k + _ROWS // 8] for k in range(0, len(X), _ROWS // 8)]
             white = np.concatenate([kernel.diag(part) - np.diag(kernel(part, part)) for part in parts])
@@ -459,8 +473,8 @@ class FittedModel:
             raise InvalidValueError(f"{who} must return probabilities: no number below 0, and each row adds up to 1")
         return p
 
-    def _transformed(self, items: Indices) -> Any:
-        """Inputs of the last step of a pipeline, without the names of columns."""
+    def transformed(self, items: Indices) -> Any:
+        """Inputs of items for the last step of a pipeline, without the names of columns."""
         X = self._pool.rows(items)
         if self.is_pipeline and len(self._model.steps) > 1:
             X = self._model[:-1].transform(X)

@@ -13,11 +13,12 @@ from suffice.divergence import KLPair, dropout_contributions, kl
 from suffice.engines.disk_rows import require_memory
 from suffice.errors import InvalidValueError, TrainingDivergedError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
-from suffice.learner.step_inputs import CLASSIFIER_FIELDS, ClassInputCollector, SampledPredictor, stacked
+from suffice.learner.step_inputs import CLASSIFIER_FIELDS, ClassInputCollector, SampledPredictor
 from suffice.models import DropoutNetwork
 from suffice.models.logistic import class_labels
 from suffice.models.predictive import as_numbers, exponentials, quality
 from suffice.numerics import Floats
+from suffice.session.recorded_steps import stacked
 
 _ESTIMATED: Final = {
     "dropout": "the divergence tells how far training has moved the weights, not what the labels tell",

@@ -35,9 +35,6 @@ from suffice.learner.backend import (
     acquisition_and_share,
     relearned,
 )
-from suffice.learner.error_estimate import RandomLabelLosses
-from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee, guarantee_rules
-from suffice.learner.model_check import FrozenModel, ModelCheck
 from suffice.learner.prepare import (
     PreparedModel,
     first_items,
@@ -59,13 +56,16 @@ from suffice.learner.step_inputs import (
     COUNTED_FIELDS,
     StopSet,
     classes_seen,
-    joined_rows,
     new_step_inputs,
     optional_fields,
     requested_fields,
 )
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
+from suffice.session.error_estimate import RandomLabelLosses
+from suffice.session.guarantee_rules import ErrorGuarantee, RecallGuarantee, guarantee_rules
+from suffice.session.model_check import FrozenModel, ModelCheck
+from suffice.session.recorded_steps import joined_rows
 from suffice.trace import DIVERGENCES, DeferredMeasures, RecordedCheck, Relearned, Trace
 
 # A plan is computed again after this share of the labels that it expects before its check, or of the present labels if
@@ -267,7 +267,7 @@ class RunRecorder:
         self.picks, self.results = [items[: self.done * size]], [past.first(self.done)]
         self.selection.take(items)
         self.seconds = [0.0] * self.done
-        self.random_losses.restore(state.get("random_losses", []))
+        self.random_losses = RandomLabelLosses.from_state(self.backend.task, state.get("random_losses", []))
         ratios = state.get("calibration", [(1.0, 0)] * self.done)
         self.calibration = [(ratio, count) for ratio, count in ratios][: self.done]
         self.watched = [] if self.plan.watch is None else list(state["watched"])[: self.done]
@@ -433,7 +433,7 @@ class RunRecorder:
                 "course": self.backend.state(),
                 "watched": self.watched,
                 "random": random,
-                "random_losses": self.random_losses.state(),
+                "random_losses": self.random_losses.state_dict(),
                 "calibration": self.calibration,
             }
             save_checkpoint(self.plan.checkpoint.path, self.plan.checkpoint.run, state)

@@ -20,7 +20,8 @@ from suffice.criteria.prediction_statistics import entropies, selected_losses
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.models.predictive import as_numbers, exponentials, hermite, moderated_logits, probabilities, weight_draws
 from suffice.numerics import Floats
-from suffice.trace import STEP_FIELDS
+from suffice.session.recorded_steps import STEP_FIELDS
+from suffice.session.session_labels import RULE_ITEMS, sampled_items
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +168,6 @@ REST_FIELDS: Final = frozenset({"unlabelled_error", "reducible_error", "recent_g
 SCREENING_FIELDS: Final = frozenset({"relevant_found", "estimated_relevant"})
 #: Fields that are computed from the probability of the positive class.
 RELEVANCE_FIELDS: Final = frozenset({"expected_found", "found_variance", "expected_missed", "missed_variance"})
-# Maximal number of items over which they are averaged.
-_REST_ITEMS: Final = 500
 # The gain is measured since this share of the labels; and the minimal distance of two stored predictions, as a share.
 _HALF: Final = 0.5
 _KEPT_EVERY: Final = 0.02
@@ -367,7 +366,7 @@ class ClassInputCollector:
         # A fixed set of items. Errors are averaged over the unlabelled items among them.
         self._looked_at: Indices | None = None
         if wanted.about(REST_FIELDS):
-            self._looked_at = np.sort(np.random.default_rng(0).permutation(size)[:_REST_ITEMS])
+            self._looked_at = sampled_items(size, RULE_ITEMS["classification"])
         self._recent = RecentGain()
         self._n_labelled = 0
         # The last predictions, if their changes are wanted.
@@ -419,61 +418,102 @@ class ClassInputCollector:
         if self._selected is None:
             return {}
         p, agreed = self._selected
-        known = np.asarray(codes)
-        labels = np.where(known < p.shape[1], known, -1)
-        return {
-            "selected_probabilities": p,
-            "selected_labels": labels,
-            "selected_agreement": agreed,
-            **selected_losses(p, labels),
-        }
+        return selected_fields(p, codes) | {"selected_agreement": agreed}
 
     def _of_pool(self, model: ClassPredictor) -> dict[str, Any]:
         rows = np.flatnonzero(self._free)
-        found: dict[str, Any] = {}
-        if self._wanted.about({"pool_gain"}):
-            found["pool_gain"] = max(0.0, float(_in_parts(model.gains, rows).max(initial=0.0))) if len(rows) else 0.0
-        if not self._wanted.about(POOL_FIELDS):
-            return found
-        if not len(rows):
-            return found | NOTHING_LEFT
-        p = _in_parts(model.probabilities, rows)
-        found |= pool_facts(p, before=self._predicted[rows])
-        self._predicted[rows] = p.argmax(axis=1)
-        return found
+        fields, predicted = pool_fields(
+            model, rows, self._wanted.names, self._predicted[rows] if self._predicted.size else None
+        )
+        if predicted is not None:
+            self._predicted[rows] = predicted
+        return fields
 
     def _of_rest(self, model: ClassPredictor, n_new: int) -> dict[str, Any]:
         self._n_labelled += n_new
         if self._looked_at is None:
             return {}
-        errors, rest = model.errors(self._looked_at), self._free[self._looked_at]
-        p, rows = errors.probabilities, np.arange(len(self._looked_at))
-        predicted = p.argmax(axis=1)
-        gain = self._recent.since_half(
-            self._n_labelled, lambda past: float((p[rows, predicted] - p[rows, past]).mean())
-        )
-        self._recent.keep(self._n_labelled, predicted)
-        return {
-            "unlabelled_error": float(errors.total[rest].mean()) if rest.any() else 0.0,
-            "reducible_error": float(errors.reducible[rest].mean()) if rest.any() else 0.0,
-            "recent_gain": gain,
-            "error_scale": 1.0,
-        }
+        return rest_fields(model.errors(self._looked_at), self._free[self._looked_at], self._recent, self._n_labelled)
 
     def _of_stop_set(self, model: ClassPredictor) -> dict[str, Any]:
-        stop, found = self._wanted.stop, {}
-        if stop is None:
-            return {}
-        if self._wanted.about({"stop_probabilities", "stop_confidence", "expected_error"}):
-            p = _in_parts(model.probabilities, stop)
-            # Half precision, as in a record, so that a rule has the same inputs in a live run and in a replay.
-            found = {"stop_probabilities": p.astype(np.float16), "stop_confidence": float(p.max(axis=1).mean())}
-            # If the model is correct, the expected log loss of the averaged prediction is its entropy.
-            found["expected_error"] = float(entropies(p).mean())
-        if self._wanted.about({"stop_agreement"}):
-            votes = np.concatenate([model.votes(part, _MEMBERS) for part in _parts(stop)], axis=1)
-            found["stop_agreement"] = committee_agreement(votes, model.probabilities(stop[:1]).shape[1])
-        return found
+        return {} if self._wanted.stop is None else stop_set_fields(model, self._wanted.stop, self._wanted.names)
+
+
+def selected_fields(p: Floats, codes: Any) -> dict[str, Any]:
+    """Fields about the items of a step, from their class probabilities before their labels were learned.
+
+    Args:
+        p: The probabilities, ``n x K``.
+        codes: Columns of their labels; a label of a class that was unknown then has a larger number.
+    """
+    columns = np.asarray(codes)
+    labels = np.where(columns < p.shape[1], columns, -1)
+    return {"selected_probabilities": p, "selected_labels": labels, **selected_losses(p, labels)}
+
+
+def pool_fields(model: ClassPredictor, rows: Indices, names: frozenset[str], before: Any) -> tuple[dict[str, Any], Any]:
+    """Fields about all unlabelled items, and the columns of their predicted classes if these were computed.
+
+    Args:
+        model: Predictions of the model.
+        rows: The unlabelled items.
+        names: The wanted fields.
+        before: Columns of the classes predicted for the same items before; None if there are none.
+    """
+    fields: dict[str, Any] = {}
+    if "pool_gain" in names:
+        fields["pool_gain"] = max(0.0, float(_in_parts(model.gains, rows).max(initial=0.0))) if len(rows) else 0.0
+    if not names & POOL_FIELDS:
+        return fields, None
+    if not len(rows):
+        return fields | NOTHING_LEFT, np.zeros(0, dtype=np.intp)
+    p = _in_parts(model.probabilities, rows)
+    predicted = p.argmax(axis=1)
+    # An item without an earlier prediction has not changed.
+    compared = None if before is None else np.where(before < 0, predicted, before)
+    return fields | pool_facts(p, before=compared), predicted
+
+
+def rest_fields(errors: "ExpectedErrors", rest: Any, recent: "RecentGain", n_labelled: int) -> dict[str, Any]:
+    """Fields about the error of unlabelled items and its reducible part. Stores the predictions for later steps.
+
+    Args:
+        errors: Expected errors of a fixed sample of items.
+        rest: Which of them are unlabelled.
+        recent: Earlier predictions for the same items.
+        n_labelled: Number of labels.
+    """
+    p, rows = errors.probabilities, np.arange(len(errors.total))
+    predicted = p.argmax(axis=1)
+    gain = recent.since_half(n_labelled, lambda past: float((p[rows, predicted] - p[rows, past]).mean()))
+    recent.keep(n_labelled, predicted)
+    return {
+        "unlabelled_error": float(errors.total[rest].mean()) if rest.any() else 0.0,
+        "reducible_error": float(errors.reducible[rest].mean()) if rest.any() else 0.0,
+        "recent_gain": gain,
+        "error_scale": 1.0,
+    }
+
+
+def stop_set_fields(model: ClassPredictor, stop: Indices, names: frozenset[str]) -> dict[str, Any]:
+    """Fields about the stop set.
+
+    Args:
+        model: Predictions of the model.
+        stop: The items of the stop set.
+        names: The wanted fields.
+    """
+    fields: dict[str, Any] = {}
+    if names & {"stop_probabilities", "stop_confidence", "expected_error"}:
+        p = _in_parts(model.probabilities, stop)
+        # Half precision, as in a record, so that a rule has the same inputs in a live run and in a replay.
+        fields = {"stop_probabilities": p.astype(np.float16), "stop_confidence": float(p.max(axis=1).mean())}
+        # If the model is correct, the expected log loss of the averaged prediction is its entropy.
+        fields["expected_error"] = float(entropies(p).mean())
+    if "stop_agreement" in names:
+        votes = np.concatenate([model.votes(part, _MEMBERS) for part in _parts(stop)], axis=1)
+        fields["stop_agreement"] = committee_agreement(votes, model.probabilities(stop[:1]).shape[1])
+    return fields
 
 
 def classes_seen(first: Any, others: Any) -> NDArray[np.intp]:
@@ -534,32 +574,6 @@ def positive_class(positive: Any) -> Any:
     if plain is not None and not isinstance(plain, str | int | float):
         raise InvalidTypeError(f"positive must be a class: a text or a number, not {plain!r}")
     return plain
-
-
-def stacked(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Step inputs of several steps by name, one row per step."""
-    return {name: joined_rows([np.asarray(row[name])[None] for row in rows]) for name in (rows[0] if rows else ())}
-
-
-def joined_rows(parts: "Sequence[Any]") -> Any:
-    """Rows of several steps, one after the other.
-
-    If steps differ in their number of items or classes, missing values are NaN, or -2 for integers.
-    """
-    if parts[0].ndim == 1 or len({part.shape[1:] for part in parts}) == 1:
-        return np.concatenate(parts)
-    largest = [max(part.shape[axis] for part in parts) for axis in range(1, parts[0].ndim)]
-    missing = np.nan if parts[0].dtype.kind == "f" else -2
-    joined = np.full((sum(map(len, parts)), *largest), missing, dtype=parts[0].dtype)
-    at = 0
-    for part in parts:
-        rows = joined[at : at + len(part)]
-        if part.ndim == 3:
-            rows[:, : part.shape[1], : part.shape[2]] = part
-        else:
-            rows[:, : part.shape[1]] = part
-        at += len(part)
-    return joined
 
 
 def _parts(rows: Indices) -> list[Indices]:

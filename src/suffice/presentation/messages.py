@@ -150,7 +150,7 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     r"""A decision in words.
 
     Args:
-        decision: The result of :meth:`suffice.decision.Decision.as_dict`.
+        decision: The result of :meth:`suffice.session.decision.Decision.as_dict`.
         initial: Number of labels with which the model starts.
 
     Examples:

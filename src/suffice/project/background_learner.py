@@ -11,9 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from numpy.typing import NDArray
 
 from suffice.criteria import Verdict
-from suffice.decision import Decision
 from suffice.errors import SufficeError
-from suffice.learner.suspicious_labels import SuspiciousLabel
 from suffice.numerics import Floats
 from suffice.presentation.messages import CATCHING_UP
 from suffice.project.learned_files import LearnedFiles
@@ -22,6 +20,8 @@ from suffice.project.project_learner import Predictor, ProjectLearner, reason, s
 from suffice.project.settings import Settings
 from suffice.project.state import Answer, ProjectState
 from suffice.project.status_summary import decision_of
+from suffice.session.decision import Decision
+from suffice.session.suspicious_labels import SuspiciousLabel
 
 # Seconds between two checks of the journal for events of other processes.
 _POLL: Final = 1.0

@@ -12,7 +12,6 @@ from suffice.checks import attainable_bound, plan, plan_recall, spent_alpha
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.learner.error_estimate import least_expected
 from suffice.presentation.messages import (
     check_offer_rows,
     check_offer_sentences,
@@ -21,6 +20,7 @@ from suffice.presentation.messages import (
 )
 from suffice.project.learning_status import LearningStatus, Predictions
 from suffice.project.status_summary import check_status, next_check_plan
+from suffice.session.error_estimate import least_expected
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project

@@ -15,12 +15,10 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.arguments import real, whole
+from suffice.arguments import whole
 from suffice.checks import Guarantee, spent_alpha
-from suffice.decision import Decision
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import make_private
-from suffice.learner.model_check import CheckedQuantity, checked_quantity
 from suffice.numerics import Floats
 from suffice.presentation.messages import decision_words
 from suffice.project.accounts import (
@@ -73,10 +71,12 @@ from suffice.project.storage import (
     write_contents,
     write_events,
 )
+from suffice.session.decision import Decision
+from suffice.session.model_check import CheckedQuantity, checked_quantity, shared_alpha
 
 if TYPE_CHECKING:
-    from suffice.learner.suspicious_labels import SuspiciousLabel
     from suffice.project.incoming_rows import Conflicts, ImportReport, MatchBy
+    from suffice.session.suspicious_labels import SuspiciousLabel
 
 BY_MODEL = "the model is least sure of it"
 #: The reason for an item in a screening.
@@ -731,7 +731,7 @@ class Project:
     def suspicious_labels(self, n: int | None = None) -> "list[SuspiciousLabel]":
         """The labels, ranked by how unlikely they are to models that have not learned them, the least likely first.
 
-        See :func:`suffice.learner.suspicious_labels.suspicious_labels`. The first labels should be reviewed; not all of
+        See :func:`suffice.session.suspicious_labels.suspicious_labels`. The first labels should be reviewed; not all of
         them are wrong. Confirmed labels are left out. Items of checks are left out too: their labels are the evidence
         for a guarantee, and a review of only the labels that the model disagrees with would bias it.
 
@@ -1575,16 +1575,7 @@ class Project:
         """
         with self.lock:
             before = self._state.checks_alpha
-        if confidence is None:
-            return 0.05 if before is None else before
-        # Rounded, because 1 - 0.95 is not exactly 0.05 in floating point.
-        level = round(1.0 - real(confidence, "confidence", "above 0 and below 1", lambda x: 0.0 < x < 1.0), 15)
-        if before is not None and abs(level - before) > 1e-12:
-            raise InvalidValueError(
-                f"confidence must be {1.0 - before:.10g}, as for the first check, because all checks share it; not "
-                f"{confidence!r}"
-            )
-        return level if before is None else before
+        return shared_alpha(confidence, before)
 
     def guarantee(self) -> ProjectGuarantee | None:
         """The newest guarantee, and whether it covers the present model; None if there is none."""

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.criteria import Verdict
-from suffice.decision import Decision
 from suffice.forecast import Forecast
 from suffice.numerics import Floats
+from suffice.session.decision import Decision
 
 #: Number of items for the estimate of the error, for classes and for numbers.
 ITEMS: Final = {"classification": 500, "regression": 200}

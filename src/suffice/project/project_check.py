@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from suffice.checks import Check, Guarantee
 from suffice.errors import InvalidValueError
-from suffice.learner.model_check import CheckedQuantity, proven_guarantee
 from suffice.presentation.messages import guarantee_sentences
 from suffice.presentation.text_format import count
+from suffice.session.model_check import CheckedQuantity, checked_pool, proven_guarantee
 
 #: Change of the classes since a check started: none or renamed only; merged only; or any other change.
 ClassesSince = Literal["same", "merged", "changed"]
@@ -232,14 +232,7 @@ def drawn_items(
     Raises:
         InvalidValueError: The number of items cannot be drawn.
     """
-    candidates, which = np.ones(len(before.unlabelled), dtype=bool), "unlabelled item"
-    if asked.unlabelable_as == "excluded":
-        candidates &= ~np.isin(before.unlabelled, list(before.skipped))
-        which = "unlabelled item that was not skipped"
-    if asked.quantity == "precision":
-        candidates &= np.asarray(predictions == asked.class_name)
-        which += f"{' and is' if ' that ' in which else ''} predicted as {asked.class_name!r}"
-    pool = before.unlabelled[candidates]
+    pool, which = checked_pool(asked, before.unlabelled, before.skipped, predictions)
     if not len(pool):
         raise InvalidValueError(f"there is no {which} to check")
     if size > len(pool):

@@ -15,13 +15,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from suffice.criteria import ErrorStability, LabelWorth, Verdict
-from suffice.decision import Alternative, Decision, ErrorNow, ScreeningProgress, StandingAdvice, decide
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
 from suffice.learner.backend import backend_type
-from suffice.learner.error_estimate import error_now
-from suffice.learner.suspicious_labels import SuspiciousLabel
-from suffice.learner.suspicious_labels import suspicious_labels as ranked_labels
 from suffice.models.predictive import FACTORS, guesses, moderated_logits, scaled_logits, sharpness, weight_draws
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
@@ -38,6 +34,10 @@ from suffice.project.learning_status import ITEMS, ErrorEstimate, LearningStatus
 from suffice.project.project_interface import ReadableProject
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
+from suffice.session.decision import Alternative, Decision, ErrorNow, ScreeningProgress, StandingAdvice, decide
+from suffice.session.error_estimate import error_now
+from suffice.session.suspicious_labels import SuspiciousLabel
+from suffice.session.suspicious_labels import suspicious_labels as ranked_labels
 
 # With fewer random labels than this, the error that the model expects of itself is shown instead of their estimate.
 _FEWEST_RANDOM: Final = 5

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from suffice.learner.suspicious_labels import FEWEST, SuspiciousLabel
 from suffice.presentation.messages import (
     REVIEW_NOTE,
     review_sentence,
@@ -13,6 +12,7 @@ from suffice.presentation.messages import (
 )
 from suffice.presentation.text_format import item_summary
 from suffice.project.events import Label, moment
+from suffice.session.suspicious_labels import FEWEST, SuspiciousLabel
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project

@@ -10,7 +10,6 @@ import numpy as np
 from suffice.checks import Guarantee, GuaranteePlan, plan_total, spent_alpha
 from suffice.criteria import Verdict
 from suffice.criteria.prediction_statistics import cohen_kappa
-from suffice.decision import Answer, Decision, decide
 from suffice.presentation.messages import (
     DecisionWords,
     check_sentence,
@@ -25,6 +24,7 @@ from suffice.project.events import Label, moment
 from suffice.project.learning_status import LearningStatus, Point
 from suffice.project.settings import Settings, described_model
 from suffice.project.state import LabelledItem, ProjectState
+from suffice.session.decision import Answer, Decision, decide
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project

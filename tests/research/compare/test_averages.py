@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.errors import InvalidValueError
-from suffice.research.compare.scoring import (
+from suffice_research.compare.scoring import (
     equal_weights,
     interval,
     mean_by_group,

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.recommendation.compared_rules import Entry, catalogue
-from suffice.research.compare.compare_command import csv_of, write_csv, write_json
-from suffice.research.compare.scoring import Row, RuleScore, RunCase, curves, leaderboard, ratio_name, rows, scores
+from suffice_research.compare.compare_command import csv_of, write_csv, write_json
+from suffice_research.compare.scoring import Row, RuleScore, RunCase, curves, leaderboard, ratio_name, rows, scores
+from suffice_research.recommendation.compared_rules import Entry, catalogue
 from tests.research.compare.compare_runs import real_run
 
 RATIOS = (10.0, 1000.0)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.research.compare.scoring import ChosenSettings, choose
+from suffice_research.compare.scoring import ChosenSettings, choose
 
 SEEDS = st.integers(0, 10**6)
 

@@ -19,9 +19,8 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.recommendation.compared_rules import catalogue
 from suffice.report.html_page import ReportTable
-from suffice.research.compare.compare_command import (
+from suffice_research.compare.compare_command import (
     chosen_data,
     chosen_models,
     chosen_rules,
@@ -29,8 +28,9 @@ from suffice.research.compare.compare_command import (
     planned,
     show_board,
 )
-from suffice.research.compare.judging import variant
-from suffice.research.compare.recording import RecordingSettings, source_names
+from suffice_research.compare.judging import variant
+from suffice_research.compare.recording import RecordingSettings, source_names
+from suffice_research.recommendation.compared_rules import catalogue
 from tests.processes import ForkedProcess, run_suffice, start_suffice
 from tests.thoroughness import thorough
 
@@ -304,7 +304,7 @@ def test_kept_runs_are_judged_without_their_data(monkeypatch: pytest.MonkeyPatch
     def gone(job: Any) -> None:
         raise SufficeError(f"{job.data} is gone")
 
-    monkeypatch.setattr("suffice.research.compare.judging.prepared", gone)
+    monkeypatch.setattr("suffice_research.compare.judging.prepared", gone)
     done = invoke("--data", "wine", *TINY, "--rules", "LabelWorth", "--out", "out")
     assert without_times("out/rows.json") == first
     assert "25 labels" in done.stdout

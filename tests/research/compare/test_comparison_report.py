@@ -17,9 +17,8 @@ pytest.importorskip("matplotlib")
 from matplotlib.image import imread
 
 from suffice.errors import MissingExtraError, SufficeError
-from suffice.recommendation.compared_rules import for_trace
 from suffice.report.figures import Sketch, plain_style
-from suffice.research.compare.comparison_report import (
+from suffice_research.compare.comparison_report import (
     REFERENCES,
     ComparisonReportContents,
     Leaderboard,
@@ -36,10 +35,11 @@ from suffice.research.compare.comparison_report import (
     sketches,
     write_report,
 )
-from suffice.research.compare.judging import BoundCoverage, coverage_summary
-from suffice.research.compare.scoring import Row, RuleScore, RunCase, curves, rows, scores
+from suffice_research.compare.judging import BoundCoverage, coverage_summary
+from suffice_research.compare.scoring import Row, RuleScore, RunCase, curves, rows, scores
+from suffice_research.recommendation.compared_rules import for_trace
+from tests.reading import Reader, require_readable
 from tests.research.compare.compare_runs import made_up_run
-from tests.research.paper.reading import Reader, require_readable
 from tests.thoroughness import some
 
 pytestmark = pytest.mark.slow

@@ -12,9 +12,9 @@ import suffice as sf
 from suffice.bounds import risk_gap, total_variation
 from suffice.errors import InvalidValueError, MissingInputError
 from suffice.models import BayesianLogistic
-from suffice.research.compare.judging import BoundCoverage, class_columns, coverage_summary, guarantee_rows, guarantees
-from suffice.research.compare.scoring import RunCase
 from suffice.trace import Relearned, Trace
+from suffice_research.compare.judging import BoundCoverage, class_columns, coverage_summary, guarantee_rows, guarantees
+from suffice_research.compare.scoring import RunCase
 from tests.research.compare.compare_runs import VALIDATION, real_run, stop_set, task
 
 #: Probabilities of the second class on four items after each of four steps; the truth is 1, 1, 0, 0.

@@ -12,7 +12,9 @@ from sklearn.decomposition import PCA
 
 from suffice import StopSet
 from suffice.errors import InvalidValueError, MissingDataError, SufficeError
-from suffice.research.compare.recording import (
+from suffice.tables.example_data import Task
+from suffice.trace import Trace
+from suffice_research.compare.recording import (
     _VERSIONS,
     MODELS,
     SOURCES,
@@ -24,9 +26,7 @@ from suffice.research.compare.recording import (
     prepared,
     recordings,
 )
-from suffice.research.data.catalogue import FileState, set_status
-from suffice.tables.example_data import Task
-from suffice.trace import Trace
+from suffice_research.data.catalogue import FileState, set_status
 from tests.thoroughness import crossed
 
 SMALL = RecordingSettings(labels=22, initial=6, pool=50, test=48, stop_set=20, validation=8)

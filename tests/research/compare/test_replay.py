@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from suffice.criteria import Budget, Criterion, Step, Verdict
 from suffice.errors import InvalidValueError, MissingInputError
-from suffice.recommendation.compared_rules import Entry, catalogue, for_trace
-from suffice.research.compare.scoring import Replayer, Stops, first_stops
 from suffice.trace import Relearned, Trace
+from suffice_research.compare.scoring import Replayer, Stops, first_stops
+from suffice_research.recommendation.compared_rules import Entry, catalogue, for_trace
 from tests.research.compare.compare_runs import REAL, first_steps, made_up_run, real_run
 from tests.thoroughness import examples, some
 

@@ -14,9 +14,9 @@ from suffice.errors import InvalidValueError
 from suffice.learner.class_backend import ClassBackend
 from suffice.learner.gaussian_backend import GaussianBackend
 from suffice.learner.step_inputs import COUNTED_FIELDS, VALIDATION_FIELDS
-from suffice.recommendation.compared_rules import Entry, catalogue, cost_entry, for_trace
-from suffice.research.compare.scoring import first_stops
 from suffice.trace import DIVERGENCES, Trace
+from suffice_research.compare.scoring import first_stops
+from suffice_research.recommendation.compared_rules import Entry, catalogue, cost_entry, for_trace
 from tests.every_rule import OF_OPTIMISATION, OF_SCREENING
 from tests.research.compare.compare_runs import REAL, made_up_run, real_run
 

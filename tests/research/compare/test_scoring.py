@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 
 from suffice.errors import InvalidValueError
-from suffice.recommendation.compared_rules import catalogue, for_trace
-from suffice.recommendation.stopping_costs import RATIOS, CostedRun, first_good, optimal_steps, random_regrets, regret
-from suffice.research.compare.scoring import RuleScore, RunCase, first_stops, scores
 from suffice.trace import Trace
+from suffice_research.compare.scoring import RuleScore, RunCase, first_stops, scores
+from suffice_research.recommendation.compared_rules import catalogue, for_trace
+from suffice_research.recommendation.stopping_costs import (
+    RATIOS,
+    CostedRun,
+    first_good,
+    optimal_steps,
+    random_regrets,
+    regret,
+)
 from tests.research.compare.compare_runs import REAL, VALIDATION, real_run
 
 CASE = RunCase("toy", "gp", 0)

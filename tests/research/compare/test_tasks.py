@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.errors import InvalidValueError, MissingDataError
-from suffice.research.compare.recording import (
+from suffice.tables.example_data import Task
+from suffice_research.compare.recording import (
     SOURCES,
     LabelledData,
     cut,
@@ -24,9 +25,8 @@ from suffice.research.compare.recording import (
     source_names,
     text_features,
 )
-from suffice.research.data.catalogue import SETS, FileState, set_status
-from suffice.research.data.set_readers import read_set
-from suffice.tables.example_data import Task
+from suffice_research.data.catalogue import SETS, FileState, set_status
+from suffice_research.data.set_readers import read_set
 
 DATA = os.environ.get("SUFFICE_DATA")
 EMBEDDED = [name for name, each in SOURCES.items() if each.origin == "embedded"]
@@ -420,7 +420,7 @@ def test_tables_that_do_not_do() -> None:
 
 
 def test_nothing_heavy_is_loaded_before_it_is_needed() -> None:
-    modules = "suffice.research.compare.recording, suffice.research.compare.compare_command"
+    modules = "suffice_research.compare.recording, suffice_research.compare.compare_command"
     code = f"import sys, {modules}; print('sklearn' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from suffice.errors import CorruptDataError, InvalidValueError, MissingDataError, SufficeError
-from suffice.research.data import catalogue
-from suffice.research.data.catalogue import (
+from suffice_research.data import catalogue
+from suffice_research.data.catalogue import (
     PAPER_SETS,
     SETS,
     DataFile,
@@ -24,7 +24,7 @@ from suffice.research.data.catalogue import (
     require_set,
     set_status,
 )
-from suffice.research.data.set_readers import mnist_folder
+from suffice_research.data.set_readers import mnist_folder
 
 DATA = os.environ.get("SUFFICE_DATA")
 ONE = b"1 2\n3 4\n"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from suffice.errors import CorruptDataError, InvalidValueError, MissingDataError
-from suffice.research.data.catalogue import SETS, FileState, set_status
-from suffice.research.data.set_readers import NumericColumns, read_columns
+from suffice_research.data.catalogue import SETS, FileState, set_status
+from suffice_research.data.set_readers import NumericColumns, read_columns
 
 DATA = os.environ.get("SUFFICE_DATA")
 TABLES = [name for name, each in SETS.items() if each.holds == "numbers"]
@@ -76,11 +76,11 @@ def test_names_that_are_no_tables() -> None:
     with pytest.raises(InvalidValueError, match=r"mnist is images, not a table; .*read_mnist"):
         read_columns("mnist")
     with pytest.raises(
-        InvalidValueError, match=r"sms_spam is texts, not a table; .*suffice\.research\.data\.read_texts"
+        InvalidValueError, match=r"sms_spam is texts, not a table; .*suffice_research\.data\.read_texts"
     ):
         read_columns("sms_spam")
     with pytest.raises(
-        InvalidValueError, match=r"adult is a table with words in it, .*suffice\.research\.data\.read_words"
+        InvalidValueError, match=r"adult is a table with words in it, .*suffice_research\.data\.read_words"
     ):
         read_columns("adult")
 

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.research.data import catalogue
-from suffice.research.data.catalogue import SETS, DataFile, FileSource
+from suffice_research.data import catalogue
+from suffice_research.data.catalogue import SETS, DataFile, FileSource
 
 RUN = CliRunner()
 FILES = {"one": b"1 2\n3 4\n", "two": b"5 6\n"}
@@ -259,7 +259,7 @@ def test_help_loads_nothing_heavy() -> None:
 import sys
 from suffice.cli.app import app
 app(["data", "--help"], standalone_mode=False)
-heavy = ["sklearn", "torch", "matplotlib", "pooch", "requests", "urllib.request", "suffice.research.data.download"]
+heavy = ["sklearn", "torch", "matplotlib", "pooch", "requests", "urllib.request", "suffice_research.data.download"]
 print([name for name in heavy if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

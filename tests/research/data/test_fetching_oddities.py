@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from suffice.errors import InvalidValueError
-from suffice.research.data import catalogue
-from suffice.research.data.catalogue import SETS, DataFile, FileSource
-from suffice.research.data.download import FetchResult, FetchStatus, fetch
+from suffice_research.data import catalogue
+from suffice_research.data.catalogue import SETS, DataFile, FileSource
+from suffice_research.data.download import FetchResult, FetchStatus, fetch
 
 CONTENT = bytes(range(256)) * 300
 Answer = Callable[[BaseHTTPRequestHandler], None]

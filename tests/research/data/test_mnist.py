@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.research.data.set_readers import read_mnist
+from suffice_research.data.set_readers import read_mnist
 
 DATA = os.environ.get("SUFFICE_DATA")
 NAMES = {"train": ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz")}

@@ -12,8 +12,8 @@ import pytest
 
 from suffice.errors import InvalidValueError, MissingDataError
 from suffice.numerics import Floats
-from suffice.research.data.catalogue import SETS
-from suffice.research.data.protocols import (
+from suffice_research.data.catalogue import SETS
+from suffice_research.data.protocols import (
     CORRECTED,
     CORRECTED_VIEWS,
     MODELS,
@@ -23,7 +23,7 @@ from suffice.research.data.protocols import (
     TITLES,
     ColumnRoles,
 )
-from suffice.research.data.set_readers import read_samples, read_set
+from suffice_research.data.set_readers import read_samples, read_set
 from tests.thoroughness import crossed
 
 DATA = os.environ.get("SUFFICE_DATA")

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.errors import CorruptDataError, InvalidValueError, MissingDataError
-from suffice.research.data import catalogue
-from suffice.research.data.catalogue import SETS, FileState, set_status
-from suffice.research.data.set_readers import body, read_set, read_texts, read_words
+from suffice_research.data import catalogue
+from suffice_research.data.catalogue import SETS, FileState, set_status
+from suffice_research.data.set_readers import body, read_set, read_texts, read_words
 
 DATA = os.environ.get("SUFFICE_DATA")
 EXTRA_SETS = ["sms_spam", "newsgroups", "letter", "adult"]
@@ -169,20 +169,18 @@ def test_nothing_is_read_unchecked(name: str, tmp_path: Path) -> None:
 
 
 def test_names_of_other_kinds_of_data() -> None:
-    with pytest.raises(
-        InvalidValueError, match=r"adult is not texts; read it with suffice\.research\.data\.read_words"
-    ):
+    with pytest.raises(InvalidValueError, match=r"adult is not texts; read it with suffice_research\.data\.read_words"):
         read_texts("adult")
     with pytest.raises(
-        InvalidValueError, match=r"skin is not a table with words in it; .*suffice\.research\.data\.read_set"
+        InvalidValueError, match=r"skin is not a table with words in it; .*suffice_research\.data\.read_set"
     ):
         read_words("skin")
-    with pytest.raises(InvalidValueError, match=r"mnist is not texts; .*suffice\.research\.data\.read_mnist"):
+    with pytest.raises(InvalidValueError, match=r"mnist is not texts; .*suffice_research\.data\.read_mnist"):
         read_texts("mnist")
     with pytest.raises(InvalidValueError, match=r"there is no data set 'sms-span'\. Did you mean sms_spam\?"):
         read_texts("sms-span")
     for name, reader in (("letter", "read_words"), ("newsgroups", "read_texts")):
         with pytest.raises(
-            InvalidValueError, match=rf"{name} is no data set of the paper; .*suffice\.research\.data\.{reader}"
+            InvalidValueError, match=rf"{name} is no data set of the paper; .*suffice_research\.data\.{reader}"
         ):
             read_set(name)

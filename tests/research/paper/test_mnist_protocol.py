@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from suffice import kl
-from suffice.research.data.set_readers import Digits, read_mnist
-from suffice.research.paper import experiments
-from suffice.research.paper.experiments import published_error, published_network, published_run, unlabelled_run
-from suffice.research.paper.outcome import correlation
 from suffice.trace import Trace
+from suffice_research.data.set_readers import Digits, read_mnist
+from suffice_research.paper import experiments
+from suffice_research.paper.experiments import published_error, published_network, published_run, unlabelled_run
+from suffice_research.paper.outcome import correlation
 
 FOLDER = os.environ.get("SUFFICE_REFERENCE")
 DATA = os.environ.get("SUFFICE_DATA")
@@ -134,8 +134,8 @@ def test_two_rounds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 KILLED = """
 from pathlib import Path
 import numpy as np
-from suffice.research.data.set_readers import Digits
-from suffice.research.paper import experiments
+from suffice_research.data.set_readers import Digits
+from suffice_research.paper import experiments
 experiments.INITIAL = 30
 data = np.load("data.npz")
 train, test = (Digits(data[f"{part}_images"], data[f"{part}_labels"]) for part in ("train", "test"))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.research.data.protocols import PUBLISHED
-from suffice.research.paper.claims import FAILS, HOLDS, IN_PART, ClaimFinding, judge
-from suffice.research.paper.outcome import RunOutcome, grouped, middle
+from suffice_research.data.protocols import PUBLISHED
+from suffice_research.paper.claims import FAILS, HOLDS, IN_PART, ClaimFinding, judge
+from suffice_research.paper.outcome import RunOutcome, grouped, middle
 
 REPEATS = "The published correlations are what"
 CORRELATES = "The error ratio and the error correlate"

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.research.data.catalogue import FileState, set_status
-from suffice.research.data.protocols import PUBLISHED
-from suffice.research.paper.experiments import run_experiment
-from suffice.research.paper.outcome import RunOutcome, measure
 from suffice.trace import Trace
+from suffice_research.data.catalogue import FileState, set_status
+from suffice_research.data.protocols import PUBLISHED
+from suffice_research.paper.experiments import run_experiment
+from suffice_research.paper.outcome import RunOutcome, measure
 
 FOLDER = os.environ.get("SUFFICE_REFERENCE")
 DATA = os.environ.get("SUFFICE_DATA")

@@ -13,10 +13,10 @@ from sklearn.linear_model import LogisticRegression
 
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
-from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
-from suffice.research.data.set_readers import Samples
-from suffice.research.paper.experiments import DataSplit, logistic_run, most_probable
 from suffice.trace import Trace
+from suffice_research.data.protocols import CORRECTED, PUBLISHED, Experiment
+from suffice_research.data.set_readers import Samples
+from suffice_research.paper.experiments import DataSplit, logistic_run, most_probable
 
 
 def with_ones(features: Floats) -> Floats:

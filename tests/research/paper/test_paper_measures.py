@@ -12,9 +12,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from suffice.research.data.protocols import CORRECTED, PROTOCOLS, PUBLISHED, Experiment
-from suffice.research.paper.outcome import RunOutcome, correlation, first_at_most, measure, rows_csv, running_minima
 from suffice.trace import Trace
+from suffice_research.data.protocols import CORRECTED, PROTOCOLS, PUBLISHED, Experiment
+from suffice_research.paper.outcome import RunOutcome, correlation, first_at_most, measure, rows_csv, running_minima
 
 #: What a row of results.json holds, and nothing else.
 KEYS = [

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from suffice.errors import InvalidValueError
-from suffice.research.data.catalogue import SETS
-from suffice.research.data.protocols import CORRECTED, MODELS, PUBLISHED, Experiment
-from suffice.research.paper import experiments as planning
-from suffice.research.paper.claims import erratum_runs
-from suffice.research.paper.experiments import PaperRun, choose, plan
+from suffice_research.data.catalogue import SETS
+from suffice_research.data.protocols import CORRECTED, MODELS, PUBLISHED, Experiment
+from suffice_research.paper import experiments as planning
+from suffice_research.paper.claims import erratum_runs
+from suffice_research.paper.experiments import PaperRun, choose, plan
 
 
 def names(found: Sequence[Experiment]) -> list[str]:

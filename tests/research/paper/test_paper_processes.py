@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from suffice.errors import SufficeError
-from suffice.research.data.catalogue import FileState, set_status
-from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
-from suffice.research.paper import experiments as planning
-from suffice.research.paper.experiments import PaperRunWatcher, SkippedPaperRun, measured_runs, plan, run_experiment
-from suffice.research.paper.outcome import RunOutcome
-from suffice.research.runner import kept
 from suffice.trace import Trace
+from suffice_research.data.catalogue import FileState, set_status
+from suffice_research.data.protocols import CORRECTED, PUBLISHED, Experiment
+from suffice_research.paper import experiments as planning
+from suffice_research.paper.experiments import PaperRunWatcher, SkippedPaperRun, measured_runs, plan, run_experiment
+from suffice_research.paper.outcome import RunOutcome
+from suffice_research.runner import kept
 from tests.processes import ForkedProcess
 
 DATA = os.environ.get("SUFFICE_DATA")
@@ -156,9 +156,9 @@ ENDLESS = """
 import os
 import time
 from pathlib import Path
-from suffice.research.data.protocols import PUBLISHED
-from suffice.research.paper import experiments as planning
-from suffice.research.paper.experiments import PaperRunWatcher, measured_runs, plan
+from suffice_research.data.protocols import PUBLISHED
+from suffice_research.paper import experiments as planning
+from suffice_research.paper.experiments import PaperRunWatcher, measured_runs, plan
 
 def endless(*args, **options):
     os.write(1, f"{os.getpid()}\\n".encode())

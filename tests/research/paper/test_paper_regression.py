@@ -14,11 +14,11 @@ from sklearn.pipeline import make_pipeline
 from suffice.models import BayesianRidge, GaussianProcess, RadialBasis
 from suffice.models.regression import log_marginal
 from suffice.numerics import Floats
-from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
-from suffice.research.data.set_readers import Samples
-from suffice.research.paper import experiments
-from suffice.research.paper.experiments import DataSplit, label, published_process, published_ridge, regression_run
 from suffice.trace import Trace
+from suffice_research.data.protocols import CORRECTED, PUBLISHED, Experiment
+from suffice_research.data.set_readers import Samples
+from suffice_research.paper import experiments
+from suffice_research.paper.experiments import DataSplit, label, published_process, published_ridge, regression_run
 
 FIELDS = ("initial", "indices", "n_labelled", "kl_new_old", "kl_old_new", "error")
 

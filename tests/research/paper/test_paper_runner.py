@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from suffice.errors import SufficeError
-from suffice.research.data import catalogue
-from suffice.research.data.catalogue import SETS, DataFile
-from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
-from suffice.research.paper import experiments as planning
-from suffice.research.paper.claims import erratum_runs
-from suffice.research.paper.experiments import PaperRun, PaperRunWatcher, measured_run, measured_runs, plan
-from suffice.research.paper.outcome import RunOutcome
-from suffice.research.runner import SkippedRun, kept
 from suffice.trace import Relearned, Trace
+from suffice_research.data import catalogue
+from suffice_research.data.catalogue import SETS, DataFile
+from suffice_research.data.protocols import CORRECTED, PUBLISHED, Experiment
+from suffice_research.paper import experiments as planning
+from suffice_research.paper.claims import erratum_runs
+from suffice_research.paper.experiments import PaperRun, PaperRunWatcher, measured_run, measured_runs, plan
+from suffice_research.paper.outcome import RunOutcome
+from suffice_research.runner import SkippedRun, kept
 
 TRACES = Path("traces")
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
-from suffice.research.paper.claims import ERRATA, Erratum, erratum_runs
-from suffice.research.paper.experiments import PaperRun
+from suffice_research.data.protocols import CORRECTED, PUBLISHED, Experiment
+from suffice_research.paper.claims import ERRATA, Erratum, erratum_runs
+from suffice_research.paper.experiments import PaperRun
 
 GPR, BRR, BLR = ([name for name in PUBLISHED if name.startswith(model)] for model in ("gpr", "brr", "blr"))
 GAS = ["gpr/gas_emission", "brr/gas_emission"]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.research.data.protocols import CORRECTED, PUBLISHED, ColumnRoles, Experiment
-from suffice.research.data.set_readers import Samples
-from suffice.research.paper import experiments
-from suffice.research.paper.experiments import DataSplit, choose, corrected_split, published_rows, published_split
+from suffice_research.data.protocols import CORRECTED, PUBLISHED, ColumnRoles, Experiment
+from suffice_research.data.set_readers import Samples
+from suffice_research.paper import experiments
+from suffice_research.paper.experiments import DataSplit, choose, corrected_split, published_rows, published_split
 from tests.thoroughness import some
 
 FOLDER = os.environ.get("SUFFICE_REFERENCE")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.research.data.protocols import PUBLISHED
-from suffice.research.paper.claims import FAILS, HOLDS, IN_PART, ClaimFinding, judge
-from suffice.research.paper.outcome import RunOutcome
+from suffice_research.data.protocols import PUBLISHED
+from suffice_research.paper.claims import FAILS, HOLDS, IN_PART, ClaimFinding, judge
+from suffice_research.paper.outcome import RunOutcome
 
 SAME_PLACE = "One threshold stops at about the same place on every data set"
 CORRELATES = "The error ratio and the error correlate"

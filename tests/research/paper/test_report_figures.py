@@ -16,10 +16,10 @@ from matplotlib.image import imread
 
 from suffice.errors import MissingExtraError, SufficeError
 from suffice.report.figures import Sketch, plain_style
-from suffice.research.data.protocols import PROTOCOLS, PUBLISHED
-from suffice.research.paper.outcome import RunOutcome, correlation, first_at_most
-from suffice.research.paper.paper_report import draw_paper, sketches
-from tests.research.paper.reading import require_readable
+from suffice_research.data.protocols import PROTOCOLS, PUBLISHED
+from suffice_research.paper.outcome import RunOutcome, correlation, first_at_most
+from suffice_research.paper.paper_report import draw_paper, sketches
+from tests.reading import require_readable
 
 pytestmark = pytest.mark.slow
 

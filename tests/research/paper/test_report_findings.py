@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from suffice.report.html_page import ReportTable, plain
-from suffice.research.data.protocols import PUBLISHED, TITLES
-from suffice.research.paper.claims import ERRATA, ClaimFinding, ErratumEffect, errata_tables
-from suffice.research.paper.outcome import RunOutcome
-from suffice.research.paper.paper_report import findings_markdown
+from suffice_research.data.protocols import PUBLISHED, TITLES
+from suffice_research.paper.claims import ERRATA, ClaimFinding, ErratumEffect, errata_tables
+from suffice_research.paper.outcome import RunOutcome
+from suffice_research.paper.paper_report import findings_markdown
 
 HOSTILE = "a_b *c* [d](e) <b>f</b> `g` h|i \\j\n- k\n\n# l"
 

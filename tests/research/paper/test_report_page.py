@@ -10,9 +10,9 @@ import pytest
 from suffice.errors import SufficeError
 from suffice.report.figures import Drawn
 from suffice.report.html_page import ReportTable
-from suffice.research.paper.claims import ClaimFinding
-from suffice.research.paper.paper_report import PaperReportContents, report, write_report
-from tests.research.paper.reading import Reader
+from suffice_research.paper.claims import ClaimFinding
+from suffice_research.paper.paper_report import PaperReportContents, report, write_report
+from tests.reading import Reader
 
 HOSTILE = """<script>alert("x")</script> & 'q' </style></table>"""
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from suffice.report.html_page import ReportTable
-from suffice.research.data.protocols import PROTOCOLS, PUBLISHED
-from suffice.research.paper.outcome import RunOutcome
-from suffice.research.paper.paper_report import PaperReportContents, paper_tables, report
+from suffice_research.data.protocols import PROTOCOLS, PUBLISHED
+from suffice_research.paper.outcome import RunOutcome
+from suffice_research.paper.paper_report import PaperReportContents, paper_tables, report
 from tests.structure import ROOT
 
 SHOWN = ROOT / "docs" / "measured" / "paper"

@@ -278,7 +278,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_network_is_left_out_where_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.research.paper.reproduce_command._has_gpu", lambda: False)
+    monkeypatch.setattr("suffice_research.paper.reproduce_command._has_gpu", lambda: False)
     monkeypatch.setenv("SUFFICE_DATA", str(Path("empty").absolute()))
     done = invoke("--out", "out", code=1)
     assert "The Bayesian deep neural network on MNIST (bdnn/mnist) is left out" in done.output

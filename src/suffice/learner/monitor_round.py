@@ -1,0 +1,574 @@
+"""One update of a monitor: the fitted model, all labels, and the fields of the step that a rule uses."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from suffice.acquisition import Indices
+from suffice.criteria import committee_agreement, relevance_facts
+from suffice.criteria.optimisation import REGRET_FIELDS
+from suffice.divergence import kl
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.learner.learning_loop import model_family
+from suffice.learner.model_predictions import ComparedPosteriors, FittedModel, KnownPosterior
+from suffice.learner.step_inputs import (
+    LOSS_FIELDS,
+    POOL_FIELDS,
+    RELEVANCE_FIELDS,
+    REST_FIELDS,
+    SCREENING_FIELDS,
+    SELECTED_FIELDS,
+    STOP_SET_FIELDS,
+    VALIDATION_FIELDS,
+    ExpectedErrors,
+    RecentGain,
+    pool_fields,
+    rest_fields,
+    selected_fields,
+    stop_set_fields,
+)
+from suffice.numerics import Floats
+from suffice.saved_state import decoded_array, encoded_array
+from suffice.session.error_estimate import (
+    EarlierPrediction,
+    StoredLeftOut,
+    class_predictions,
+    has_learned,
+    leaves_out,
+    number_predictions,
+)
+from suffice.session.recorded_steps import DIVERGENCES
+
+#: Fields that require a committee of classifiers.
+COMMITTEE_FIELDS: Final = frozenset({"selected_agreement", "stop_agreement", "pool_gain"})
+#: Fields that require the variance of noise-free values.
+LATENT_FIELDS: Final = frozenset({"pool_variance", "pool_gain"})
+#: Fields that require class probabilities.
+PROBABILITY_FIELDS: Final = (SELECTED_FIELDS | POOL_FIELDS | STOP_SET_FIELDS | REST_FIELDS | {"train_error"}) - (
+    COMMITTEE_FIELDS
+)
+#: Fields that require a mean and a standard deviation.
+NUMBER_FIELDS: Final = LOSS_FIELDS | REST_FIELDS | {"expected_error"}
+#: What a function of the caller must do.
+FUNCTION: Final = "a function predict(model, X) that returns"
+# Number of labels at which half of the error is assumed to be reducible if nothing else is known.
+_REMOVABLE: Final = 50.0
+_NOT_COMPARED: Final = "the posterior before cannot be compared in this step: {}"
+
+
+class EarlierRow(NamedTuple):
+    """Prediction of the previous model for an item that was labelled since.
+
+    Attributes:
+        probabilities: Of the classes known then; None for numbers.
+        votes: The class that each member of a committee votes for, if the rule asks for it.
+        mean: The prediction, for numbers.
+        variance: The variance of the label, for numbers.
+    """
+
+    probabilities: tuple[float, ...] | None = None
+    votes: tuple[int, ...] | None = None
+    mean: float = 0.0
+    variance: float = 0.0
+
+    def prediction(self, classes: Sequence[Any]) -> EarlierPrediction:
+        """The same, for the losses of random labels."""
+        if self.probabilities is None:
+            return number_predictions(np.array([self.mean]), np.array([self.variance]))[0]
+        return class_predictions(np.array([self.probabilities]), list(classes[: len(self.probabilities)]))[0]
+
+
+@dataclass(frozen=True, eq=False)
+class RememberedModel:
+    """Predictions of the model of the last update for all unlabelled items, if the model itself is not available.
+
+    Attributes:
+        items: The items, rising.
+        predicted: The predicted class or number of each.
+        table: Class probabilities, ``N x C``; for numbers means and variances, ``N x 2``.
+        votes: Votes of a committee, ``K x N``, or None.
+        left_out: Predictions for the labels, each left out of the model; None if the model cannot do that.
+        reducible: Expected reducible part of the error; None if it is not known.
+    """
+
+    items: Indices
+    predicted: list[Any]
+    table: Floats
+    votes: Any = None
+    left_out: StoredLeftOut | None = None
+    reducible: float | None = None
+
+    @staticmethod
+    def of(
+        fitted: FittedModel, items: Indices, labels: Sequence[Any], columns: "ClassColumns", *, votes: bool
+    ) -> "RememberedModel":
+        """The predictions of a model.
+
+        Args:
+            fitted: The model.
+            items: The unlabelled items.
+            labels: All labels so far, which may name the classes.
+            columns: Where the classes of the model are.
+            votes: Whether the votes of a committee are needed.
+        """
+        predicted = fitted.predicted(items, labels).tolist() if len(items) else []
+        if fitted.gives_probabilities:
+            table = fitted.probabilities(items, columns.places, len(columns.classes))
+            cast = fitted.votes(items, columns.places, len(columns.classes)) if votes and len(items) else None
+            return RememberedModel(items, predicted, table, cast)
+        if fitted.gives_deviation:
+            numbers = fitted.numbers(items)
+            return RememberedModel(items, predicted, np.column_stack([numbers.mean, numbers.variance]))
+        return RememberedModel(items, predicted, np.zeros((len(items), 0)))
+
+    def places(self, items: Any) -> Indices:
+        """Positions of items."""
+        return np.searchsorted(self.items, np.asarray(items, dtype=np.intp))
+
+    def state_dict(self) -> dict[str, Any]:
+        """The predictions as JSON values."""
+        return {
+            "items": encoded_array(self.items),
+            "predicted": self.predicted,
+            "table": encoded_array(self.table),
+            "votes": encoded_array(self.votes),
+            "left_out": None if self.left_out is None else self.left_out.state_dict(),
+            "reducible": self.reducible,
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "RememberedModel":
+        """Restore :meth:`state_dict`, also that of an earlier version."""
+        left_out = state.get("left_out")
+        return cls(
+            items=decoded_array(state["items"]),
+            predicted=list(state["predicted"]),
+            table=decoded_array(state["table"]),
+            votes=decoded_array(state["votes"]),
+            left_out=None if left_out is None else StoredLeftOut.from_state(left_out),
+            reducible=state.get("reducible"),
+        )
+
+
+class ClassColumns(NamedTuple):
+    """All classes so far in a fixed order, and the position of each column of the model among them."""
+
+    classes: list[Any]
+    places: list[int]
+
+
+class UpdateMark(NamedTuple):
+    """Data of an update for comparison with later updates.
+
+    Attributes:
+        n_labelled: Labels then.
+        serial: Number of the update.
+        codes: The class predicted for each item of the pool, -1 for labelled ones; None if it is not needed.
+        posterior: The posterior, or None.
+        labels: The labels as they were then, by item, if posteriors are compared.
+    """
+
+    n_labelled: int
+    serial: int
+    codes: Any = None
+    posterior: KnownPosterior | None = None
+    labels: Mapping[int, Any] | None = None
+
+
+class StepEvidence(NamedTuple):
+    """The fields of a step, the data for later comparisons, and the reason if there are no divergences."""
+
+    fields: dict[str, Any]
+    codes: Any
+    posterior: KnownPosterior | None
+    recent: RecentGain
+    why: str
+
+
+class FittedPredictor(NamedTuple):
+    """Predictions of a fitted classifier for items; see :class:`suffice.learner.step_inputs.ClassPredictor`."""
+
+    fitted: FittedModel
+    columns: ClassColumns
+
+    @property
+    def _width(self) -> int:
+        return len(self.columns.classes)
+
+    def probabilities(self, rows: Indices) -> Floats:
+        """Class probabilities, ``n x K``."""
+        return self.fitted.probabilities(rows, self.columns.places, self._width)
+
+    def votes(self, rows: Indices, members: int) -> Any:
+        """The class that each member of the committee votes for."""
+        del members
+        return self.fitted.votes(rows, self.columns.places, self._width)
+
+    def gains(self, rows: Indices) -> Floats:
+        """Information gain of each item's label, in nats."""
+        gains = self.fitted.gains(rows, self.columns.places, self._width)
+        assert gains is not None
+        return gains
+
+    def errors(self, rows: Indices) -> ExpectedErrors:
+        """Expected errors of items; the reducible part is 0 if it is not known."""
+        return self.fitted.errors(rows, self.columns.places, self._width)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class MonitorRound:
+    """One update: the model, the labels, and the predictions before the labels were known.
+
+    Attributes:
+        fitted: The model.
+        labels: All labels by item.
+        earlier: Predictions for items before their labels were known.
+        columns: Where the classes of the model are.
+        free: Unlabelled items.
+        sample: A fixed sample of items, over whose unlabelled ones errors are averaged.
+        stop: The stop set.
+        positive: The positive class of a screening, or None.
+        order: The items in the order in which the caller gave them, and probably fitted the model.
+    """
+
+    fitted: FittedModel
+    labels: Mapping[int, Any]
+    earlier: Mapping[int, EarlierRow]
+    columns: ClassColumns
+    free: Indices
+    sample: Indices
+    stop: Indices
+    positive: Any
+    order: Sequence[int]
+
+    @property
+    def predictor(self) -> FittedPredictor:
+        """Predictions of the model, for classes."""
+        return FittedPredictor(self.fitted, self.columns)
+
+    def evidence(
+        self, wanted: frozenset[str], last: UpdateMark | None, recent: RecentGain, selected: list[int]
+    ) -> StepEvidence:
+        """The wanted fields of the step that depend on the model, and the data for later comparisons.
+
+        Args:
+            wanted: The fields.
+            last: The update before, or None.
+            recent: Earlier predictions for the sample.
+            selected: Items that are new since the last step.
+        """
+        fields: dict[str, Any] = {}
+        codes = None
+        if wanted & (POOL_FIELDS | LATENT_FIELDS):
+            pool, codes = self._pool_fields(wanted, None if last is None else last.codes)
+            fields |= pool
+        if wanted & STOP_SET_FIELDS:
+            fields |= self._stop_fields(wanted)
+        if wanted & REST_FIELDS:
+            fields |= self._rest_fields(recent, first=last is None)
+        if wanted & RELEVANCE_FIELDS:
+            fields |= self._relevance_fields()
+        if "train_error" in wanted:
+            items = np.array(list(self.labels), dtype=np.intp)
+            p = self.predictor.probabilities(items)
+            fields["train_error"] = float(1.0 - p[np.arange(len(items)), self._codes(items)].mean())
+        if wanted & SELECTED_FIELDS and last is not None:
+            fields |= self._selected_fields(selected, wanted)
+        posterior, why = None, ""
+        if wanted & DIVERGENCES:
+            compared, divergences = self._posteriors(last)
+            posterior, why = compared.known, compared.why and _NOT_COMPARED.format(compared.why)
+            fields |= divergences
+        return StepEvidence(fields, codes, posterior, recent, why)
+
+    def _codes(self, items: Any) -> Any:
+        """Columns of the labels of items."""
+        place = {name: code for code, name in enumerate(self.columns.classes)}
+        return np.array([place[self.labels[int(item)]] for item in items], dtype=np.intp)
+
+    def _relevance_fields(self) -> dict[str, Any]:
+        """Fields from the probability of the positive class."""
+        classes, size = self.columns.classes, len(self.free) + len(self.labels)
+        items = np.arange(size)
+        p = np.zeros(size)
+        if self.positive in classes:
+            p = self.predictor.probabilities(items)[:, classes.index(self.positive)]
+        return relevance_facts(p, np.isin(items, list(self.labels)))
+
+    def _pool_fields(self, wanted: frozenset[str], before: Any) -> tuple[dict[str, Any], Any]:
+        """Fields about all unlabelled items, and their predicted classes."""
+        if self.fitted.task == "regression":
+            if not len(self.free):
+                return {"pool_variance": 0.0, "pool_gain": 0.0}, None
+            numbers = self.fitted.numbers(self.free)
+            assert numbers.latent is not None
+            noise = np.maximum(numbers.variance - numbers.latent, np.finfo(np.float64).tiny)
+            gain = 0.5 * float(np.log1p(numbers.latent / noise).max())
+            return {"pool_variance": float(numbers.latent.max()), "pool_gain": gain}, None
+        # An item whose label was removed has no earlier prediction.
+        earlier = None if before is None else before[self.free]
+        fields, predicted = pool_fields(self.predictor, self.free, wanted, earlier)
+        if predicted is None:
+            return fields, None
+        codes = np.full(len(self.free) + len(self.labels), -1)
+        codes[self.free] = predicted
+        return fields, codes
+
+    def _stop_fields(self, wanted: frozenset[str]) -> dict[str, Any]:
+        """Fields about the stop set."""
+        if self.fitted.task == "regression":
+            return {"expected_error": float(self.fitted.numbers(self.stop).variance.mean())}
+        return stop_set_fields(self.predictor, self.stop, wanted)
+
+    def _rest_fields(self, recent: RecentGain, *, first: bool) -> dict[str, Any]:
+        """Fields about the error of unlabelled items and its reducible part."""
+        rest, n = ~np.isin(self.sample, list(self.labels)), len(self.labels)
+        if self.fitted.task == "classification":
+            width = len(self.columns.classes)
+            errors, reducible_known = self.fitted.errors(self.sample, self.columns.places, width)
+            fields = rest_fields(errors, rest, recent, n)
+        else:
+            predicted, total, reducible = self.fitted.numbers(self.sample)
+            gain = recent.since_half(n, lambda past: float(np.mean((predicted - past) ** 2)))
+            recent.keep(n, predicted)
+            reducible_known = reducible is not None
+            fields = {
+                "unlabelled_error": float(total[rest].mean()) if rest.any() else 0.0,
+                "reducible_error": float(reducible[rest].mean()) if reducible is not None and rest.any() else 0.0,
+                "recent_gain": gain,
+                "error_scale": self._label_variance(),
+            }
+        if first:
+            del fields["recent_gain"]
+        if not reducible_known and first:
+            del fields["reducible_error"]
+        elif not reducible_known:
+            # The reducible part of the error is not known. The recent gain is used instead, or a share that decreases
+            # with the number of labels if it is larger, because the recent gain of a model that has not learned yet is
+            # 0.
+            share = fields["unlabelled_error"] * _REMOVABLE / (_REMOVABLE + n)
+            fields["reducible_error"] = max(fields["recent_gain"], share)
+        return fields
+
+    def _label_variance(self) -> float:
+        """Variance of the labels from which hyper-parameters were learned; 1 if all labels are the same."""
+        values = [self.labels[item] for item in self.order]
+        learned = getattr(self.fitted.last_step, "learned_at_", None)
+        if isinstance(learned, int | np.integer) and leaves_out(self.fitted.last_step):
+            values = values[: int(learned)]
+        return float(np.var(values)) or 1.0
+
+    def _selected_fields(self, items: list[int], wanted: frozenset[str]) -> dict[str, Any]:
+        """Fields about the items that are new since the last step; none if one of them was not predicted."""
+        rows = [self.earlier[item] for item in items if item in self.earlier]
+        if len(rows) < len(items) or not items:
+            return {}
+        if self.fitted.task == "regression":
+            losses = [(float(self.labels[item]) - row.mean) ** 2 for item, row in zip(items, rows, strict=True)]
+            expected = [row.variance for row in rows]
+            return {"selected_loss": float(np.mean(losses)), "selected_expected_loss": float(np.mean(expected))}
+        given = [row.probabilities or () for row in rows]
+        p = np.zeros((len(given), max(map(len, given))))
+        for row, values in zip(p, given, strict=True):
+            row[: len(values)] = values
+        fields = selected_fields(p, self._codes(items))
+        if "selected_agreement" in wanted and all(row.votes is not None for row in rows):
+            votes = np.array([row.votes for row in rows]).T
+            fields["selected_agreement"] = committee_agreement(votes, p.shape[1])
+        return fields
+
+    def _posteriors(self, last: UpdateMark | None) -> tuple[ComparedPosteriors, dict[str, Any]]:
+        """The posterior of this update, and the divergences from that of an earlier update, if there is one.
+
+        Raises:
+            InvalidValueError: There is no posterior.
+        """
+        before, posterior = (None, None) if last is None else (last.labels, last.posterior)
+        try:
+            compared = self.fitted.posteriors(self.labels, before, posterior)
+            if compared.pair is None:
+                return compared, {}
+            old, new = compared.pair
+            return compared, {"kl_new_old": kl(new, old), "kl_old_new": kl(old, new)}
+        except SufficeError as error:
+            raise InvalidValueError(
+                f"kl_new_old and kl_old_new compare the posteriors of two updates, which is not possible here: {error}"
+            ) from None
+
+
+class MonitorView:
+    """The model of the last update; see :class:`suffice.session.model_view.ModelView`.
+
+    Args:
+        kept: A copy of the model, or its predictions.
+        columns: Where the classes of the model are.
+        task: ``"classification"`` or ``"regression"``.
+        name: What the model is called.
+        labels: All labels of the last update, by item.
+        order: Their items in the order in which the caller gave them.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the data of an update
+        self,
+        kept: "FittedModel | RememberedModel",
+        columns: ClassColumns,
+        task: str,
+        name: str,
+        labels: Mapping[int, Any],
+        order: Sequence[int],
+    ) -> None:
+        self._kept, self._columns, self._task, self._name = kept, columns, task, name
+        self._labels, self._order = labels, list(order)
+        self._judged: Any = self._leave_out_model()
+
+    @property
+    def task(self) -> str:
+        """``"classification"`` or ``"regression"``."""
+        return self._task
+
+    @property
+    def name(self) -> str:
+        """What the model is called in a guarantee."""
+        return self._name
+
+    @property
+    def family(self) -> str:
+        """Its name among :data:`suffice.models.factory.MODEL_FAMILIES`, or an empty text."""
+        return (
+            model_family(self._kept.last_step, self._kept.transformers) if isinstance(self._kept, FittedModel) else ""
+        )
+
+    def judged_model(self) -> Any:
+        """The model of suffice without its pipeline, if it has learned the labels in the order of the caller."""
+        return self._judged
+
+    def _leave_out_model(self) -> Any:
+        if isinstance(self._kept, RememberedModel):
+            return self._kept.left_out
+        model = self._kept.last_step
+        if not leaves_out(model) or model.n_labels_ != len(self._order):
+            return None
+        labels = np.array([self._labels[item] for item in self._order])
+        return model if has_learned(model, self.inputs(self._order), labels) else None
+
+    def remembered(self, items: Indices, random: Sequence[int], *, votes: bool) -> RememberedModel:
+        """The predictions of the model, to be saved.
+
+        Args:
+            items: The unlabelled items.
+            random: Items that were drawn at random.
+            votes: Whether the votes of a committee are needed.
+        """
+        if isinstance(self._kept, RememberedModel):
+            return self._kept
+        kept = RememberedModel.of(self._kept, items, list(self._labels.values()), self._columns, votes=votes)
+        place = {item: k for k, item in enumerate(self._order)}
+        places = np.unique(np.array([place[item] for item in random], dtype=np.intp))
+        left_out = None if self._judged is None else StoredLeftOut.of_model(self._judged, places)
+        return RememberedModel(kept.items, kept.predicted, kept.table, kept.votes, left_out)
+
+    def learned_order(self) -> list[int]:
+        """The labelled items in the order in which the caller gave them."""
+        return self._order
+
+    def inputs(self, items: Any) -> Any:
+        """Inputs of items for :meth:`judged_model`."""
+        if isinstance(self._kept, RememberedModel):
+            raise SufficeError("the model of the last update is not saved with a monitor; call update first")
+        return np.asarray(self._kept.transformed(np.asarray(items, dtype=np.intp)), dtype=np.float64)
+
+    def expected_losses(self, items: Indices) -> Floats:
+        """The loss that the model expects of each item."""
+        kept, classes = self._kept, self._task == "classification"
+        if isinstance(kept, RememberedModel):
+            table = kept.table[kept.places(items)]
+            return np.asarray(1.0 - table.max(axis=1, initial=0.0) if classes else table[:, 1])
+        if classes and kept.gives_probabilities:
+            p = kept.probabilities(items, self._columns.places, len(self._columns.classes))
+            return np.asarray(1.0 - p.max(axis=1, initial=0.0))
+        if not classes and kept.gives_deviation:
+            return kept.numbers(items).variance
+        offer = "class probabilities" if classes else "(mean, std)"
+        raise SufficeError(f"the error of {kept.name} cannot be estimated; give predict=, {FUNCTION} {offer}")
+
+    def expected_errors(self, items: Indices) -> tuple[Floats, Floats] | None:
+        """The errors that the model expects of items, and their reducible parts; None if these are not known."""
+        kept = self._kept
+        if isinstance(kept, RememberedModel):
+            return None
+        if self._task == "classification":
+            if not kept.gives_probabilities:
+                return None
+            errors, known = kept.errors(items, self._columns.places, len(self._columns.classes))
+            return (errors.total, errors.reducible) if known else None
+        if not kept.gives_deviation:
+            return None
+        numbers = kept.numbers(items)
+        return None if numbers.latent is None else (numbers.variance, numbers.latent)
+
+    def class_probabilities(self, items: Indices) -> tuple[list[Any], Floats]:
+        """The classes so far, and their probabilities, ``n x K``."""
+        classes, kept = self._columns.classes, self._kept
+        if isinstance(kept, RememberedModel):
+            return classes, kept.table[kept.places(items)]
+        if not kept.gives_probabilities:
+            return classes, np.zeros((len(items), len(classes)))
+        if self._judged is not None:
+            # The columns of the model itself, in which labels are left out.
+            return np.asarray(self._judged.classes_).tolist(), kept.probabilities(
+                items, range(len(self._columns.places)), len(self._columns.places)
+            )
+        return classes, kept.probabilities(items, self._columns.places, len(classes))
+
+    def frozen(self, items: Indices) -> tuple[Any, Any]:
+        """The model, or None if it is not available; and its predictions for items."""
+        kept = self._kept
+        if isinstance(kept, RememberedModel):
+            return None, [kept.predicted[place] for place in kept.places(items).tolist()]
+        return kept.model, kept.predicted(items, list(self._labels.values())).tolist() if len(items) else []
+
+    def compared_inputs(self, items: Indices) -> Any:
+        """Inputs of items for a comparison with other models; None if they are not numbers."""
+        if self._judged is None or isinstance(self._kept, RememberedModel):
+            return None
+        rows = self._kept.rows(items)
+        plain = isinstance(rows, np.ndarray) and rows.dtype.kind in "fiu"
+        return np.asarray(rows, dtype=np.float64) if plain else self.inputs(items)
+
+
+def why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: PLR0911, PLR0912 - one sentence for each case
+    """Reason why a model does not provide some fields, and the remedy."""
+    name = fitted.name
+    lacks = frozenset(missing)
+    if "control_found" in lacks and not lacks & SCREENING_FIELDS:
+        return "give control= to StopMonitor, items of the positive class that were drawn at random, and positive="
+    if lacks & (SCREENING_FIELDS | RELEVANCE_FIELDS) and fitted.task == "classification":
+        if fitted.gives_probabilities or lacks & SCREENING_FIELDS:
+            return "give positive= to StopMonitor, the class that the screening looks for"
+        return f"{name} has no predict_proba; give predict=, {FUNCTION} class probabilities, N x C"
+    if lacks <= REGRET_FIELDS:
+        return "the rule is for Bayesian optimisation; use suffice.learner.OptimisationMonitor"
+    if lacks & DIVERGENCES:
+        return f"posteriors are compared, and {fitted.why_no_posterior}"
+    if "kl_prior" in lacks:
+        return "the monitor knows no prior of the model; use suffice.simulate with a model of suffice"
+    if lacks & VALIDATION_FIELDS:
+        return "the monitor has no validation set; compute the error on yours and give it to the rule in a suffice.Step"
+    if fitted.task == "regression" and not lacks <= NUMBER_FIELDS | LATENT_FIELDS:
+        return f"it is computed from class probabilities, and {name} predicts numbers"
+    if fitted.task == "regression" and fitted.gives_deviation:
+        return f"{name} does not tell the variance of the noise-free value from that of the label"
+    if fitted.task == "regression":
+        return f"{name}.predict does not take return_std=True; give predict=, {FUNCTION} (mean, std)"
+    if "pool_variance" in lacks:
+        return f"it is for numbers, and {name} predicts classes"
+    if fitted.gives_probabilities and lacks & COMMITTEE_FIELDS:
+        return (
+            f"a committee is needed, and {name} has no estimators_ whose average it predicts; give predict=, "
+            f"{FUNCTION} the probabilities of K members, N x K x C"
+        )
+    if not fitted.gives_probabilities:
+        return f"{name} has no predict_proba; give predict=, {FUNCTION} class probabilities, N x C"
+    return "the monitor does not compute it; give it to the rule in a suffice.Step"

@@ -1,0 +1,395 @@
+"""What every object that drives a session offers its users: labels, estimates, decisions, plans and checks."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from suffice.arguments import real, whole
+from suffice.checks import CheckPlan, GuaranteePlan
+from suffice.checks.guarantee import UnlabelableAs
+from suffice.criteria import Verdict
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.models.threads import SingleUse, one_at_a_time
+from suffice.session.decision import Alternative, Decision
+from suffice.session.error_estimate import REST_ITEMS, CalibratedError, Worsening
+from suffice.session.model_check import ModelCheck, ModelGuarantee
+from suffice.session.model_view import ModelView
+from suffice.session.session import Session
+from suffice.session.suspicious_labels import SuspiciousLabel, suspicious_labels
+
+
+class SessionDriver(ABC):
+    """Base class of the loops. It answers all questions about a session from the session itself.
+
+    Attributes:
+        verdict: The verdict of the rule now.
+        verdicts: Verdicts of the rule for each step so far, with the current hyper-parameters.
+    """
+
+    _session: Session
+    _single_use: SingleUse
+
+    @abstractmethod
+    def _view(self) -> ModelView | None:
+        """The current model; None before it has started."""
+
+    def _required_view(self) -> ModelView:
+        """The current model.
+
+        Raises:
+            SufficeError: There is none yet.
+        """
+        view = self._view()
+        if view is None:
+            raise SufficeError(self._no_model())
+        return view
+
+    @abstractmethod
+    def _no_model(self) -> str:
+        """Why there is no model yet, and what to do."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the rule now."""
+        return self._session.verdict
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Verdicts of the rule for each step so far, with the current hyper-parameters."""
+        return self._session.history.verdicts
+
+    @property
+    def labels(self) -> dict[int, Any]:
+        """The label of each item, including labels of checks."""
+        return self._session.labels.everything
+
+    @property
+    def left(self) -> int:
+        """Items that are neither labelled nor skipped."""
+        return self._session.labels.left
+
+    @property
+    def random_labels(self) -> int:
+        """Number of labels that calibrate :meth:`error_estimate`."""
+        view = self._view()
+        return 0 if view is None else self._session.estimates.random_labels(view)
+
+    @property
+    def relevant_found(self) -> int | None:
+        """Number of labelled items of the positive class, including those of checks; None without ``positive``."""
+        return self._session.relevant_found
+
+    @one_at_a_time
+    def error_estimate(self, most: int = REST_ITEMS, *, tolerance: float | None = None) -> CalibratedError:
+        """The error of the unlabelled items: the error that the model expects, calibrated by the random labels.
+
+        For classes it is the share of wrong predictions. For numbers it is the mean squared error, in squared units of
+        the labels: ``value ** 0.5`` is the root mean squared error, in their unit, which :meth:`decision` states and
+        takes as ``at_most``. With ``tolerance`` it is the share of predictions whose error exceeds the tolerance. It is
+        an estimate, not a guarantee. Without random labels it is the error that the model expects of itself, which may
+        be far too low. If there are many unlabelled items, a sample of them is used; it stays the same except for items
+        that are labelled.
+
+        A Gaussian process, ridge or logistic regression of suffice predicts each random label with this label left out.
+        Any other model has predicted each random label before it has learned it.
+
+        Args:
+            most: Maximal number of unlabelled items to use.
+            tolerance: For numbers: the largest error that is not wrong, at least 0.
+
+        Raises:
+            SufficeError: There is no model yet, or it predicts neither probabilities nor deviations.
+            InvalidValueError: An argument is out of range, or ``tolerance`` is given for classes.
+        """
+        view = self._required_view()
+        return self._session.estimates.estimate(view, most, tolerance=tolerance)
+
+    @one_at_a_time
+    def worsening(self) -> Worsening | None:
+        """Evidence from the newer random labels that the model has become worse; None if there is none.
+
+        Each random label was predicted before it was learned. If the current model, with each of these labels left out,
+        predicts them clearly worse, the labels in between have made the model worse.
+
+        Raises:
+            SufficeError: There is no model yet.
+        """
+        return self._session.estimates.worsening(self._required_view())
+
+    def expected_missed(self, most: int = REST_ITEMS) -> float:
+        """The expected number of items of the positive class among the unlabelled items.
+
+        It is the sum of the probabilities of the class, calibrated by the random labels. It is an estimate. It does not
+        account for kinds of items of which none is found yet.
+
+        Args:
+            most: Maximal number of unlabelled items to use.
+
+        Raises:
+            SufficeError: There is no model yet.
+            InvalidValueError: There is no positive class.
+        """
+        if self._session.positive is None:
+            raise InvalidValueError("expected_missed is for screening: give positive=, the class")
+        return self._session.estimates.expected_missed(self._required_view(), most)
+
+    @one_at_a_time
+    def decision(self, at_most: float | None = None, *, compare: bool = True) -> Decision:
+        """The decision: keep labelling, enough, or this model has reached its limit.
+
+        A stop of the rule stands until a label is worth more than 1.5 times its cost. Decisions for the same
+        ``at_most`` build on each other: a check that was advised stays advised unless a later one saves a quarter of
+        the labels, and a target that was out of reach stays so until a check is advised.
+
+        Args:
+            at_most: The error that you want to reach: for classes the share of wrong predictions, for numbers the root
+                of the mean squared error.
+            compare: Whether to compare the model with others on the same labels while a stop stands. It takes a few
+                seconds, and is repeated when the number of labels has grown by a fifth. A model is compared if it can
+                leave its labels out, as the models of suffice can, and if the inputs are numbers.
+
+        Raises:
+            InvalidValueError: ``at_most`` is not a number, or out of range.
+            SufficeError: The model predicts neither probabilities nor deviations.
+
+        Examples:
+            >>> import numpy as np
+            >>> import suffice as sf
+            >>> X = np.random.default_rng(0).normal(size=(300, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
+            >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X)
+            >>> while not learner.verdict.stop:
+            ...     i = learner.ask()
+            ...     verdict = learner.tell(i, y[i])
+            >>> learner.decision().answer
+            'enough'
+            >>> learner.decision(at_most=0.2).answer  # a check has to guarantee that
+            'keep going'
+        """
+        return self._session.decide(self._view(), at_most, compare=compare)
+
+    @one_at_a_time
+    def better_model(self) -> Alternative | None:
+        """Another model that is better on the labels so far, or None.
+
+        See :func:`suffice.session.model_comparison.better_model`.
+
+        Raises:
+            SufficeError: There is no model yet.
+        """
+        return self._session.estimates.better_model(self._required_view())
+
+    @one_at_a_time
+    def suspicious_labels(self, n: int | None = None) -> list[SuspiciousLabel]:
+        """The labels, ranked by how unlikely they are to models that have not learned them, the least likely first.
+
+        See :func:`suffice.session.suspicious_labels.suspicious_labels`. The first labels should be reviewed; not all of
+        them are wrong. The method takes about a second for 500 labels.
+
+        Args:
+            n: How many labels to return; all if left out.
+
+        Returns:
+            The labels with their predictions without them; empty if there are fewer than 20 or all are the same.
+
+        Raises:
+            SufficeError: There is no model yet.
+            InvalidValueError: ``n`` is not a whole number of at least 1.
+
+        Examples:
+            >>> import numpy as np
+            >>> import suffice as sf
+            >>> X = np.linspace(-2.0, 2.0, 60)[:, None]
+            >>> y = np.where(X[:, 0] < 0.0, "left", "right")
+            >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X, initial=10, seed=0)
+            >>> while len(learner.labelled) < 40:
+            ...     items = learner.ask(10)
+            ...     verdict = learner.tell(items, y[items])
+            >>> wrong = max(learner.labelled)
+            >>> verdict = learner.correct(wrong, "left")
+            >>> learner.suspicious_labels(1)[0].item == wrong
+            True
+        """
+        wanted = None if n is None else whole(n, "n", least=1)
+        view, learned = self._required_view(), self._session.labels.learned
+        order = list(view.learned_order())
+        labels = {item: learned[item] for item in order}
+        return suspicious_labels(view.judged_model(), view.inputs(order), labels)[:wanted]
+
+    # Checks.
+
+    @one_at_a_time
+    def check(  # noqa: PLR0913 - one quantity of several, by keyword
+        self,
+        m: int,
+        *,
+        recall_of: Any = None,
+        precision_of: Any = None,
+        tolerance: float | None = None,
+        share: float | None = None,
+        unlabelable_as: UnlabelableAs = "wrong",
+        predicted_as_found: bool = True,
+        confidence: float | None = None,
+    ) -> ModelCheck:
+        """Freeze the model and draw a random check of the unlabelled items, to guarantee its predictions for them.
+
+        For classes the check guarantees the share of wrong predictions, or the recall or precision of a class. For
+        numbers it guarantees the share of predictions whose error exceeds ``tolerance``, or the tolerance that at most
+        a ``share`` of the predictions exceeds. See :class:`suffice.learner.ModelCheck` for the labels of the
+        check, and the guide on guarantees for what is guaranteed.
+
+        Several checks share the error probability: check number j spends ``alpha / (j (j + 1))``, also if it is
+        aborted. While a check is open, other items can be labelled.
+
+        Args:
+            m: Number of items to draw; fixed from now on.
+            recall_of: Guarantee the share of the items of this class that are labelled or predicted as such.
+            precision_of: Guarantee the share of the items predicted as this class that belong to it. The check is drawn
+                from these items only, and its labels do not count as random labels.
+            tolerance: Largest acceptable distance between number and prediction.
+            share: Share of the predictions that may exceed the tolerance that the check finds.
+            unlabelable_as: How items that cannot be labelled count. ``"wrong"``: as wrong predictions; items skipped
+                before are part of the pool, and if drawn they are not asked for. ``"excluded"``: not at all; items
+                skipped before are not part of the pool.
+            predicted_as_found: Whether items predicted as the class count as found, for ``recall_of``. If not, only
+                the items that annotators labelled count.
+            confidence: Confidence of all checks together; 0.95 if left out at the first check, and that of the first
+                check afterwards.
+
+        Raises:
+            SufficeError: There is no model yet, or another check is open.
+            InvalidValueError: An argument cannot be used; nothing is spent.
+        """
+        self._require_no_running()
+        self._session.require_no_open_check()
+        self._required_view()
+        asked: dict[str, Any] = {"recall_of": recall_of, "precision_of": precision_of, "tolerance": tolerance}
+        asked |= {"share": share, "unlabelable_as": unlabelable_as, "predicted_as_found": predicted_as_found}
+        return self._draw_check(m, {**asked, "confidence": confidence})
+
+    @abstractmethod
+    def _draw_check(self, m: int, asked: dict[str, Any]) -> ModelCheck:
+        """Draw a check of a validated kind, and keep its items apart."""
+
+    def _require_no_running(self) -> None:
+        if self._session.running is not None:
+            raise SufficeError(
+                "the running check uses the whole error probability, so that there is none for other checks; leave "
+                "check_share out to check on demand"
+            )
+
+    @property
+    def checks(self) -> list[ModelCheck]:
+        """All checks in the order in which they were drawn, aborted ones included."""
+        return list(self._session.checks.checks)
+
+    @property
+    def guarantee(self) -> ModelGuarantee | None:
+        """The newest guarantee, and whether it covers the current model; None if there is none."""
+        return self._session.guarantee
+
+    @one_at_a_time
+    def check_size(self, at_most: float, *, tolerance: float | None = None, probability: float = 0.8) -> int | None:
+        """Number of labels of a check that is likely to guarantee an error of at most ``at_most`` now.
+
+        It assumes that :meth:`error_estimate` is correct, and uses the error probability of the next check; see
+        :func:`suffice.checks.plan`. :meth:`guarantee_plan` states whether to check now or to label more first.
+
+        Args:
+            at_most: The share of wrong predictions to guarantee.
+            tolerance: For numbers: a prediction is wrong if it is off by more than this.
+            probability: Requested probability that the check succeeds.
+
+        Returns:
+            The least size that succeeds with that probability; None if every item must be labelled.
+
+        Raises:
+            SufficeError: There is no model yet, or nothing is left to label.
+            InvalidValueError: The model predicts numbers and no tolerance is given, or an argument is out of range.
+        """
+        target = real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+        return self._session.plans.size(self._checkable(), target, tolerance=tolerance, probability=probability)
+
+    @one_at_a_time
+    def guarantee_plan(
+        self, at_most: float, *, tolerance: float | None = None, probability: float = 0.8
+    ) -> GuaranteePlan:
+        """Plan of labels and check that guarantee at most a given share of wrong predictions at the least cost.
+
+        The plan is computed from :meth:`error_estimate` and its reducible part. The reducible part is the decrease of
+        the error that the model expects if its parameters were known, calibrated like the error. See
+        :func:`suffice.checks.plan_total`. The plan is an estimate, and its accuracy increases with the number of random
+        labels. It never expects a smaller share of wrong predictions than :math:`1 / (2 (n + 1))` at :math:`n` labels,
+        or :math:`3 / n` while only one class is known. Skipped items can be drawn, and count as wrong.
+
+        Args:
+            at_most: The share of wrong predictions to guarantee.
+            tolerance: For numbers: a prediction is wrong if it is off by more than this.
+            probability: Requested probability that the check succeeds.
+
+        Raises:
+            SufficeError: There is no model yet, or nothing is left to label.
+            InvalidValueError: The model predicts numbers and no tolerance is given, or an argument is out of range.
+
+        Examples:
+            >>> import numpy as np
+            >>> import suffice as sf
+            >>> rng = np.random.default_rng(0)
+            >>> X = rng.normal(size=(2000, 5)); y = np.where(X[:, 0] + X[:, 1] > 0.0, "right", "left")
+            >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X)
+            >>> verdict = learner.tell(learner.ask(10), y[learner.ask(10)])
+            >>> while not (plan := learner.guarantee_plan(at_most=0.1)).check_now:
+            ...     i = learner.ask()
+            ...     verdict = learner.tell(i, y[i])
+            >>> check = learner.check(plan.check_size)
+            >>> check.tell(y[check.indices]).value <= 0.1
+            True
+        """
+        target = real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+        return self._session.plans.total(self._checkable(), target, tolerance=tolerance, probability=probability)
+
+    @one_at_a_time
+    def recall_plan(
+        self, class_name: Any, at_least: float, *, predicted_as_found: bool = True, probability: float = 0.8
+    ) -> CheckPlan:
+        """Cost of a check of the recall of a class, ``check(m, recall_of=class_name)``, before it is drawn.
+
+        The plan assumes that the model's estimate of the number of items of the class, calibrated by the random labels,
+        is correct. It uses the error probability of the next check; see :func:`suffice.checks.plan_recall`. It states
+        if every item must be labelled.
+
+        Args:
+            class_name: The class.
+            at_least: The recall to guarantee, above 0 and at most 1.
+            predicted_as_found: As for :meth:`check`.
+            probability: Requested probability that the check succeeds.
+
+        Raises:
+            SufficeError: There is no model yet, or nothing is left to label.
+            InvalidValueError: The model predicts numbers or does not know the class, or an argument is out of range.
+
+        Examples:
+            >>> import numpy as np
+            >>> import suffice as sf
+            >>> X = np.random.default_rng(0).normal(size=(3000, 2)); y = np.where(X[:, 0] > 1.3, "spam", "ham")
+            >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X)
+            >>> for _ in range(10):
+            ...     i = learner.ask(10)
+            ...     verdict = learner.tell(i, y[i])
+            >>> learner.recall_plan("spam", at_least=0.9).labels
+            615
+            >>> learner.recall_plan("spam", at_least=0.9, predicted_as_found=False).labels > 2500
+            True
+        """
+        view = self._checkable()
+        if not self._session.estimates.share:
+            raise InvalidValueError("recall_plan is for classes, and the model predicts numbers; use guarantee_plan")
+        return self._session.plans.recall(
+            view, class_name, at_least, predicted_as_found=predicted_as_found, probability=probability
+        )
+
+    def _checkable(self) -> ModelView:
+        """The current model, if there are items from which a check can be drawn."""
+        self._require_no_running()
+        view = self._required_view()
+        if not len(self._session.labels.unlabelled):
+            raise SufficeError("every item of the pool is labelled; there is nothing left to check")
+        return view

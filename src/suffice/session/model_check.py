@@ -1,0 +1,623 @@
+"""Checks of a model by random samples of the unlabelled items, and the guarantees that the samples prove."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from suffice.arguments import real
+from suffice.checks import Check, Guarantee, spent_alpha
+from suffice.checks.guarantee import Quantity, UnlabelableAs
+from suffice.errors import InvalidValueError
+from suffice.models.inputs import as_labels
+from suffice.presentation.text_format import count
+from suffice.saved_state import decoded_array, encoded_array
+
+if TYPE_CHECKING:
+    from suffice.acquisition import Indices
+
+
+@dataclass(frozen=True)
+class CheckedQuantity:
+    """Quantity that a check guarantees; validated.
+
+    Attributes:
+        quantity: As of :class:`suffice.checks.Guarantee`.
+        class_name: The class, for recall and precision.
+        tolerance: The tolerance, for ``"within"``.
+        share: The share, for ``"tolerance"``.
+        predicted_as_found: Whether items that are predicted as the class count as found, for recall.
+        unlabelable_as: How items that cannot be labelled count.
+    """
+
+    quantity: Quantity
+    class_name: Any = None
+    tolerance: float | None = None
+    share: float | None = None
+    predicted_as_found: bool = True
+    unlabelable_as: UnlabelableAs = "wrong"
+
+
+def checked_quantity(
+    task: str, classes: list[Any], given: Mapping[str, Any], *, unlabelable_as: Any, predicted_as_found: bool
+) -> CheckedQuantity:
+    """Return the validated quantity that a check will guarantee.
+
+    Args:
+        task: ``"classification"`` or ``"regression"``.
+        classes: The classes that the model knows.
+        given: ``recall_of``, ``precision_of``, ``tolerance`` and ``share`` as the caller gave them; None if not.
+        unlabelable_as: ``"wrong"`` or ``"excluded"``.
+        predicted_as_found: Whether items that are predicted as the class count as found, for recall.
+
+    Raises:
+        InvalidValueError: An argument is not for the task, more than one is given, or its value cannot be used.
+
+    Examples:
+        >>> none = {"recall_of": None, "precision_of": None, "tolerance": None, "share": None}
+        >>> checked_quantity("regression", [], {**none, "tolerance": 0.5}, unlabelable_as="wrong",
+        ...                  predicted_as_found=True).quantity
+        'within'
+    """
+    if unlabelable_as not in ("wrong", "excluded"):
+        raise InvalidValueError(f'unlabelable_as must be "wrong" or "excluded", not {unlabelable_as!r}')
+    for_task = ("recall_of", "precision_of") if task == "classification" else ("tolerance", "share")
+    asked = [name for name, value in given.items() if value is not None]
+    if other := [name for name in asked if name not in for_task]:
+        kind = "classes" if task == "classification" else "numbers"
+        raise InvalidValueError(f"{other[0]} cannot be checked: the model predicts {kind}; use {' or '.join(for_task)}")
+    if len(asked) > 1:
+        raise InvalidValueError(f"a check guarantees one quantity; give {asked[0]} or {asked[1]}, not both")
+    if not asked:
+        if task == "regression":
+            raise InvalidValueError(
+                "a check of numbers needs tolerance (the largest acceptable distance from the truth) or share (the "
+                "share of predictions that may exceed a tolerance, which the check finds)"
+            )
+        return CheckedQuantity("error", unlabelable_as=unlabelable_as)
+    (name,) = asked
+    value = given[name]
+    if name == "tolerance":
+        limit = real(value, "tolerance", "of at least 0", lambda x: x >= 0.0)
+        return CheckedQuantity("within", tolerance=limit, unlabelable_as=unlabelable_as)
+    if name == "share":
+        part = real(value, "share", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
+        return CheckedQuantity("tolerance", share=part, unlabelable_as=unlabelable_as)
+    if value not in classes:
+        names = ", ".join(map(repr, classes[:10]))
+        raise InvalidValueError(f"{name} must be one of the classes that the model knows, {names}, not {value!r}")
+    quantity: Quantity = "recall" if name == "recall_of" else "precision"
+    return CheckedQuantity(
+        quantity, class_name=value, predicted_as_found=bool(predicted_as_found), unlabelable_as=unlabelable_as
+    )
+
+
+def proven_guarantee(  # noqa: PLR0913 - all but three by keyword
+    check: Check,
+    asked: CheckedQuantity,
+    predictions: Mapping[int, Any],
+    *,
+    model: str,
+    found: Callable[[], int],
+    predicted_as_class: Callable[[], int],
+) -> Guarantee | None:
+    """Return the guarantee of a complete check; None if there is no guarantee.
+
+    With ``share`` there is no guarantee if too many items could not be labelled.
+
+    Args:
+        check: The check.
+        asked: What it is to guarantee.
+        predictions: Predictions of the frozen model, by item; at least those of the check's items.
+        model: What the model is called in the guarantee.
+        found: Returns the number of items of the class that were labelled before the check, for recall.
+        predicted_as_class: Returns the number of unlabelled items that are predicted as the class, for recall.
+    """
+    predicted = {item: predictions[item] for item in check.items}
+    stated: dict[str, Any] = {"unlabelable_as": asked.unlabelable_as, "model": model}
+    if asked.quantity == "tolerance":
+        try:
+            return check.tolerance_guarantee(predicted, asked.share or 0.0, **stated)
+        except InvalidValueError:
+            return None
+    if asked.quantity == "precision":
+        # The sample was drawn from the items predicted as the class.
+        return check.precision_guarantee(predicted, asked.class_name, check.pool, **stated)
+    if asked.quantity == "recall":
+        if asked.predicted_as_found:
+            stated |= {"predictions": predicted, "predicted": predicted_as_class()}
+        return check.recall_guarantee(asked.class_name, found(), **stated)
+    return check.guarantee(predicted, tolerance=asked.tolerance, **stated)
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenModel:
+    """The state of a model when a check is drawn.
+
+    Attributes:
+        model: The fitted model, independent of the learner.
+        name: What it is called in a guarantee.
+        n_labelled: Number of labels that it has learned.
+        version: Number of times that the learner's model had changed.
+        labelled: Items with a label.
+        unlabelled: Items without a label, skipped ones included, in rising order.
+        skipped: Those of them that were skipped.
+        predictions: Prediction for each item of ``unlabelled``.
+    """
+
+    model: Any
+    name: str
+    n_labelled: int
+    version: int
+    labelled: tuple[int, ...]
+    unlabelled: "Indices"
+    skipped: frozenset[int]
+    predictions: Any
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the model itself, as JSON values."""
+        return {
+            "name": self.name,
+            "n_labelled": self.n_labelled,
+            "version": self.version,
+            "labelled": list(self.labelled),
+            "unlabelled": encoded_array(self.unlabelled),
+            "skipped": sorted(self.skipped),
+            "predictions": self.predictions.tolist(),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "FrozenModel":
+        """Restore :meth:`state_dict`; the model is None."""
+        return cls(
+            **{
+                **state,
+                "model": None,
+                "labelled": tuple(state["labelled"]),
+                "unlabelled": decoded_array(state["unlabelled"]),
+                "skipped": frozenset(state["skipped"]),
+                "predictions": np.asarray(as_labels(state["predictions"])),
+            }
+        )
+
+
+class CheckOwner(Protocol):
+    """The interface of the learner for a check."""
+
+    @property
+    def labels(self) -> dict[int, Any]:
+        """All labels by item."""
+
+    def _usable_labels(self, labels: Any) -> list[Any]:
+        """Labels as plain values; raises InvalidValueError for one that cannot be learned."""
+
+    def _check_closed(self, check: "ModelCheck") -> None:
+        """Receive the labels of a check that is complete or aborted."""
+
+
+class ModelCheck:
+    """A random sample of the unlabelled items, drawn to guarantee the predictions of a learner's model.
+
+    :meth:`suffice.ActiveLearner.check` returns it. The model is frozen: the guarantee covers the predictions of the
+    model when the check was drawn. The labels are given with :meth:`tell`, in any order and in any number of calls.
+    When every item of :attr:`indices` has an answer, the check is complete, and :attr:`guarantee` is available.
+
+    The learner learns the labels of the check when labelling continues: at the next
+    :meth:`~suffice.ActiveLearner.ask`, :meth:`~suffice.ActiveLearner.tell` or :meth:`~suffice.ActiveLearner.check`.
+    Until then the learner's model is the checked model.
+
+    Attributes:
+        record: The sample and its answers, as a :class:`suffice.checks.Check`.
+
+    Examples:
+        >>> import numpy as np
+        >>> import suffice as sf
+        >>> X = np.random.default_rng(0).normal(size=(500, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
+        >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X)
+        >>> for _ in range(40):
+        ...     i = learner.ask()
+        ...     verdict = learner.tell(i, y[i])
+        >>> check = learner.check(60)
+        >>> print(check.tell(y[check.indices]))
+        At most 6.3 % of the predictions for the 400 unlabelled items are wrong (95 % confidence).
+        >>> learner.guarantee.about_present_model
+        True
+    """
+
+    def __init__(self, record: Check, asked: CheckedQuantity, frozen: FrozenModel, owner: CheckOwner) -> None:
+        self._asked, self._frozen, self._owner = asked, frozen, owner
+        # Items that were skipped before count as answered.
+        self.record = record.cannot_label(frozen.skipped.intersection(record.items))
+        self._indices = np.array(self.record.pending, dtype=np.intp)
+        self._predicted = dict(zip(frozen.unlabelled.tolist(), frozen.predictions.tolist(), strict=True))
+
+    def __repr__(self) -> str:
+        state = "aborted" if self.aborted else "complete" if self.complete else f"{len(self.pending)} pending"
+        return f"ModelCheck({count(self.record.size, 'item')} of {self.record.pool:,}, {state})"
+
+    # The sample and the frozen model.
+
+    @property
+    def indices(self) -> "Indices":
+        """Items to label, in the order in which they were drawn; items that were skipped before are not among them."""
+        return self._indices.copy()
+
+    @property
+    def pending(self) -> "Indices":
+        """Items of :attr:`indices` that have no answer yet."""
+        return np.array(self.record.pending, dtype=np.intp)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every item has an answer and the check was not aborted."""
+        return self.record.complete
+
+    @property
+    def aborted(self) -> bool:
+        """Whether the check was aborted."""
+        return self.record.aborted
+
+    @property
+    def open(self) -> bool:
+        """Whether answers are missing and the check was not aborted."""
+        return not (self.complete or self.aborted)
+
+    @property
+    def model(self) -> Any:
+        """The frozen model, with its pipeline if there is one. It is fitted, and independent of the learner."""
+        return self._frozen.model
+
+    @property
+    def n_labelled(self) -> int:
+        """Number of labels that the frozen model has learned."""
+        return self._frozen.n_labelled
+
+    @property
+    def version(self) -> int:
+        """Number of times that the learner's model had changed when it was frozen."""
+        return self._frozen.version
+
+    @property
+    def unlabelled(self) -> "Indices":
+        """Items that were unlabelled when the check was drawn, including skipped items, in rising order."""
+        return self._frozen.unlabelled.copy()
+
+    @property
+    def predictions(self) -> Any:
+        """Predictions of the frozen model for the items of :attr:`unlabelled`, in the same order."""
+        return self._frozen.predictions.copy()
+
+    # Answers.
+
+    def tell(self, labels: Any) -> Guarantee | None:
+        """Record labels of items of the check. They are not learned before the check is complete or aborted.
+
+        Args:
+            labels: Labels by item; or a series with one label for each item of :attr:`pending`, in that order. A class
+                that the model does not know is a wrong prediction.
+
+        Returns:
+            The guarantee, if the check is complete now.
+
+        Raises:
+            InvalidValueError: The check is complete or aborted, a label cannot be used, or an item is not in the check
+                or has an answer: nothing is changed.
+        """
+        self._require_open()
+        given = _labels_by_item(labels, tuple(self.record.pending))
+        usable = self._owner._usable_labels(list(given.values())) if given else []
+        return self._changed(self.record.tell(dict(zip(given, usable, strict=True))))
+
+    def cannot_label(self, items: Any) -> Guarantee | None:
+        """Record items of the check that cannot be labelled. Each counts as a wrong prediction, or is excluded.
+
+        When the check is complete or aborted, the learner skips these items.
+
+        Args:
+            items: One item or several.
+
+        Returns:
+            The guarantee, if the check is complete now.
+
+        Raises:
+            InvalidValueError: The check is complete or aborted, or an item is not in it or has an answer.
+        """
+        self._require_open()
+        return self._changed(self.record.cannot_label(_items(items)))
+
+    def correct(self, item: Any, label: Any) -> None:
+        """Change an answer while the check is open; afterwards use :meth:`suffice.ActiveLearner.correct`.
+
+        Args:
+            item: An item of the check that has an answer.
+            label: The new label, or None if the item cannot be labelled.
+
+        Raises:
+            InvalidValueError: The check is not open, the item has no answer, or the label cannot be used.
+        """
+        self._require_open()
+        usable = None if label is None else self._owner._usable_labels([label])[0]
+        self.record = self.record.correct(_items(item)[0], usable)
+
+    def abort(self) -> None:
+        """Abort the check. It yields no guarantee, and its error probability stays spent.
+
+        The learner learns the labels that were given. Labels before the first unanswered item in the order of
+        :attr:`indices` count as random labels.
+
+        Raises:
+            InvalidValueError: The check is complete or aborted.
+        """
+        self._require_open()
+        self._changed(self.record.abort())
+
+    # The guarantee.
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """Guarantee of the check; None if it is open, was aborted, or nothing can be guaranteed.
+
+        With ``share`` there is no guarantee if too many items could not be labelled. The guarantee changes if a label
+        of the check is corrected, or (for recall) a label from before the check; the error probability stays the same.
+        """
+        if not self.complete:
+            return None
+        asked = self._asked
+        labels, pool = self._owner.labels, self._frozen.unlabelled.tolist()
+        if asked.unlabelable_as == "excluded":
+            pool = [item for item in pool if item not in self._frozen.skipped]
+        return proven_guarantee(
+            self.record,
+            asked,
+            self._predicted,
+            model=self._frozen.name,
+            found=lambda: sum(bool(labels[item] == asked.class_name) for item in self._frozen.labelled),
+            predicted_as_class=lambda: sum(self._predicted[item] == asked.class_name for item in pool),
+        )
+
+    @property
+    def random_prefix(self) -> list[int]:
+        """Labelled items before the first item without an answer, in the order in which they were drawn.
+
+        They are a random sample of the items that were unlabelled. The list is empty if the check was drawn from one
+        predicted class.
+        """
+        if self._asked.quantity == "precision":
+            return []
+        items, pending = self.record.items, set(self.record.pending)
+        first = next((k for k, item in enumerate(items) if item in pending), len(items))
+        return [item for item in items[:first] if item in self.record.labels]
+
+    def _changed(self, record: Check) -> Guarantee | None:
+        """Store new answers; pass them to the learner if the check is closed now."""
+        before, self.record = self.record, record
+        if not self.open:
+            try:
+                self._owner._check_closed(self)
+            except BaseException:
+                self.record = before
+                raise
+        return self.guarantee
+
+    def _require_open(self) -> None:
+        if self.aborted:
+            raise InvalidValueError("the check was aborted and takes no answers; draw the next one with learner.check")
+        if self.complete:
+            raise InvalidValueError(
+                "the check is complete; to change an answer, call learner.correct(item, label); to check again, call "
+                "learner.check"
+            )
+
+
+def _labels_by_item(labels: Any, pending: tuple[int, ...]) -> dict[int, Any]:
+    """Labels by item, from a mapping or from a series with one label for each pending item."""
+    if isinstance(labels, Mapping):
+        return {int(_items(item)[0]): label for item, label in labels.items()}
+    given = np.atleast_1d(np.asarray(as_labels(labels)))
+    if given.shape != (len(pending),):
+        raise InvalidValueError(
+            f"labels must be one for each of the {count(len(pending), 'pending item')}, or a mapping of items to "
+            f"labels; their shape is {given.shape}"
+        )
+    return dict(zip(pending, given.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class ModelGuarantee:
+    """The newest guarantee of a learner, and whether it covers the current model.
+
+    Attributes:
+        guarantee: The statement.
+        check: The check that proves it, with the frozen model and its predictions.
+        about_present_model: Whether the learner's model is still the one that was checked. If labels were learned or
+            corrected since, the current model has no guarantee; the statement holds for the frozen model.
+    """
+
+    guarantee: Guarantee
+    check: ModelCheck
+    about_present_model: bool
+
+    def __str__(self) -> str:
+        if self.about_present_model:
+            return str(self.guarantee)
+        then = count(self.check.n_labelled, "label")
+        later = "The current model is different and has no guarantee until it is checked."
+        return f"{self.guarantee} This is about the model at {then}. {later}"
+
+
+class CheckSequence:
+    """The checks of one learner. They share an error probability: check number j spends alpha / (j (j + 1)).
+
+    Args:
+        rng: Returns the source of randomness; called at the first check.
+    """
+
+    def __init__(self, rng: Callable[[], np.random.Generator]) -> None:
+        self._source = rng
+        self._rng: np.random.Generator | None = None
+        self.checks: list[ModelCheck] = []
+        self._alpha: float | None = None
+
+    @property
+    def open(self) -> ModelCheck | None:
+        """The check that is open, or None."""
+        return self.checks[-1] if self.checks and self.checks[-1].open else None
+
+    @property
+    def newest(self) -> ModelCheck | None:
+        """The newest check with a guarantee, or None."""
+        return next((check for check in reversed(self.checks) if check.guarantee is not None), None)
+
+    def alpha(self, confidence: float | None = None) -> float:
+        """The error probability of all checks together; see :func:`shared_alpha`."""
+        return shared_alpha(confidence, self._alpha)
+
+    def next_alpha(self, confidence: float | None = None) -> float:
+        """The error probability of the next check."""
+        return spent_alpha(len(self.checks) + 1, self.alpha(confidence))
+
+    def draw(
+        self, size: Any, asked: CheckedQuantity, frozen: FrozenModel, owner: CheckOwner, alpha: float
+    ) -> ModelCheck:
+        """Draw the next check; it is complete immediately if all its items were skipped before.
+
+        Raises:
+            InvalidValueError: The size is not possible, or too small for the quantity: nothing is drawn or spent.
+        """
+        pool, which = checked_pool(asked, frozen.unlabelled, frozen.skipped, frozen.predictions)
+        require_size(size, len(pool), which)
+        number = len(self.checks) + 1
+        if asked.quantity == "tolerance":
+            assert asked.share is not None
+            Guarantee.of_tolerance(np.zeros(int(size)), asked.share, len(pool), alpha=spent_alpha(number, alpha))
+        if self._rng is None:
+            self._rng = self._source()
+        record = Check.draw(pool, int(size), self._rng, number=number, alpha=alpha)
+        check = ModelCheck(record, asked, frozen, owner)
+        self.checks.append(check)
+        self._alpha = alpha
+        return check
+
+    def answered(self, item: int, label: Any) -> None:
+        """Update every closed check that contains an item with its new or corrected label."""
+        for check in self.checks:
+            if not check.open and not check.aborted and item in check.record.items:
+                check.record = check.record.correct(item, label)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The checks as JSON values. Frozen models are not saved, but their predictions are."""
+        saved = []
+        for check in self.checks:
+            frozen = check._frozen.state_dict()
+            saved.append({"record": check.record.to_dict(), "asked": asdict(check._asked), "frozen": frozen})
+        drawn = None if self._rng is None else self._rng.bit_generator.state
+        return {"checks": saved, "alpha": self._alpha, "random_state": drawn}
+
+    def load_state(self, state: Mapping[str, Any], owner: CheckOwner) -> None:
+        """Restore :meth:`state_dict`.
+
+        Args:
+            state: The result of :meth:`state_dict`.
+            owner: The object that the checks belong to.
+        """
+        for saved in state["checks"]:
+            frozen = FrozenModel.from_state(saved["frozen"])
+            record, asked = Check.from_dict(saved["record"]), CheckedQuantity(**saved["asked"])
+            check = ModelCheck(replace(record, unlabelable=frozenset()), asked, frozen, owner)
+            check.record = record
+            self.checks.append(check)
+        self._alpha = state["alpha"]
+        if state["random_state"] is not None:
+            self._rng = np.random.default_rng()
+            self._rng.bit_generator.state = state["random_state"]
+
+    def require_not_in_open(self, items: Iterable[int], method: str) -> None:
+        """Raise an error for items that belong to the open check.
+
+        Raises:
+            InvalidValueError: An item belongs to it; the message names the method of the check to use.
+        """
+        if self.open is not None and (inside := sorted(set(self.open.record.items).intersection(items))):
+            raise InvalidValueError(f"item {inside[0]} belongs to the open check; answer it with check.{method}")
+
+
+def checked_pool(
+    asked: CheckedQuantity, unlabelled: "Indices", skipped: Collection[int], predictions: Any
+) -> tuple["Indices", str]:
+    """Return the items that a check is drawn from, and what they are called.
+
+    Args:
+        asked: The quantity to guarantee.
+        unlabelled: Items without a label, skipped ones included, in rising order.
+        skipped: Those of them that were skipped.
+        predictions: Prediction for each item of ``unlabelled``.
+    """
+    candidates, which = np.ones(len(unlabelled), dtype=bool), "unlabelled item"
+    if asked.unlabelable_as == "excluded":
+        candidates &= ~np.isin(unlabelled, list(skipped))
+        which = "unlabelled item that was not skipped"
+    if asked.quantity == "precision":
+        candidates &= np.asarray(predictions == asked.class_name)
+        which += f"{' and is' if ' that ' in which else ''} predicted as {str(asked.class_name)!r}"
+    return unlabelled[candidates], which
+
+
+def shared_alpha(confidence: float | None, earlier: float | None) -> float:
+    """Return the error probability of all checks of a pool together.
+
+    Args:
+        confidence: The confidence that the user asked for; None for that of the earlier checks, or 0.95.
+        earlier: The error probability of the earlier checks; None if there was none.
+
+    Raises:
+        InvalidValueError: The confidence is not between 0 and 1, or not that of the earlier checks.
+
+    Examples:
+        >>> shared_alpha(None, None), shared_alpha(0.9, None), shared_alpha(None, 0.1)
+        (0.05, 0.1, 0.1)
+    """
+    if confidence is None:
+        return 0.05 if earlier is None else earlier
+    level = 1.0 - real(confidence, "confidence", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
+    if earlier is not None and abs(level - earlier) > 1e-12:
+        raise InvalidValueError(
+            f"confidence must be {1.0 - earlier:.10g}, as for the first check, because all checks share it; "
+            f"not {confidence!r}"
+        )
+    # Rounded, because 1 - 0.95 is not exactly 0.05 in floating point.
+    return round(level, 15)
+
+
+def require_size(m: Any, pool: int, which: str = "unlabelled item") -> int:
+    """Return the validated size of a check.
+
+    Args:
+        m: The size.
+        pool: Number of items to draw from.
+        which: What these are called.
+
+    Raises:
+        InvalidValueError: The size is not a whole number from 1 to the number of items.
+    """
+    if not pool:
+        raise InvalidValueError(f"there is no {which} to check")
+    if isinstance(m, bool) or not isinstance(m, int | np.integer) or not 1 <= m <= pool:
+        there = f"there {'is' if pool == 1 else 'are'} {count(pool, 'unlabelled item')}"
+        there += which.removeprefix("unlabelled item")
+        raise InvalidValueError(
+            f"m, the number of items to check, must be a whole number from 1 to {pool} ({there}), not {m!r}"
+        )
+    return int(m)
+
+
+def _items(items: Any) -> list[int]:
+    array = np.atleast_1d(np.asarray(items))
+    if array.dtype.kind == "b":
+        raise InvalidValueError(
+            "items must be indices of items of the check, whole numbers, not flags; give indices, e.g. "
+            "np.flatnonzero(mask)"
+        )
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise InvalidValueError(f"items must be indices of items of the check, whole numbers, not {items!r}")
+    return [int(item) for item in array]

@@ -1,0 +1,317 @@
+"""One labelling session, without input and output: labels in, decisions out.
+
+Every loop of the package drives a :class:`Session`, so that the same labels give the same decision everywhere.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from suffice.checks import Guarantee
+from suffice.criteria import Criterion, Step, Verdict
+from suffice.errors import SufficeError
+from suffice.models.threads import one_thread
+from suffice.session.advice import AdviceByTarget
+from suffice.session.check_plans import CheckPlans
+from suffice.session.decision import (
+    Alternative,
+    Decision,
+    DecisionNumbers,
+    ScreeningProgress,
+    checked_target,
+    decide,
+    numbers_from_labels,
+)
+from suffice.session.error_estimate import error_now
+from suffice.session.model_check import (
+    CheckedQuantity,
+    CheckOwner,
+    CheckSequence,
+    FrozenModel,
+    ModelCheck,
+    ModelGuarantee,
+    checked_quantity,
+    require_size,
+)
+from suffice.session.model_view import ModelView
+from suffice.session.rule_history import RuleHistory
+from suffice.session.running_check import RunningSample
+from suffice.session.session_estimates import SessionEstimates
+from suffice.session.session_labels import SessionLabels
+
+# Other models are compared when the rule says stop, and again when the number of labels has grown by this factor.
+_COMPARED_AGAIN: Final = 1.2
+
+
+class Session:
+    """The labels, the verdicts, the standing advice and the checks of one labelling session.
+
+    A session does not hold a model. Methods that need the current model take a view of it.
+
+    Args:
+        size: Number of items of the pool.
+        rule: The stopping rule, which is copied.
+        check_rng: Returns the source of randomness of checks; called at the first check.
+        positive: For screening: the class that is looked for.
+
+    Attributes:
+        labels: The labels.
+        history: The rule, and its verdicts on all steps.
+        checks: The checks, which share an error probability.
+        running: The running check, or None.
+        estimates: Estimates about the unlabelled items.
+        plans: Plans of the next check.
+        version: Number of times that the model has changed.
+        verdict: The verdict of the rule now.
+    """
+
+    def __init__(
+        self, size: int, rule: Criterion, check_rng: Callable[[], np.random.Generator], *, positive: Any = None
+    ) -> None:
+        self.labels = SessionLabels(size)
+        self.history = RuleHistory(rule)
+        self.checks = CheckSequence(check_rng)
+        self.running: RunningSample | None = None
+        self.positive = positive
+        self.estimates = SessionEstimates(self.labels, positive)
+        self.plans = CheckPlans(self.labels, self.estimates, self.checks)
+        self.version = 0
+        self.verdict = Verdict(False, None, None, False, "no model has learned a label yet", "Session", 0)
+        self._advice = AdviceByTarget()
+        # Number of labels at the last comparison with other models, and its result.
+        self._compared: tuple[int, Alternative | None] | None = None
+
+    # Labels.
+
+    @property
+    def relevant_found(self) -> int | None:
+        """Number of labelled items of the positive class; None without one."""
+        if self.positive is None:
+            return None
+        return sum(bool(label == self.positive) for label in self.labels.everything.values())
+
+    # The rule.
+
+    def judge(self, step: Step) -> Verdict:
+        """Apply the rule to the next step."""
+        return self.conclude(self.history.observe(step))
+
+    def rejudge(self, steps: Sequence[Step], undecided: Verdict) -> Verdict:
+        """Apply the rule to all steps again, because hyper-parameters were learned again or labels have changed.
+
+        Args:
+            steps: All steps.
+            undecided: The verdict if there is none.
+        """
+        self.history.restart(steps)
+        return self.conclude(self.history.verdicts[-1] if steps else undecided)
+
+    def conclude(self, verdict: Verdict, *, rule: str = "Session") -> Verdict:
+        """Set the verdict: that of the rule, or a stop if the rule would go on but no items are left."""
+        if not self.labels.left and not verdict.stop and self.labels.everything:
+            reason = f"every item of the pool is labelled or skipped; the rule itself: {verdict.reason}"
+            n = len(self.labels.everything)
+            verdict = replace(verdict, stop=True, ready=True, reason=reason, rule=rule, n_labelled=n, outlook=None)
+        self.verdict = verdict
+        return verdict
+
+    def judge_guarantee(self, guarantee: Guarantee | None) -> None:
+        """Apply the rule to a guarantee of the current model; None if a check has proven nothing about it."""
+        labels = self.labels.everything
+        verdict = self.history.with_guarantee(guarantee, len(labels), len(self.labels.learned))
+        self.conclude(verdict or self.verdict)
+
+    @property
+    def standing_verdict(self) -> Verdict:
+        """The verdict to report: that of the rule now if it says stop, or the stop that stands."""
+        stop = None if self.verdict.stop else self.history.stop
+        return self.verdict if stop is None else replace(stop, n_labelled=len(self.labels.everything))
+
+    # The decision.
+
+    def decide(self, view: ModelView | None, at_most: float | None = None, *, compare: bool = True) -> Decision:
+        """Return the decision: keep labelling, enough, or this model has reached its limit.
+
+        Decisions for the same target build on each other: the advice is updated at the first decision after every few
+        labels, see :func:`suffice.session.advice.spacing`.
+
+        Args:
+            view: The current model; None before it has started.
+            at_most: The error that the user wants to reach.
+            compare: Whether to compare the model with others while a stop stands.
+
+        Raises:
+            InvalidValueError: ``at_most`` is not a number, or out of range.
+        """
+        return decide(self.standing_verdict, self.numbers(view, at_most, compare=compare))
+
+    def numbers(
+        self,
+        view: ModelView | None,
+        at_most: float | None = None,
+        *,
+        compare: bool = True,
+        screening: float | None = None,
+    ) -> DecisionNumbers:
+        """Return the numbers of a decision, with the standing advice.
+
+        Args:
+            view: The current model; None before it has started.
+            at_most: As for :meth:`decide`.
+            compare: As for :meth:`decide`.
+            screening: The recall to be reached for the positive class, if that is the aim.
+        """
+        target = checked_target(at_most, share=self.estimates.share)
+        verdict, stop, n = self.standing_verdict, self.history.stop, len(self.labels.everything)
+        estimate = None if view is None else self.estimates.estimate(view)
+        if view is not None and compare and stop is not None and screening is None:
+            self.compare(view)
+        numbers = DecisionNumbers(
+            n_labelled=n,
+            unlabelled=self.labels.left,
+            share=self.estimates.share,
+            since=None if stop is None else stop.n_labelled,
+            error=None if estimate is None else error_now(estimate, share=self.estimates.share),
+            at_most=target,
+            alternative=self._compared[1] if compare and self._compared and stop is not None else None,
+            guarantee=self._current_guarantee(),
+            check_pending=0 if self.checks.open is None else len(self.checks.open.pending),
+            screening=None if screening is None or view is None else self._screening(view, screening),
+        )
+        numbers = numbers_from_labels(verdict, numbers, self.history.rule, self.labels.learned, self.labels.random)
+        if view is None or screening is not None:
+            return numbers
+        advice = self._advice.of(target, n)
+        if advice.due(n):
+            plan = self.plans.for_target(view, target, estimate, check_advised=advice.check_advised)
+            advice = advice.next(numbers, plan)
+            self._advice.keep(target, advice)
+        return advice.applied(numbers, len(self.labels.unlabelled))
+
+    def compare(self, view: ModelView) -> None:
+        """Compare the model with others if that is due: when a stop stands, and again at 1.2 times the labels."""
+        n = len(self.labels.everything)
+        due = self._compared is None or n >= _COMPARED_AGAIN * self._compared[0] or n < self._compared[0]
+        if due and self.history.stop is not None and self.labels.left:
+            self._compared = n, self.estimates.better_model(view)
+
+    def _screening(self, view: ModelView, recall: float) -> ScreeningProgress:
+        found = self.relevant_found or 0
+        return ScreeningProgress(str(self.positive), found, found + self.estimates.expected_missed(view), recall)
+
+    # Checks.
+
+    def validate_check(self, view: ModelView, m: int, asked: Mapping[str, Any]) -> tuple[float, CheckedQuantity]:
+        """Validate the arguments of a check; arguments as for :meth:`check`.
+
+        Returns:
+            The error probability of all checks together, and the quantity to guarantee.
+        """
+        alpha = self.checks.alpha(asked["confidence"])
+        quantity = checked_quantity(
+            view.task,
+            self.estimates.known_classes(view) if self.estimates.share else [],
+            {name: asked[name] for name in ("recall_of", "precision_of", "tolerance", "share")},
+            unlabelable_as=asked["unlabelable_as"],
+            predicted_as_found=asked["predicted_as_found"],
+        )
+        require_size(m, len(self.labels.unlabelled))
+        return alpha, quantity
+
+    def check(self, view: ModelView, m: int, owner: CheckOwner, asked: Mapping[str, Any]) -> ModelCheck:
+        """Freeze the model and draw a random check of the unlabelled items.
+
+        Args:
+            view: The current model.
+            m: Number of items to draw.
+            owner: The loop, which receives the labels of the check.
+            asked: The quantity and its conditions, by the argument names of :meth:`suffice.ActiveLearner.check`.
+        """
+        alpha, quantity = self.validate_check(view, m, asked)
+        return self.checks.draw(m, quantity, self.frozen(view), owner, alpha)
+
+    def require_no_open_check(self) -> None:
+        """Raise an error while a check is open.
+
+        Raises:
+            SufficeError: A check is open.
+        """
+        if self.checks.open is not None:
+            raise SufficeError("a check is open; complete it with check.tell, or give it up with check.abort")
+
+    def frozen(self, view: ModelView) -> FrozenModel:
+        """The current model and its predictions, fixed for a check."""
+        unlabelled = self.labels.unlabelled
+        with one_thread():
+            model, predictions = view.frozen(unlabelled)
+        return FrozenModel(
+            model=model,
+            name=f"{view.name} at {len(self.labels.learned)} labels",
+            n_labelled=len(self.labels.learned),
+            version=self.version,
+            labelled=tuple({**self.labels.learned, **self.labels.checked}),
+            unlabelled=unlabelled,
+            skipped=frozenset(self.labels.skipped),
+            predictions=np.asarray(predictions),
+        )
+
+    @property
+    def guarantee(self) -> ModelGuarantee | None:
+        """The newest guarantee, and whether it covers the current model; None if there is none."""
+        check = self.checks.newest
+        if check is None or check.guarantee is None:
+            return None
+        return ModelGuarantee(check.guarantee, check, check.version == self.version)
+
+    def _current_guarantee(self) -> Guarantee | None:
+        """The guarantee of the current model, from a check or from the running check."""
+        if self.running is not None:
+            last = self.running.evaluations[-1] if self.running.evaluations else None
+            return last.guarantee if last is not None and last.frozen.version == self.version else None
+        newest = self.guarantee
+        return newest.guarantee if newest is not None and newest.about_present_model else None
+
+    # Saving.
+
+    def state_dict(self) -> dict[str, Any]:
+        """The session as JSON values, without the steps, which the loop saves."""
+        compared = None if self._compared is None else [self._compared[0], _as_list(self._compared[1])]
+        return {
+            "task": self.estimates.task,
+            "labels": self.labels.state_dict(),
+            "losses": self.estimates.losses.state_dict() if self.estimates.task else [],
+            "rule": self.history.state_dict(),
+            "checks": self.checks.state_dict(),
+            "running": None if self.running is None else self.running.state_dict(),
+            "version": self.version,
+            "advice": self._advice.state_dict(),
+            "compared": compared,
+        }
+
+    def load_state(self, state: Mapping[str, Any], steps: Sequence[Step], owner: CheckOwner) -> None:
+        """Restore :meth:`state_dict` into a new session.
+
+        Args:
+            state: The result of :meth:`state_dict`.
+            steps: The steps that the rule has judged.
+            owner: The loop, which receives the labels of checks.
+        """
+        self.labels.load_state(state["labels"])
+        if state["task"] is not None:
+            self.estimates.load_losses(state["task"], state["losses"])
+        self.history.load_state(state["rule"], steps)
+        self.checks.load_state(state["checks"], owner)
+        if state["running"] is not None:
+            self.running = RunningSample.from_state(state["running"])
+            self.labels.sampled = self.running.labels
+        self.version = int(state["version"])
+        self._advice = AdviceByTarget.from_state(state["advice"])
+        compared = state["compared"]
+        if compared is not None:
+            self._compared = compared[0], None if compared[1] is None else Alternative(*compared[1])
+
+
+def _as_list(alternative: Alternative | None) -> list[Any] | None:
+    return None if alternative is None else list(alternative)

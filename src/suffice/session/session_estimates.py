@@ -1,0 +1,139 @@
+"""Estimates of a session about the unlabelled items, from the current model and the random labels."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from suffice.arguments import whole
+from suffice.models.inputs import as_labels
+from suffice.models.threads import one_thread
+from suffice.session.decision import Alternative
+from suffice.session.error_estimate import (
+    REST_ITEMS,
+    CalibratedError,
+    RandomLabelLosses,
+    Worsening,
+    checked_tolerance,
+    share_beyond,
+)
+from suffice.session.model_comparison import better_model
+from suffice.session.model_view import ModelView
+from suffice.session.session_labels import SessionLabels
+
+# Number of items over which the reducible part of the error is averaged.
+_REDUCIBLE_ITEMS: Final = 500
+
+
+class SessionEstimates:
+    """Estimates from the labels of a session. They are not guarantees.
+
+    Args:
+        labels: The labels.
+        positive: For screening: the class that is looked for.
+
+    Attributes:
+        task: ``"classification"`` or ``"regression"``; None while it is not known.
+        reducible_error: The part of the error that more labels can remove, for a model that does not provide it.
+    """
+
+    def __init__(self, labels: SessionLabels, positive: Any = None) -> None:
+        self._labels, self._positive = labels, positive
+        self.task: str | None = None
+        self.reducible_error = 0.0
+        self._losses: RandomLabelLosses | None = None
+
+    @property
+    def losses(self) -> RandomLabelLosses:
+        """Losses of random labels; the task must be known."""
+        if self._losses is None:
+            assert self.task is not None
+            self._losses = RandomLabelLosses(self.task)
+        return self._losses
+
+    def set_losses(self, task: str, losses: RandomLabelLosses) -> None:
+        """Replace the losses of random labels."""
+        self.task, self._losses = task, losses
+
+    def load_losses(self, task: str, state: Sequence[Any]) -> None:
+        """Restore the losses of random labels from their saved state."""
+        self.task = task
+        self._losses = RandomLabelLosses.from_state(task, state)
+
+    @property
+    def share(self) -> bool:
+        """Whether errors are shares of wrong predictions, because labels are classes."""
+        return self.task == "classification"
+
+    def estimate(self, view: ModelView, most: int = REST_ITEMS, *, tolerance: float | None = None) -> CalibratedError:
+        """The error of the unlabelled items.
+
+        Args:
+            view: The current model.
+            most: Maximal number of unlabelled items to use.
+            tolerance: For numbers: the largest error that is not wrong.
+        """
+        rest = self._labels.some_unlabelled(whole(most, "most", least=1))
+        limit = checked_tolerance(tolerance, share=self.share)
+        with one_thread():
+            return self.losses.estimate(view, rest, self._learned(view), self._labels.random, limit)
+
+    def _learned(self, view: ModelView) -> dict[int, Any]:
+        """The learned labels in the order in which the model has learned them."""
+        return {item: self._labels.learned[item] for item in view.learned_order()}
+
+    def random_labels(self, view: ModelView) -> int:
+        """Number of random labels that calibrate the estimate."""
+        return self.losses.count(view.judged_model(), self._labels.random)
+
+    def worsening(self, view: ModelView) -> Worsening | None:
+        """Evidence from the newer random labels that the model has become worse; None if there is none."""
+        with one_thread():
+            return self.losses.worsening(view.judged_model(), self._learned(view))
+
+    def expected_missed(self, view: ModelView, most: int = REST_ITEMS) -> float:
+        """The expected number of items of the positive class among the unlabelled items."""
+        rest = self._labels.some_unlabelled(whole(most, "most", least=1))
+        classes, p = view.class_probabilities(rest)
+        if not len(rest) or self._positive not in classes:
+            return 0.0
+        left = len(self._labels.unlabelled)
+        with one_thread():
+            ratio = self.class_ratio(view, self._positive)
+        return min(float(left), ratio * left * float(p[:, classes.index(self._positive)].mean()))
+
+    def class_ratio(self, view: ModelView, class_name: Any) -> float:
+        """Ratio of random labels of a class to the number that the model expects, shrunk towards 1."""
+        return self.losses.class_ratio(view.judged_model(), self._learned(view), self._labels.random, class_name)
+
+    def better_model(self, view: ModelView) -> Alternative | None:
+        """Another model that is better on the labels so far; see :func:`suffice.session.model_comparison.better_model`.
+
+        Args:
+            view: The current model.
+        """
+        order = np.array(view.learned_order(), dtype=np.intp)
+        inputs = view.compared_inputs(order)
+        if inputs is None:
+            return None
+        labels = np.asarray(as_labels([self._labels.learned[item] for item in order.tolist()]))
+        random = np.isin(order, self._labels.random)
+        with one_thread():
+            return better_model(view.judged_model(), inputs, labels, random, present=view.family)
+
+    def reducible(self, view: ModelView, tolerance: float | None) -> float:
+        """The part of the share of wrong predictions that more labels can remove, as estimated by the model."""
+        rest = self._labels.some_unlabelled(_REDUCIBLE_ITEMS)
+        with one_thread():
+            expected = view.expected_errors(rest) if len(rest) else None
+        if expected is None:
+            return self.reducible_error
+        total, reducible = expected
+        if tolerance is None:
+            return float(reducible.mean())
+        return float((share_beyond(tolerance, total) - share_beyond(tolerance, total - reducible)).mean())
+
+    def known_classes(self, view: ModelView) -> list[Any]:
+        """Classes of the model, and classes of labels that it has not learned yet."""
+        classes, _ = view.class_probabilities(np.zeros(0, dtype=np.intp))
+        return list(dict.fromkeys([*classes, *np.asarray(as_labels(list(self._labels.everything.values()))).tolist()]))

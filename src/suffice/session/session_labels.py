@@ -1,0 +1,152 @@
+"""The labels of a session: which items are learned, random, skipped, or held back by a check."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.acquisition import Indices
+from suffice.saved_state import plain_value
+
+# Status of an item.
+UNLABELLED: Final = 0
+#: The item has a label: the model has learned it, or will learn it when labelling continues after a check.
+LABELLED: Final = 1
+SKIPPED: Final = 2
+#: The item is labelled for a running check, and never learned.
+SAMPLED: Final = 3
+#: Maximal number of items over which the inputs of rules about unlabelled items are averaged, for each task.
+RULE_ITEMS: Final = {"classification": 500, "regression": 1000}
+
+
+class SessionLabels:
+    """The labels of a session.
+
+    Args:
+        size: Number of items of the pool.
+
+    Attributes:
+        learned: Labels that the model has learned, by item, in the order in which it learned them.
+        checked: Labels of a completed check that the model has not learned yet.
+        sampled: Labels of a running check, which the model never learns.
+        random: Learned items that were drawn at random from the unlabelled ones, in the order of their labels.
+        status: Status of each item: 0 unlabelled, 1 labelled, 2 skipped, 3 labelled for a running check.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.learned: dict[int, Any] = {}
+        self.checked: dict[int, Any] = {}
+        self.sampled: dict[int, Any] = {}
+        self.random: list[int] = []
+        self.status: NDArray[np.int8] = np.zeros(size, dtype=np.int8)
+        # A fixed order of the items, drawn at first use: estimates are averaged over the first unlabelled ones.
+        self._order: Indices | None = None
+
+    @property
+    def everything(self) -> dict[int, Any]:
+        """The label of each item, including labels of checks."""
+        return {**self.learned, **self.checked, **self.sampled}
+
+    @property
+    def left(self) -> int:
+        """Number of items that are neither labelled nor skipped."""
+        return int(np.count_nonzero(self.status == UNLABELLED))
+
+    @property
+    def unlabelled(self) -> Indices:
+        """Items that a check is drawn from: those that are not labelled, in rising order; skipped items included."""
+        return np.flatnonzero(self.status != LABELLED)
+
+    @property
+    def skipped(self) -> list[int]:
+        """Skipped items."""
+        return np.flatnonzero(self.status == SKIPPED).tolist()
+
+    def add(self, items: Iterable[int], labels: Iterable[Any], random: Iterable[int] = ()) -> None:
+        """Add labels that the model learns.
+
+        Args:
+            items: The items.
+            labels: Their labels.
+            random: Those of the items that were drawn at random.
+        """
+        added = {int(item): label for item, label in zip(items, labels, strict=True)}
+        self.status[list(added)] = LABELLED
+        self.learned.update(added)
+        self.random.extend(int(item) for item in random)
+        for item in added:
+            self.checked.pop(item, None)
+
+    def add_checked(self, labels: Mapping[int, Any]) -> None:
+        """Add labels of a check that the model has not learned."""
+        self.checked.update(labels)
+        self.status[list(labels)] = LABELLED
+
+    def replace(self, learned: Mapping[int, Any], random: Iterable[int]) -> None:
+        """Replace all learned labels, for a loop that passes all of them each time.
+
+        Args:
+            learned: All labels by item.
+            random: Those of the items that were drawn at random.
+        """
+        self.status[list(self.learned)] = UNLABELLED
+        self.learned = dict(learned)
+        self.random = list(random)
+        self.checked = {item: label for item, label in self.checked.items() if item not in self.learned}
+        self.status[[*self.learned, *self.checked]] = LABELLED
+
+    def undo(self, items: Indices, before: NDArray[np.int8], random: int) -> None:
+        """Remove the last labels, because they could not be learned.
+
+        Args:
+            items: Their items.
+            before: The status of the items before.
+            random: Number of them that were drawn at random.
+        """
+        for item in items.tolist():
+            del self.learned[item]
+        del self.random[len(self.random) - random :]
+        self.status[items] = before
+
+    def some_unlabelled(self, most: int) -> Indices:
+        """Items without a label over which estimates are averaged: the first of a fixed order, in rising order.
+
+        The order does not depend on a seed, so that all loops with the same labels use the same items.
+
+        Args:
+            most: Maximal number of items.
+        """
+        if self._order is None:
+            self._order = np.random.default_rng(0).permutation(self.size)
+        order = self._order
+        return np.sort(order[self.status[order] != LABELLED][:most])
+
+    def state_dict(self) -> dict[str, Any]:
+        """The labels as JSON values."""
+        return {
+            "learned": [[item, plain_value(label)] for item, label in self.learned.items()],
+            "checked": [[item, plain_value(label)] for item, label in self.checked.items()],
+            "random": list(self.random),
+            "skipped": self.skipped,
+            "sampled": np.flatnonzero(self.status == SAMPLED).tolist(),
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Restore :meth:`state_dict`."""
+        self.learned, self.checked = (dict(map(tuple, state[name])) for name in ("learned", "checked"))
+        self.random = list(state["random"])
+        self.status[[*self.learned, *self.checked]] = LABELLED
+        self.status[state["skipped"]] = SKIPPED
+        self.status[state["sampled"]] = SAMPLED
+
+
+def sampled_items(size: int, most: int) -> Indices:
+    """A fixed sample of the pool, in rising order, over whose unlabelled items the inputs of rules are averaged.
+
+    Args:
+        size: Number of items of the pool.
+        most: Maximal number of items.
+    """
+    return np.sort(np.random.default_rng(0).permutation(size)[:most])
