@@ -14,6 +14,8 @@ from suffice.criteria import Criterion, ErrorStability, Step, Verdict
 from suffice.errors import InvalidValueError, MissingExtraError, MissingInputError, SufficeError
 from suffice.numerics import Floats
 from suffice.presentation.html_parts import card, curve
+from suffice.session.decision import Decision
+from suffice.session.error_estimate import Worsening
 from suffice.session.recorded_steps import DIVERGENCES, STEP_FIELDS, Relearned, recorded_fields, steps_between
 
 _FORMAT = "suffice-trace-1"
@@ -121,6 +123,33 @@ class RecordedCheck:
         return RecordedCheck(**{**saved, "items": tuple(saved["items"]), "guarantee": guarantee})
 
 
+@dataclass(frozen=True)
+class RecordedDecision:
+    """A decision that was made in a run.
+
+    Attributes:
+        step: Index of the step; -1 for a decision after the initial labels.
+        decision: The decision.
+        worsening: Evidence that labels had made the model worse by then; None if there was none.
+    """
+
+    step: int
+    decision: Decision
+    worsening: Worsening | None = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """The decision as JSON values."""
+        worse = None if self.worsening is None else list(self.worsening)
+        return {"step": self.step, "decision": self.decision.state_dict(), "worsening": worse}
+
+    @staticmethod
+    def from_state(state: Mapping[str, Any]) -> "RecordedDecision":
+        """Restore :meth:`state_dict`."""
+        worse = state["worsening"]
+        decision = Decision.from_state(state["decision"])
+        return RecordedDecision(state["step"], decision, None if worse is None else Worsening(*worse))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """A labelling run, one row per step.
@@ -151,6 +180,8 @@ class Trace:
             only when they are read, see ``record`` of :func:`suffice.simulate`.
         checks: Random checks of a simulated run, in order. The labels of a check after which labelling went on are a
             step of the run; those of the last one may not be.
+        decisions: Decisions that were made in the run, see ``decide`` of :func:`suffice.simulate`. The last one is
+            the decision to stop, or that at the end of the run if it never was to stop.
 
     Examples:
         >>> trace = Trace.of_divergences([0.5, 0.4, 0.0001], [0.6, 0.4, 0.0001], first=10)
@@ -172,6 +203,7 @@ class Trace:
     predictive_error: Floats = field(default_factory=lambda: np.zeros(0))
     wrong_share: Floats = field(default_factory=lambda: np.zeros(0))
     checks: tuple[RecordedCheck, ...] = ()
+    decisions: tuple[RecordedDecision, ...] = ()
 
     @classmethod
     def of_divergences(cls, kl_new_old: Any, kl_old_new: Any, *, first: int) -> "Trace":
@@ -315,6 +347,8 @@ class Trace:
         }
         if self.checks:
             text["checks"] = [check.to_dict() for check in self.checks]
+        if self.decisions:
+            text["decisions"] = [made.state_dict() for made in self.decisions]
         try:
             with Path(path).open("wb") as file:
                 np.savez_compressed(file, text=np.array(json.dumps(text, default=str)), **arrays)
@@ -368,7 +402,8 @@ class Trace:
             estimated=str(text["estimated"]),
             about=dict(text["about"]),
             measures=measures,
-            checks=tuple(RecordedCheck.from_dict(each) for each in text.get("checks", ())),
+            checks=tuple(RecordedCheck.from_dict(saved) for saved in text.get("checks", ())),
+            decisions=tuple(RecordedDecision.from_state(saved) for saved in text.get("decisions", ())),
             **{name: arrays[name] for name in _OPTIONAL if name in arrays},
         )
 

@@ -46,7 +46,7 @@ from suffice.project.events import Label, checked_label
 from suffice.project.items import Item
 from suffice.project.learning_status import LearningStatus
 from suffice.project.settings import Settings
-from suffice.project.status_summary import decision_in_words, learning_sentences
+from suffice.project.status_summary import decision_in_words, decision_of, learning_sentences
 
 #: Returns the lines of a widget for the available area; there may be more lines than fit.
 Content = Callable[[Size], list[Text]]
@@ -75,8 +75,7 @@ class Standing:
     @property
     def stop(self) -> bool:
         """Whether the decision is to stop."""
-        decision = self.learning_status.decision
-        return decision is not None and decision.stop
+        return decision_of(*self._subject(), size=self._size(), checks=self.counts.checks).stop
 
     def words(self) -> DecisionWords:
         """The decision in words, as all other displays show it."""

@@ -18,7 +18,7 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.text_format import item_summary
 from suffice.project.events import EventKind, Label, checked_label
 from suffice.project.items import Item
-from suffice.project.status_summary import CheckStatus, check_status, learning_sentences
+from suffice.project.status_summary import CheckStatus, check_status, decision_of, learning_sentences
 
 if TYPE_CHECKING:
     from suffice.project.background_learner import BackgroundLearner
@@ -362,10 +362,10 @@ def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) 
         except SufficeError as error:
             _say(console, str(error))
             continue
-        learning_status = labeller.background.learning_status
-        stop = learning_status.decision is not None and learning_status.decision.stop
+        learning_status, settings = labeller.background.learning_status, labeller.project.settings
+        stop = decision_of(learning_status, settings, learning_status.n_labelled).stop
         if stop and not told:
-            _say(console, learning_sentences(learning_status, labeller.project.settings, learning_status.n_labelled)[0])
+            _say(console, learning_sentences(learning_status, settings, learning_status.n_labelled)[0])
         told = stop
         checks = labeller.counts().checks
         if open_check and not checks.awaits_answers:

@@ -16,7 +16,7 @@ from suffice.cli.rule_options import RuleValues, problem
 from suffice.cli.table_run import RunOutput, RunRequest, TableJob
 from suffice.criteria import Criterion, ExpectedCost, LabelWorth, Verdict
 from suffice.criteria.label_worth import total_costs
-from suffice.errors import SufficeError
+from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import write_whole
 from suffice.models.factory import MODEL_FAMILIES
 from suffice.presentation.charts import chart, number_chart
@@ -462,22 +462,24 @@ def _plain(values: Iterable[float]) -> list[float | None]:
     return [value if math.isfinite(value) else None for value in values]
 
 
-def found_run(request: RunRequest, job: TableJob, trace: Trace, pool: Any = None) -> RunFinding:
+def found_run(request: RunRequest, job: TableJob, trace: Trace) -> RunFinding:
     """Replay the rule on a run, and find the decision at its stop.
 
     Args:
         request: What was asked for.
         job: The table.
-        trace: The run.
-        pool: Features of the pool where they are not in memory.
+        trace: The run, with its decisions.
+
+    Raises:
+        InvalidValueError: The run has no step.
     """
     # Imported after the options are validated, because it loads scikit-learn.
-    from suffice.learner.hindsight import run_decision
     from suffice.session.decision import trivial_error
 
-    verdicts = trace.replay(job.rule)
-    X, y = job.pool_features if pool is None else pool, job.pool_labels
-    step, decision, worse = run_decision(job.model, X, y, trace, job.rule, at_most=job.at_most, verdicts=verdicts)
+    if not trace.decisions:
+        raise InvalidValueError("the run has no step; there is nothing to decide")
+    verdicts, made = trace.replay(job.rule), trace.decisions[-1]
+    step, decision, worse = made.step if made.decision.stop else None, made.decision, made.worsening
     last = len(verdicts) - 1 if step is None else step
     share, baseline = job.table.kind == "classification", ""
     if len(job.test) > 1:

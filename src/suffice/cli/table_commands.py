@@ -505,7 +505,8 @@ def run_command(
                 batch=size,
                 seed=seed,
                 checkpoint=saved,
-                record=job.rule,
+                decide=job.rule,
+                at_most=job.at_most,
                 watch=_off_share(job),
                 progress=progress,
             )
@@ -521,7 +522,7 @@ def run_command(
                 _AUTOMATIC.unlink()
                 with labelling_bar(output.console) as progress:
                     trace = run(progress)
-        write_results(request, found_run(request, job, trace, X), output)
+        write_results(request, found_run(request, job, trace), output)
         if checkpoint is None and saved is not None:
             saved.unlink(missing_ok=True)
 

@@ -458,7 +458,7 @@ class ActiveLearner(SessionDriver):
             model at 155 labels, not the current one. The next evaluation is at a sample of 60; it has 31 now.
         """
         running = self._session.running
-        return None if running is None else running.state(self._session.labels.status, self._session.version)
+        return None if running is None else running.state(self._session.labels.status, self._session.labels.version)
 
     @one_at_a_time
     def skip(self, indices: Any) -> Verdict:
@@ -535,7 +535,7 @@ class ActiveLearner(SessionDriver):
         (label,) = self._usable_labels(given)
         running.labels[item] = label
         running.answered(item, label)
-        if running.evaluations and running.evaluations[-1].frozen.version == self._session.version:
+        if running.evaluations and running.evaluations[-1].frozen.version == self._session.labels.version:
             self._session.judge_guarantee(running.evaluations[-1].guarantee)
         return True
 
@@ -588,7 +588,7 @@ class ActiveLearner(SessionDriver):
         labels.checked = dict(check.record.labels)
         labels.status[list(labels.checked)] = LABELLED
         self._unlearned = check
-        self._session.judge_guarantee(check.guarantee if check.version == self._session.version else None)
+        self._session.judge_guarantee(check.guarantee if check.version == self._session.labels.version else None)
 
     def _learn_checked(self) -> None:
         """Learn the labels of a complete check as random labels, because labelling continues."""

@@ -2,158 +2,25 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from suffice.arguments import whole
 from suffice.checks import Guarantee
-from suffice.criteria import Budget, Criterion, LabelWorth, Verdict
-from suffice.errors import InvalidValueError
-from suffice.learner.active import ActiveLearner, family_name
+from suffice.criteria import Criterion, LabelWorth, Verdict
+from suffice.learner.learning_loop import family_name
 from suffice.learner.prepare import PreparedModel, prepare
 from suffice.learner.simulation import audit
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
 from suffice.presentation.text_format import count
-from suffice.session.decision import (
-    Alternative,
-    Decision,
-    ErrorNow,
-    decide,
-    doubt_ends,
-    trivial_error,
-)
-from suffice.session.error_estimate import Worsening, error_now, left_out_losses
+from suffice.session.decision import Alternative, Decision, DecisionNumbers, ErrorNow, decide, trivial_error
+from suffice.session.error_estimate import left_out_losses
 from suffice.session.model_comparison import better_on_rest
 from suffice.trace import RecordedCheck, Trace
-
-# As on the page: a stop in doubt is examined again when the number of labels has grown by this factor, and a stop of
-# LabelWorth is withdrawn if the value of a label exceeds its cost by this factor.
-_LOOKED_AGAIN: Final = 1.1
-_WITHDRAWN: Final = 1.5
-
-
-class RunDecision(NamedTuple):
-    """Decision at the stop of a recorded run, or at its end if there was no stop.
-
-    Attributes:
-        step: Index of the step at which the decision was to stop; None if that never was.
-        decision: The decision there, or at the end.
-        worsening: That labels had made the model worse by then; None if they had not.
-    """
-
-    step: int | None
-    decision: Decision
-    worsening: Worsening | None
-
-
-def run_decision(  # noqa: PLR0913 - the run and its settings, all but five by keyword
-    model: Any,
-    X: Any,
-    y: Any,
-    trace: Trace,
-    rule: Criterion,
-    *,
-    at_most: float | None = None,
-    verdicts: Sequence[Verdict] | None = None,
-) -> RunDecision:
-    """Return the decision of a recorded run. A learner learns the labels again, up to the stop.
-
-    The stop is the step at which :meth:`suffice.ActiveLearner.decision` would have advised to stop. That is the first
-    stop of the rule, or some labels later if the decision is in doubt there.
-
-    Args:
-        model: The model of the run.
-        X: Inputs of its pool, ``m x D``, of any kind that :class:`suffice.ActiveLearner` takes.
-        y: All labels, ``m``.
-        trace: The run, of :func:`suffice.simulate`.
-        rule: The stopping rule; the run has recorded what it requires.
-        at_most: The error that is wanted, see :meth:`suffice.ActiveLearner.decision`.
-        verdicts: Verdicts of the rule for each step, if they are known already.
-
-    Examples:
-        >>> from suffice.learner import simulate
-        >>> from suffice.models import BayesianLogistic
-        >>> X = np.random.default_rng(0).normal(size=(300, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
-        >>> trace = simulate(BayesianLogistic(), X, y, steps=60)
-        >>> found = run_decision(BayesianLogistic(), X, y, trace, LabelWorth())
-        >>> found.decision.answer, found.decision.n_labelled - int(trace.n_labelled[found.step])
-        ('enough', 0)
-    """
-    if not len(trace):
-        raise InvalidValueError("the run has no step; there is nothing to decide")
-    said = trace.replay(rule) if verdicts is None else list(verdicts)
-    labels = np.asarray(as_labels(y))
-    learner = _started(model, X, trace)
-    learner.tell(trace.initial, labels[trace.initial], random=_initial_random(trace))
-    counts = trace.n_labelled.tolist()
-    sizes = np.diff([len(trace.initial), *counts])
-    items, random = (np.split(each.ravel(), np.cumsum(sizes)[:-1]) for each in (trace.indices, trace.is_random))
-    since: int | None = None
-    looked_at = 0
-    for k, verdict in enumerate(said):
-        learner.tell(items[k], labels[items[k]], random=random[k])
-        since = _standing(since, verdict)
-        if since is None:
-            looked_at = 0
-            continue
-        ends = [end for end in doubt_ends(since) if looked_at < end <= counts[k]]
-        if counts[k] < _LOOKED_AGAIN * looked_at and not ends and k < len(said) - 1:
-            continue
-        looked_at = counts[k]
-        # A valid stop is reported with the present verdict if the rule says stop now.
-        shown = verdict if verdict.stop else replace(said[counts.index(since)], n_labelled=counts[k])
-        decision = _decision(learner, rule, shown, since, at_most)
-        if decision.stop:
-            return RunDecision(k, decision, learner.worsening())
-    shown = said[-1] if since is None or said[-1].stop else replace(said[counts.index(since)], n_labelled=counts[-1])
-    return RunDecision(None, _decision(learner, rule, shown, since, at_most), learner.worsening())
-
-
-def _started(model: Any, X: Any, trace: Trace) -> ActiveLearner:
-    """A learner with the settings of the run and a rule that needs no computation."""
-    drawn = bool(np.isin(trace.initial, trace.random_items).all())
-    about, rule = trace.about, Budget(len(X) + 1)
-    seed = about["seed"] if isinstance(about.get("seed"), int) else 0
-    share = float(about.get("random_share", 0.0))
-    if drawn and share == 0.0:
-        # With the same seed the learner draws the same first items, and knows that they are random.
-        learner = ActiveLearner(
-            model, X, criterion=rule, acquisition=about["acquisition"], seed=seed, initial=len(trace.initial)
-        )
-        if np.array_equal(learner.ask(len(trace.initial)), trace.initial):
-            return learner
-    return ActiveLearner(
-        model, X, criterion=rule, acquisition=about["acquisition"], random_share=share, seed=seed, initial=trace.initial
-    )
-
-
-def _initial_random(trace: Trace) -> Any:
-    """The initial items that were drawn at random; None if the learner determines them itself."""
-    return np.isin(trace.initial, trace.random_items) if float(trace.about.get("random_share", 0.0)) > 0.0 else None
-
-
-def _standing(since: int | None, verdict: Verdict) -> int | None:
-    """Number of labels at the first verdict of the stop that is still valid."""
-    if verdict.stop:
-        return verdict.n_labelled if since is None else since
-    worth = verdict.rule == LabelWorth.__name__ and verdict.value is not None and verdict.threshold is not None
-    if since is not None and worth:
-        assert verdict.value is not None
-        assert verdict.threshold is not None
-        return None if verdict.value > _WITHDRAWN * verdict.threshold else since
-    return since
-
-
-def _decision(
-    learner: ActiveLearner, rule: Criterion, verdict: Verdict, since: int | None, at_most: float | None
-) -> Decision:
-    share = learner.decision_about(verdict, None, since=None, compare=False).share
-    error = error_now(learner.error_estimate(), share=share)
-    return learner.decision_about(verdict, error, since=since, at_most=at_most, rule=rule)
 
 
 @dataclass(frozen=True)
@@ -235,8 +102,7 @@ def audited_stop(  # noqa: PLR0913 - as above
         known, others = (raw[first], labels[first]), (raw[rest], labels[rest])
         other = better_on_rest(losses, *known, *others, share=share, present=family_name(prepared))
     baseline, common = trivial_error(labels[rest], share=share)
-    about = Decision(
-        answer="too early",
+    numbers = DecisionNumbers(
         n_labelled=n,
         unlabelled=len(rest),
         share=share,
@@ -247,7 +113,7 @@ def audited_stop(  # noqa: PLR0913 - as above
         at_most=at_most,
         alternative=other if other is not None and other.clear else None,
     )
-    return AuditedStop(n, len(rest), error, at_end, other, decide(stop, about))
+    return AuditedStop(n, len(rest), error, at_end, other, decide(stop, numbers))
 
 
 def audit_orders(  # noqa: PLR0913 - as above

@@ -19,7 +19,7 @@ from suffice.models.regression import GaussianProcess
 from suffice.numerics import Floats
 from suffice.saved_objects import SavedObjects, restored_objects, saved_objects
 from suffice.saved_state import decoded_array, encoded_array, plain_value
-from suffice.session.error_estimate import predictions_of
+from suffice.session.error_estimate import EarlierPrediction, predictions_of
 from suffice.session.recorded_steps import Relearned, StepRecord, joined_measures
 from suffice.session.session import Session
 from suffice.session.session_labels import SKIPPED
@@ -146,17 +146,47 @@ class LearningLoop:
                 labels.undo(items, before, len(drawn))
                 raise
             return session.conclude(self.undecided())
-        losses = session.estimates.losses
-        predicted = predictions_of(self.backend.judged_model(), self._X[drawn], self.backend.task) if len(drawn) else []
+        predicted = self.predictions(drawn)
         result = StepResults.joined([self.backend.learn(items, given, together=True)])
         self._calls.append(["learn", items.tolist(), [plain_value(label) for label in given]])
-        session.version += 1
-        labels.add(items.tolist(), given, drawn.tolist())
+        self.add(items, given, drawn, predicted)
+        self.selection.take(items)
+        history = self.backend.relearn() if self.backend.until_relearning() == 0 else None
+        return self.judge(len(items), result, history, random=len(drawn) > 0)
+
+    def predictions(self, drawn: Indices) -> list[EarlierPrediction]:
+        """Predictions of the current model for random items, before it learns their labels."""
+        if not len(drawn):
+            return []
+        return predictions_of(self.backend.judged_model(), self._X[drawn], self.backend.task)
+
+    def add(self, items: Indices, given: Any, drawn: Indices, predicted: Sequence[EarlierPrediction]) -> None:
+        """Add labels that the backend has learned to the session.
+
+        Args:
+            items: The items.
+            given: Their labels.
+            drawn: Those of the items that were drawn at random.
+            predicted: The result of :meth:`predictions` for them.
+        """
+        session, losses = self.session, self.session.estimates.losses
+        session.labels.version += 1
+        session.labels.add(items.tolist(), given, drawn.tolist())
         losses.record(dict(zip(drawn.tolist(), predicted, strict=True)))
         for item in drawn.tolist():
-            losses.label(item, labels.learned[item])
-        self.selection.take(items)
-        return self._judge(len(items), result, random=len(drawn) > 0)
+            losses.label(item, session.labels.learned[item])
+
+    def start(self, items: Indices, given: Any, drawn: Indices) -> None:
+        """Add the initial labels, which the backend has learned, to the session.
+
+        Args:
+            items: The items.
+            given: Their labels.
+            drawn: Those of the items that were drawn at random.
+        """
+        self.session.labels.add(items.tolist(), given, drawn.tolist())
+        self.record.begun = len(items)
+        self.session.conclude(self.undecided())
 
     def _begin(self) -> None:
         """Start the model when there are enough labels."""
@@ -174,12 +204,19 @@ class LearningLoop:
         if len(skipped):
             self._skip_in_backend(skipped)
 
-    def _judge(self, size: int, result: StepResults, *, random: bool) -> Verdict:
+    def judge(self, size: int, result: StepResults, history: StepResults | None, *, random: bool) -> Verdict:
+        """Record a step, and apply the rule to it.
+
+        Args:
+            size: Number of its labels.
+            result: What the backend has measured.
+            history: All steps, if hyper-parameters were learned again after it.
+            random: Whether some of its labels are random.
+        """
         record, backend, estimates = self.record, self.backend, self.session.estimates
         labels = self.session.labels
         counted = self._counted.now(lambda: estimates.losses.count(backend.judged_model(), labels.random))
         record.add(size, result, counted)
-        history = backend.relearn() if backend.until_relearning() == 0 else None
         if "calibration" in self._counted.used:
             # Only random labels change it, and leaving labels out is expensive.
             if random:
@@ -210,7 +247,7 @@ class LearningLoop:
         session.labels.learned[item] = label
         session.estimates.losses.label(item, label)
         if history is not None:
-            session.version += 1
+            session.labels.version += 1
             self.record.recount(self._counted.along())
             self._replaced(history)
         return session.verdict

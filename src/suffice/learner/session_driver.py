@@ -9,7 +9,7 @@ from suffice.checks.guarantee import UnlabelableAs
 from suffice.criteria import Verdict
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.threads import SingleUse, one_at_a_time
-from suffice.session.decision import Alternative, Decision
+from suffice.session.decision import Alternative, Decision, DecisionNumbers
 from suffice.session.error_estimate import REST_ITEMS, CalibratedError, Worsening
 from suffice.session.model_check import ModelCheck, ModelGuarantee
 from suffice.session.model_view import ModelView
@@ -132,6 +132,17 @@ class SessionDriver(ABC):
             raise InvalidValueError("expected_missed is for screening: give positive=, the class")
         return self._session.estimates.expected_missed(self._required_view(), most)
 
+    def class_ratio(self, class_name: Any) -> float:
+        """Ratio of random labels of a class to the number that the model expects of them, shrunk towards 1.
+
+        Args:
+            class_name: The class.
+
+        Raises:
+            SufficeError: There is no model yet.
+        """
+        return self._session.estimates.class_ratio(self._required_view(), class_name)
+
     @one_at_a_time
     def decision(self, at_most: float | None = None, *, compare: bool = True) -> Decision:
         """The decision: keep labelling, enough, or this model has reached its limit.
@@ -165,6 +176,38 @@ class SessionDriver(ABC):
             'keep going'
         """
         return self._session.decide(self._view(), at_most, compare=compare)
+
+    @one_at_a_time
+    def decision_numbers(
+        self, at_most: float | None = None, *, compare: bool = True, recall: float | None = None
+    ) -> DecisionNumbers:
+        """The numbers of :meth:`decision`, for a program that adds numbers of its own before it decides.
+
+        Args:
+            at_most: As for :meth:`decision`.
+            compare: As for :meth:`decision`.
+            recall: In a screening: the recall of the positive class that is to be reached.
+        """
+        return self._session.numbers(self._view(), at_most, compare=compare, screening=recall)
+
+    def decision_due(self, at_most: float | None = None, *, compare: bool = True) -> bool:
+        """Whether a decision now would update the standing advice, or compare the model with others."""
+        return self._session.due(at_most, compare=compare)
+
+    @property
+    def standing_stop(self) -> Verdict | None:
+        """The verdict that first said stop, if that stop stands."""
+        return self._session.history.stop
+
+    @property
+    def standing_verdict(self) -> Verdict:
+        """The verdict to report: that of the rule now if it says stop, or the stop that stands."""
+        return self._session.standing_verdict
+
+    @property
+    def share(self) -> bool:
+        """Whether errors are shares of wrong predictions, because labels are classes."""
+        return self._session.estimates.share
 
     @one_at_a_time
     def better_model(self) -> Alternative | None:

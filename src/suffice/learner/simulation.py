@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zlib import crc32
@@ -35,6 +35,8 @@ from suffice.learner.backend import (
     acquisition_and_share,
     relearned,
 )
+from suffice.learner.decided_run import StopSearch, stop_search
+from suffice.learner.learning_loop import CountedFields, LearningLoop
 from suffice.learner.prepare import (
     PreparedModel,
     first_items,
@@ -66,6 +68,7 @@ from suffice.session.error_estimate import RandomLabelLosses
 from suffice.session.guarantee_rules import ErrorGuarantee, RecallGuarantee, guarantee_rules
 from suffice.session.model_check import FrozenModel, ModelCheck
 from suffice.session.recorded_steps import joined_rows
+from suffice.session.session import Session
 from suffice.trace import DIVERGENCES, DeferredMeasures, RecordedCheck, Relearned, Trace
 
 # A plan is computed again after this share of the labels that it expects before its check, or of the present labels if
@@ -108,6 +111,8 @@ class RunPlan(NamedTuple):
     rule: Criterion | None = None
     # Fields of a step that are computed only when they are read from the trace.
     deferred: frozenset[str] = frozenset()
+    # Makes the decisions of the run, if they are wanted.
+    search: StopSearch | None = None
 
     @property
     def calibrated(self) -> bool:
@@ -117,6 +122,8 @@ class RunPlan(NamedTuple):
     @property
     def one_by_one(self) -> bool:
         """Whether something is measured after each label, so that labels cannot be learned in blocks."""
+        if self.search is not None and self.search.active:
+            return True
         return self.watch is not None or self.compares or (self.rule is not None and self._counts({"seconds"}))
 
     def _counts(self, names: set[str]) -> bool:
@@ -236,6 +243,9 @@ class RunRecorder:
         if self.plan.first_random and self.selection.draws_at_random:
             self.backend.mark_random(self.first)
         self.backend.begin(self.first, self.labels[self.first])
+        if self.plan.search is not None:
+            random = self.first if self.plan.first_random else self.first[:0]
+            self.plan.search.loop.start(self.first, self.labels[self.first], random)
 
     def repeat(self, steps: "SavedSteps") -> None:
         """Learn the initial labels and those of another run, in the same steps."""
@@ -250,7 +260,9 @@ class RunRecorder:
             if left <= 0:
                 break
             chosen = np.array(group, dtype=np.intp)[: left if self.plan.size == 1 else None]
-            self._learn(chosen, np.isin(chosen, random))
+            single = self.plan.size == 1 and self.plan.one_by_one
+            for part in np.split(chosen, len(chosen)) if single else [chosen]:
+                self._learn(part, np.isin(part, random))
         self.seconds = steps.seconds[: self.done]
         self._since = time.monotonic() - (self.seconds[-1] if self.seconds else 0.0)
 
@@ -336,6 +348,8 @@ class RunRecorder:
         drawn = chosen[random]
         backend.mark_random(drawn)
         self.random.append(drawn)
+        search = plan.search if plan.search is not None and plan.search.active else None
+        predicted = [] if search is None else search.loop.predictions(drawn)
         if len(drawn) and plan.calibrated:
             self.random_losses.predict(backend.judged_model(), plan.X[drawn], drawn)
             for item in drawn:
@@ -344,8 +358,8 @@ class RunRecorder:
         self.picks.append(chosen)
         self.selection.take(chosen)
         self.done += len(chosen) if plan.size == 1 else 1
-        if backend.until_relearning() == 0:
-            history = backend.relearn()
+        learned, history = result, backend.relearn() if backend.until_relearning() == 0 else None
+        if history is not None:
             self.relearned.append(relearned(self.done - 1, history, backend))
             result = _ending(StepResults.joined([result]), history)
         self.results.append(result)
@@ -356,6 +370,10 @@ class RunRecorder:
         self.seconds += [time.monotonic() - self._since] * (self.done - len(self.seconds))
         if plan.calibrated:
             self._record_calibration(new=len(drawn) > 0)
+        if search is not None:
+            search.loop.add(chosen, self.labels[chosen], drawn, predicted)
+            search.loop.judge(len(chosen), StepResults.joined([learned]), history, random=len(drawn) > 0)
+            search.examine(self.done - 1, last=self.done >= plan.steps)
 
     def _record_calibration(self, *, new: bool) -> None:
         """Record the ratio of the losses of random labels to the expected losses, and the number of random labels.
@@ -409,6 +427,7 @@ class RunRecorder:
             random_items=np.concatenate([np.zeros(0, dtype=np.intp), *self.random]),
             predictive_error=results.predictive_error,
             wrong_share=results.wrong_share,
+            decisions=() if plan.search is None else tuple(plan.search.decisions),
             measures={
                 **results.measures,
                 **counted,
@@ -642,6 +661,8 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     validation: tuple[Any, Any] | None = None,
     costs: Any = None,
     rule: Criterion | None = None,
+    decide: Criterion | None = None,
+    at_most: float | None = None,
     check: int | Mapping[str, Any] | None = None,
     check_share: float | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -686,7 +707,11 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         costs: What a label costs: one number, or one for each item of the pool.
         rule: Stop when this rule says so, and record what it uses. With a rule for guarantees the run contains random
             checks: see :class:`suffice.learner.CheckedRun`. It cannot be combined with a test set, ``checkpoint``,
-            ``watch`` and ``record``; nor can the next two.
+            ``watch`` and ``record``; nor can ``check`` and ``check_share``.
+        decide: Make decisions with this stopping rule while the run goes on, as :meth:`suffice.ActiveLearner.decision`
+            does, and record what it uses. The run does not stop. ``trace.decisions`` has the decision to stop, or that
+            at the end of the run, and those in doubt before it.
+        at_most: The error that the decisions aim at, as for :meth:`suffice.ActiveLearner.decision`.
         check: Check the model at the end with so many labels; or the arguments of :meth:`suffice.ActiveLearner.check`,
             such as ``{"m": 100, "tolerance": 0.5}``.
         check_share: Share of the labels for a running check, see :class:`suffice.ActiveLearner`; its evaluations are
@@ -717,8 +742,13 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         refused = {"X_test": X_test, "y_test": y_test, "checkpoint": checkpoint, "watch": watch, "record": record}
         if given := [name for name, value in refused.items() if value is not None]:
             raise InvalidValueError(f"{given[0]} cannot be combined with rule, check or check_share; leave it out")
-    if rule is not None:
-        require_rule(rule, "rule")
+    for argument, given_rule in (("rule", rule), ("decide", decide)):
+        if given_rule is not None:
+            require_rule(given_rule, argument)
+    if decide is not None and (rule is not None or check is not None or check_share is not None):
+        raise InvalidValueError("decide cannot be combined with rule, check or check_share; leave it out")
+    if decide is not None and record is None:
+        record = decide
     if check is not None or check_share is not None or (rule is not None and guarantee_rules(rule)):
         options: dict[str, Any] = {"acquisition": acquisition, "random_share": random_share, "seed": seed}
         options |= {"dtype": dtype, "stop_set": stop_set, "validation": validation, "costs": costs}
@@ -758,6 +788,19 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     with one_thread():
         backend = prepared.backend(prepared.model, settings)
         selection = ItemSelection(backend, pool.shape[0], share, rng, all_random=name == "random")
+        search = None
+        if decide is not None and checkpoint is not None and not backend.replays:
+            raise InvalidValueError("decide cannot be combined with a checkpoint of this model; leave one of them out")
+        if decide is not None:
+            used = decide.reads() & prepared.backend.provided_fields(validated=held_out is not None)
+            started = time.monotonic()
+            session = Session(pool.shape[0], decide, partial(np.random.default_rng, drawn_with))
+            counted = CountedFields(
+                used, session, counter.costs, counter.validation, lambda: time.monotonic() - started
+            )
+            loop = LearningLoop(session, backend, selection, pool, first, counted)
+            plain = prepared.transform is not None and isinstance(X_pool, np.ndarray) and X_pool.dtype.kind in "fiu"
+            search = stop_search(loop, prepared, pool, X_pool if plain else pool, at_most)
         plan = RunPlan(
             steps=wanted,
             size=size,
@@ -773,6 +816,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
             compares=inputs.about({"recent_gain"}),
             rule=rule,
             deferred=fields.deferred,
+            search=search,
         )
         trace = record_run(selection, labels, first, plan)
     if fields.deferred:

@@ -270,7 +270,7 @@ class StopMonitor(SessionDriver):
             self._session.positive,
             items.tolist(),
         )
-        serial = self._session.version + 1
+        serial = self._session.labels.version + 1
         arrival = {item: self._arrival.get(item, serial) for item in given}
         recent = self._recent.before(len(given))
         since = marks[-1].serial if marks else -1
@@ -291,7 +291,7 @@ class StopMonitor(SessionDriver):
         changed = [*new, *(item for item in given if item in learned and learned[item] != given[item])]
         session.labels.replace(given, random_items)
         session.estimates.set_losses(fitted.task, losses)
-        session.history, session.version = history, serial
+        session.history, session.labels.version = history, serial
         session.estimates.reducible_error = (
             float(fields.get("reducible_error", 0.0)) if session.estimates.share else 0.0
         )
@@ -601,7 +601,7 @@ class StopMonitor(SessionDriver):
         labels.add_checked({item: label for item, label in check.record.labels.items() if item not in labels.learned})
         missing = np.array(sorted(check.record.unlabelable), dtype=np.intp)
         labels.status[missing[labels.status[missing] == UNLABELLED]] = SKIPPED
-        self._session.judge_guarantee(check.guarantee if check.version == self._session.version else None)
+        self._session.judge_guarantee(check.guarantee if check.version == self._session.labels.version else None)
 
     # Records.
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from suffice.arguments import real
-from suffice.checks import attainable_bound, plan, plan_recall, spent_alpha
+from suffice.checks import attainable_bound, spent_alpha
+from suffice.checks import plan as planned_check
 from suffice.checks.guarantee import UnlabelableAs
-from suffice.checks.planner import MOST_MISSED
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.messages import (
     check_offer_rows,
@@ -20,6 +20,7 @@ from suffice.presentation.messages import (
 )
 from suffice.project.learning_status import LearningStatus, Predictions
 from suffice.project.status_summary import check_status, next_check_plan
+from suffice.session.check_plans import RecallCost
 from suffice.session.error_estimate import least_expected
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
     )
     planned = _planned_size(project, learning_status, target, unlabelable_as, confidence) if tolerance is None else None
     if planned is None and target is not None:
-        planned = plan(target, cautious, pool, alpha=spent, probability=PROBABILITY).labels
+        planned = planned_check(target, cautious, pool, alpha=spent, probability=PROBABILITY).labels
     if target is not None and planned is not None:
         # The probability of success is not monotone in the size: it may be lower for a slightly larger check.
         offered = tuple(each for each in offered if each.size > planned or each.at_most > target)
@@ -159,14 +160,14 @@ def _planned_size(
     unlabelable_as: UnlabelableAs,
     confidence: float | None,
 ) -> int | None:
-    """Size of the check in the present advice of the project, if the advice is for this target; otherwise None."""
-    decided = learning_status.decision
-    if decided is None or decided.plan is None or decided.plan.target != target or unlabelable_as != "wrong":
+    """Size of the check in the current advice of the project, if the advice is for this target; otherwise None."""
+    plan = None if learning_status.numbers is None else learning_status.numbers.plan
+    if plan is None or plan.target != target or unlabelable_as != "wrong":
         return None
     with project.lock:
         checks = check_status(project.state(), project.settings)
         usual = project.checks_alpha(confidence) == project.checks_alpha(None)
-    advised = next_check_plan(decided.plan, checks) if usual else None
+    advised = next_check_plan(plan, checks) if usual else None
     return advised.check_size if advised is not None and advised.check_now else None
 
 
@@ -222,6 +223,9 @@ def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
 ) -> ClassOffers:
     """Cost of a check of the recall or precision of a class, if the model's probabilities are correct.
 
+    For the recall, the probabilities are calibrated by the random labels, as in
+    :meth:`suffice.ActiveLearner.recall_plan`.
+
     A check of the recall of a rare class may need most of the items. This function computes the cost in advance.
 
     Args:
@@ -256,20 +260,15 @@ def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
         pool, probable = pool[as_class], probable[as_class]
     if not len(pool):
         raise SufficeError(f"there is no unlabelled item{f' predicted as {name!r}' * (recall_of is None)} to check")
-    offers = []
     if precision_of is not None:
         wrong = float(np.sum(1.0 - probable))
-        for each in TARGETS:
-            planned = plan(1.0 - each, wrong / len(pool), len(pool), alpha=spent, probability=PROBABILITY)
-            offers.append(ClassOffer(each, planned.labels))
-        return ClassOffers("precision", name, len(pool), round(wrong), found, spent, 1.0 - alpha, tuple(offers))
-    as_class &= predicted_as_found
-    predicted = int(as_class.sum())
-    right = min(predicted, round(float(probable[as_class].sum())))
-    missed = min(len(pool) - predicted, MOST_MISSED, round(float(probable[~as_class].sum())))
-    for each in TARGETS:
-        planned = plan_recall(
-            each, found, missed, len(pool), predicted=predicted, right=right, alpha=spent, probability=PROBABILITY
-        )
-        offers.append(ClassOffer(each, planned.labels))
-    return ClassOffers("recall", name, len(pool), missed, found, spent, 1.0 - alpha, tuple(offers), predicted_as_found)
+        share, size = wrong / len(pool), len(pool)
+        plans = [planned_check(1.0 - target, share, size, alpha=spent, probability=PROBABILITY) for target in TARGETS]
+        offers = tuple(ClassOffer(target, plan.labels) for target, plan in zip(TARGETS, plans, strict=True))
+        return ClassOffers("precision", name, size, round(wrong), found, spent, 1.0 - alpha, offers)
+    ratio = 1.0 if predictions.class_ratios is None else predictions.class_ratios[classes.index(name)]
+    cost = RecallCost.of(probable, as_class & predicted_as_found, 1.0, ratio, len(pool))
+    plans = [cost.plan(target, found, len(pool), alpha=spent, probability=PROBABILITY) for target in TARGETS]
+    offers = tuple(ClassOffer(target, plan.labels) for target, plan in zip(TARGETS, plans, strict=True))
+    missed = cost.missed
+    return ClassOffers("recall", name, len(pool), missed, found, spent, 1.0 - alpha, offers, predicted_as_found)

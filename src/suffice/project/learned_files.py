@@ -287,7 +287,7 @@ def _program() -> dict[str, Any]:
 def _packed(settings: Settings, predictions: Predictions) -> dict[str, Any]:
     """Predictions as arrays. For classes only the probabilities, because the others follow from them."""
     if settings.classes:
-        return {"probabilities": predictions.probabilities}
+        return {"probabilities": predictions.probabilities, "class_ratios": predictions.class_ratios}
     return {"labels": predictions.labels, "uncertainty": predictions.uncertainty}
 
 
@@ -296,5 +296,5 @@ def _unpacked(settings: Settings, packed: Mapping[str, Any]) -> Predictions:
         p = packed["probabilities"]
         if p.ndim != 2 or p.shape[1] != len(settings.classes):
             raise ValueError("probabilities of other classes")
-        return Predictions.of_classes(settings.classes, p)
+        return Predictions.of_classes(settings.classes, p)._replace(class_ratios=packed["class_ratios"])
     return Predictions(packed["labels"], packed["uncertainty"], None)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,26 +10,22 @@ from numpy.typing import NDArray
 from suffice.criteria import Verdict
 from suffice.forecast import Forecast
 from suffice.numerics import Floats
-from suffice.session.decision import Decision
-
-#: Number of items for the estimate of the error, for classes and for numbers.
-ITEMS: Final = {"classification": 500, "regression": 200}
+from suffice.session.decision import DecisionNumbers
 
 
 @dataclass(frozen=True)
 class ErrorEstimate:
     """An estimate of the model's error, with a 90 % interval. It is not a guarantee.
 
-    Without random labels it is the error that the model expects of itself on items drawn at random. With them it is the
-    error of unlabelled items, calibrated by how well the random labels were predicted before they were learned.
+    It is the error of the unlabelled items that the model expects, calibrated by how well the random labels are
+    predicted without themselves; see :meth:`suffice.ActiveLearner.error_estimate`.
 
     Attributes:
         n_labelled: Number of labels learned at that time.
         value: For classes the share of wrong predictions, for numbers the root mean squared error.
         low: Lower end of the interval.
         high: Upper end of the interval.
-        random_labels: Number of random labels for the calibration; 0 if it is the error that the model expects of
-            itself.
+        random_labels: Number of random labels for the calibration.
     """
 
     n_labelled: int
@@ -69,7 +65,7 @@ class LearningStatus:
         queue: Items to ask for next, the most useful first.
         problem: A sentence why the model cannot learn or cannot choose items; empty if there is no problem.
         stopped_at: Number of labels at which the rule first said stop, or None.
-        decision: The decision from all of these results, or None before the model has started.
+        numbers: The numbers of the decision, or None before the model has started.
         warning: A sentence if the model may be getting worse; otherwise empty.
     """
 
@@ -83,7 +79,7 @@ class LearningStatus:
     problem: str = ""
     stopped_at: int | None = None
     warning: str = ""
-    decision: Decision | None = None
+    numbers: DecisionNumbers | None = None
 
 
 class Predictions(NamedTuple):
@@ -94,11 +90,14 @@ class Predictions(NamedTuple):
         uncertainty: For classes the probability of all other classes; for numbers the standard deviation of a label, in
             the units of the labels.
         probabilities: Probability of each class, in the order of the project's classes, ``n x K``; None for numbers.
+        class_ratios: For each class, the ratio of random labels of the class to the number that the model expects of
+            them; None if it is not known.
     """
 
     labels: NDArray[Any]
     uncertainty: Floats
     probabilities: Floats | None
+    class_ratios: tuple[float, ...] | None = None
 
     @staticmethod
     def of_classes(classes: Sequence[str], probabilities: Floats) -> "Predictions":
@@ -109,6 +108,6 @@ class Predictions(NamedTuple):
     @staticmethod
     def joined(parts: "Sequence[Predictions]") -> "Predictions":
         """The predictions of several groups of items, in order; at least one group."""
-        labels, uncertainty, probabilities = zip(*parts, strict=True)
+        labels, uncertainty, probabilities, ratios = zip(*parts, strict=True)
         joined = None if probabilities[0] is None else np.concatenate(probabilities)
-        return Predictions(np.concatenate(labels), np.concatenate(uncertainty), joined)
+        return Predictions(np.concatenate(labels), np.concatenate(uncertainty), joined, ratios[0])

@@ -1,68 +1,36 @@
-"""The learner of a project. Its results depend only on the labels, their order, and which of them were random.
-
-The last part of the module computes the error that a model expects of itself, with calibration and an interval.
-"""
+"""The learner of a project. Its results depend only on the labels, their order, and which of them were random."""
 
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from suffice.criteria import ErrorStability, LabelWorth, Verdict
+from suffice.criteria import ErrorStability, Verdict
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
-from suffice.learner.backend import backend_type
-from suffice.models.predictive import FACTORS, guesses, moderated_logits, scaled_logits, sharpness, weight_draws
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
 from suffice.presentation.messages import worsening_sentence
-from suffice.project.learned_files import (
-    MOST_BYTES,
-    Checkpoint,
-    LearnedFiles,
-    NotSavableError,
-    restored_objects,
-    saved_objects,
-)
-from suffice.project.learning_status import ITEMS, ErrorEstimate, LearningStatus, Point, Predictions
+from suffice.project.learned_files import MOST_BYTES, Checkpoint, LearnedFiles
+from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point, Predictions
 from suffice.project.project_interface import ReadableProject
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
-from suffice.session.decision import Alternative, Decision, ErrorNow, ScreeningProgress, StandingAdvice, decide
+from suffice.saved_objects import NotSavableError, restored_objects, saved_objects
+from suffice.session.advice import spacing
+from suffice.session.decision import DecisionNumbers
 from suffice.session.error_estimate import error_now
 from suffice.session.suspicious_labels import SuspiciousLabel
 from suffice.session.suspicious_labels import suspicious_labels as ranked_labels
 
-# With fewer random labels than this, the error that the model expects of itself is shown instead of their estimate.
-_FEWEST_RANDOM: Final = 5
-_EVERY: Final = 5
-# Other models are compared when the rule says stop, and again when the number of labels has grown by this factor.
-_COMPARED_AGAIN: Final = 1.2
-# A stop is withdrawn if the value of a label exceeds its cost by this factor.
-_WITHDRAWN: Final = 1.5
-_OFTEN_UP_TO: Final = 400
 # A checkpoint is saved if learning since the last one took this many times as long as saving it; and its size limit.
 _WORTH_KEEPING: Final = 20.0
 _MOST_KEPT: Final = 2**27
-
-
-def spacing(n: int) -> int:
-    """Labels between two estimates: 5 up to 400 labels, 10 up to 800, and twice as many for each doubling after that.
-
-    Examples:
-        >>> [spacing(n) for n in (10, 400, 401, 800, 3000)]
-        [5, 5, 10, 10, 40]
-    """
-    every = _EVERY
-    while n * _EVERY > _OFTEN_UP_TO * every:
-        every *= 2
-    return every
 
 
 def thinned(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
@@ -72,7 +40,7 @@ def thinned(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
         checkpoints: The checkpoints in the order in which they were made; at least one.
 
     Examples:
-        >>> from suffice.project.learned_files import saved_objects
+        >>> from suffice.saved_objects import saved_objects
         >>> made = [Checkpoint(n, saved_objects(None, most_bytes=0)) for n in range(0, 105, 5)]
         >>> [each.n_answers for each in thinned(made)]
         [0, 25, 65, 85, 95, 100]
@@ -90,18 +58,14 @@ def thinned(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
     return kept[::-1]
 
 
-class SelfErrorTracker:
+class ErrorTracker:
     """Records the estimated error of a learner's model, every few labels.
 
-    With at least 5 random labels since the model started, the estimate is :meth:`suffice.ActiveLearner.error_estimate`
-    for unlabelled items. Otherwise it is the error that the model expects of itself on items drawn at random. The
-    tracker reads the posterior of the learner and learns nothing itself. The learner takes one label at a time, so an
-    estimate depends on the labels and on which of them were random, and not on when it was read.
+    The learner takes one label at a time, so an estimate depends on the labels and on which of them were random, and
+    not on when it was read.
 
     Args:
         learner: The learner. It learns each label before the tracker.
-        rows: Features of the items for the error that the model expects of itself, ``m x D``. The estimate for
-            unlabelled items uses the same number of items.
         initial: Number of labels with which the learner's model starts.
 
     Attributes:
@@ -109,9 +73,8 @@ class SelfErrorTracker:
         warning: A sentence if labels have made the model worse; otherwise empty.
     """
 
-    def __init__(self, learner: ActiveLearner, rows: Floats, initial: int) -> None:
-        self._learner, self._rows, self._initial = learner, rows, initial
-        self._inputs: Floats | None = None
+    def __init__(self, learner: ActiveLearner, initial: int) -> None:
+        self._learner, self._initial = learner, initial
         self._estimates: list[ErrorEstimate] = []
         # Cache of the estimate for a number of labels without a recorded estimate, because it is read several times.
         self._newest: ErrorEstimate | None = None
@@ -130,21 +93,27 @@ class SelfErrorTracker:
             self._estimates.append(self._estimate())
 
     def errors(self) -> tuple[ErrorEstimate, ...]:
-        """The recorded estimates and the present one; empty before the model has started."""
+        """The recorded estimates and the current one; empty before the model has started."""
         if not self.begun or (self._estimates and self._estimates[-1].n_labelled == self.n):
             return tuple(self._estimates)
         if self._newest is None or self._newest.n_labelled != self.n:
             self._newest = self._estimate()
         return (*self._estimates, self._newest)
 
-    def progress(self) -> dict[str, Any]:
-        """State for :meth:`resume`."""
-        return {"estimates": self._estimates, "newest": self._newest, "n": self.n, "warning": self.warning}
+    def state_dict(self) -> dict[str, Any]:
+        """The estimates as JSON values."""
+        return {
+            "estimates": [list(estimate.__dict__.values()) for estimate in self._estimates],
+            "newest": None if self._newest is None else list(self._newest.__dict__.values()),
+            "n": self.n,
+            "warning": self.warning,
+        }
 
-    def resume(self, progress: Mapping[str, Any]) -> None:
-        """Continue from the output of :meth:`progress`."""
-        self._estimates, self._newest = progress["estimates"], progress["newest"]
-        self.n, self.warning = progress["n"], progress["warning"]
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Restore :meth:`state_dict`."""
+        self._estimates = [ErrorEstimate(*values) for values in state["estimates"]]
+        self._newest = None if state["newest"] is None else ErrorEstimate(*state["newest"])
+        self.n, self.warning = state["n"], state["warning"]
 
     def model(self) -> tuple[Any, Any]:
         """The transformer of features into inputs, or None; and a copy of the model as it is now.
@@ -152,27 +121,15 @@ class SelfErrorTracker:
         Raises:
             SufficeError: The learner has no model yet.
         """
-        transform, model = self._parts()
+        model = self._learner.current_model
+        transform, model = (model[:-1], model[-1]) if hasattr(model, "steps") else (None, model)
         return transform, deepcopy(model)
 
-    def _parts(self) -> tuple[Any, Any]:
-        model = self._learner.current_model
-        return (model[:-1], model[-1]) if hasattr(model, "steps") else (None, model)
-
     def _estimate(self) -> ErrorEstimate:
-        if self._learner.random_labels >= _FEWEST_RANDOM and self._learner.left:
-            return self._calibrated()
-        transform, model = self._parts()
-        if self._inputs is None:
-            self._inputs = self._rows if transform is None else transform.transform(self._rows)
-        return expected_error(model, self._inputs).at(self.n)
-
-    def _calibrated(self) -> ErrorEstimate:
         worse = self._learner.worsening()
         self.warning = "" if worse is None else worsening_sentence(worse.random_labels)
-        found = self._learner.error_estimate(len(self._rows))
-        share = backend_type(self._parts()[1]).task == "classification"
-        return ErrorEstimate(self.n, *error_now(found, share=share))
+        error = error_now(self._learner.error_estimate(), share=self._learner.share)
+        return ErrorEstimate(self.n, *error)
 
 
 # Limits of a batch of predictions, in rows and operations: SciPy's triangular solver blocks other threads.
@@ -189,11 +146,13 @@ class Predictor:
         transform: Transformer of features into inputs of the model, or None.
         model: The fitted model.
         classes: The project's classes; empty for numbers.
+        class_ratios: As of :class:`suffice.project.learning_status.Predictions`.
     """
 
     transform: Any
     model: Any
     classes: tuple[str, ...]
+    class_ratios: tuple[float, ...] | None = None
 
     def predict(self, X: Floats) -> Predictions:
         """Predict labels, in batches of at most a few thousand items.
@@ -223,7 +182,8 @@ class Predictor:
             mean, deviation = self.model.predict(inputs, return_std=True)
             return Predictions(mean, deviation, None)
         columns = np.searchsorted(self.model.classes_, self.classes)
-        return Predictions.of_classes(self.classes, self.model.predict_proba(inputs)[:, columns])
+        predictions = Predictions.of_classes(self.classes, self.model.predict_proba(inputs)[:, columns])
+        return predictions._replace(class_ratios=self.class_ratios)
 
 
 class ProjectLearner:
@@ -258,9 +218,6 @@ class ProjectLearner:
     def __init__(self, settings: Settings, X: Floats, *, compare: bool = True) -> None:
         self._settings, self._X, self._compares = settings, X, compare
         self._model = settings.estimator()
-        # Another seed than that of the first random items.
-        order = np.random.default_rng([settings.seed, 11]).permutation(len(X))
-        self._sample = np.sort(order[: ITEMS[settings.task]])
         self._initial = min(settings.initial, len(X))
         self._failed: list[Answer] | None = None
         self._start_over()
@@ -268,13 +225,10 @@ class ProjectLearner:
     def _start_over(self) -> None:
         self._answers: list[Answer] = []
         self._judge: ActiveLearner | None = None
-        self._tracker: SelfErrorTracker | None = None
+        self._tracker: ErrorTracker | None = None
         self._picker: ActiveLearner | None = None
         self._picker_knows = 0
         self._problem = self._no_queue = ""
-        # Number of labels at the last comparison with other models, and its result.
-        self._compared: tuple[int, Alternative | None] | None = None
-        self._advice: StandingAdvice | None = None
         # Whether the state was partly read from a checkpoint.
         self._resumed = False
         # Earlier states of the learner, in case a label is changed; and when the last was saved, and how long it took.
@@ -367,59 +321,33 @@ class ProjectLearner:
             self.follow(self._answers)
         if self._judge is None or self._tracker is None:
             return LearningStatus(problem=self._problem)
-        errors = self._tracker.errors()
-        stop = _standing_stop(self._judge.verdicts)
-        verdict = self._judge.verdict if stop is None else replace(stop, n_labelled=self._tracker.n)
+        errors, judge = self._tracker.errors(), self._judge
+        stop, verdict = judge.standing_stop, judge.standing_verdict
         # Before the status is built, because it also reports a failure of the picker.
         asked = self._ask(queue)
         return LearningStatus(
             n_answers=len(self._answers),
             n_labelled=self._tracker.n,
             verdict=verdict,
-            curve=_curve(self._judge.verdicts),
+            curve=_curve(judge.verdicts),
             forecast=verdict.forecast,
             errors=errors,
             queue=asked,
             problem=self._no_queue,
             warning=self._tracker.warning,
             stopped_at=None if stop is None else stop.n_labelled,
-            decision=self._decision(self._judge, verdict, stop, errors),
+            numbers=self._numbers(judge) if errors else None,
         )
 
-    def _decision(
-        self, judge: ActiveLearner, verdict: Verdict, stop: Verdict | None, errors: Sequence[ErrorEstimate]
-    ) -> Decision | None:
-        """Decision from the verdict, the estimated error, and the newest comparison with other models."""
-        if not errors:
-            return None
-        last = errors[-1]
-        error = ErrorNow(last.value, last.low, last.high, last.random_labels)
-        # A valid stop is reported with the present numbers if the rule says stop now.
-        shown = judge.verdict if judge.verdict.stop else verdict
-        found = judge.decision_about(
-            shown,
-            error,
-            since=None if stop is None else stop.n_labelled,
-            at_most=self._settings.at_most,
-            compare=False,
-        )
-        if self._settings.positive is not None:
-            return decide(shown, replace(found, screening=self._screening(judge)))
-        compared = None if stop is None or self._compared is None else self._compared[1]
-        found = replace(found, alternative=compared)
-        if self._advice is not None:
-            # Skipped items can be drawn for a check.
-            n = found.n_labelled
-            found = self._advice.applied(found, pool=self.n_items - n, wait=spacing(n))
-        return decide(shown, found)
-
-    def _screening(self, judge: ActiveLearner) -> ScreeningProgress:
-        """Number of found items of the positive class, and the expected number among the other items."""
+    def _numbers(self, judge: ActiveLearner) -> DecisionNumbers:
+        """The numbers of the decision, with the standing advice."""
         settings = self._settings
-        assert settings.positive is not None
-        assert settings.recall is not None
-        found = judge.relevant_found or 0
-        return ScreeningProgress(settings.positive, found, found + judge.expected_missed(), settings.recall)
+        return judge.decision_numbers(settings.at_most, compare=self._compares, recall=self._recall)
+
+    @property
+    def _recall(self) -> float | None:
+        """The recall to be reached, in a screening."""
+        return None if self._settings.positive is None else self._settings.recall
 
     def resume_from(self, files: LearnedFiles, answers: Sequence[Answer]) -> int:
         """Continue from a saved state for these answers or the first of them. The result is the same as after learning.
@@ -470,14 +398,9 @@ class ProjectLearner:
         """The present state of the learner; None if it cannot be saved or cannot learn."""
         if self._judge is None or self._tracker is None or self._failed is not None:
             return None
-        progress = {
-            "judge": self._judge.progress(),
-            "tracker": self._tracker.progress(),
-            "compared": self._compared,
-            "advice": self._advice,
-        }
+        state = {"learner": self._judge.state_dict(), "tracker": self._tracker.state_dict()}
         try:
-            return Checkpoint(len(self._answers), saved_objects(progress, most_bytes=MOST_BYTES))
+            return Checkpoint(len(self._answers), saved_objects(state, most_bytes=MOST_BYTES))
         except NotSavableError:
             return None
 
@@ -498,12 +421,12 @@ class ProjectLearner:
         newest = checkpoints[-1]
         self._start_over()
         try:
-            progress = restored_objects(newest.saved)
-            judge = self._begin()
-            assert self._tracker is not None
-            judge.resume(progress["judge"])
-            self._tracker.resume(progress["tracker"])
-            self._compared, self._advice = progress["compared"], progress["advice"]
+            state = restored_objects(newest.saved)
+            model, pool = self._model, self._pool_rows()
+            judge = ActiveLearner.from_state(state["learner"], model, pool)
+            tracker = ErrorTracker(judge, self._initial)
+            tracker.load_state(state["tracker"])
+            self._judge, self._tracker = judge, tracker
         # A file can be damaged in any way.
         except Exception:
             self._start_over()
@@ -524,7 +447,9 @@ class ProjectLearner:
                 or f"the model has no prediction yet: it begins with {self._initial} labels, and there are "
                 f"{0 if self._tracker is None else self._tracker.n}"
             )
-        return Predictor(*self._tracker.model(), self._settings.classes)
+        classes, judge = self._settings.classes, self._judge
+        ratios = tuple(judge.class_ratio(name) for name in classes) if judge is not None and classes else None
+        return Predictor(*self._tracker.model(), classes, ratios)
 
     def predict(self, X: Floats) -> Predictions:
         """Predictions for some items.
@@ -540,16 +465,14 @@ class ProjectLearner:
     def _begin(self) -> ActiveLearner:
         if self._judge is None:
             self._judge = self._learner("order")
-            self._tracker = SelfErrorTracker(self._judge, self._X[self._sample], self._initial)
+            self._tracker = ErrorTracker(self._judge, self._initial)
         return self._judge
 
     def _learner(self, acquisition: str | None) -> ActiveLearner:
         settings, size = self._settings, len(self._X)
-        # A learner reads a memory map in batches. Transformers are fitted to all rows at once.
-        pool = np.asarray(self._X) if hasattr(self._model, "steps") else self._X
         return ActiveLearner(
             self._model,
-            pool,
+            self._pool_rows(),
             criterion=settings.criterion() if acquisition == "order" else None,
             acquisition=acquisition,
             # The project draws the random items.
@@ -560,6 +483,10 @@ class ProjectLearner:
             dtype=np.float64 if size <= _SMALL_POOL else np.float32,
         )
 
+    def _pool_rows(self) -> Any:
+        # A learner reads a memory map in batches. Transformers are fitted to all rows at once.
+        return np.asarray(self._X) if hasattr(self._model, "steps") else self._X
+
     def _tell(self, judge: ActiveLearner, answer: Answer) -> None:
         assert self._tracker is not None
         if answer.label is None:
@@ -567,30 +494,10 @@ class ProjectLearner:
         else:
             judge.tell(answer.item, answer.label, random=answer.random)
             self._tracker.label_learned()
-            self._compare(judge)
-            self._advise(judge, self._tracker)
+            if self._tracker.begun and judge.decision_due(self._settings.at_most, compare=self._compares):
+                # Decisions build on each other, so they are made at the same labels in every process.
+                self._numbers(judge)
         self._answers.append(answer)
-
-    def _compare(self, judge: ActiveLearner) -> None:
-        """Compare other models if due. This depends only on the labels, so all processes compare at the same time."""
-        n = len(judge.labelled)
-        due = self._compared is None or n >= _COMPARED_AGAIN * self._compared[0]
-        if self._compares and self._settings.positive is None and due and judge.verdict.stop and judge.left:
-            self._compared = n, judge.better_model()
-
-    def _advise(self, judge: ActiveLearner, tracker: SelfErrorTracker) -> None:
-        """Update the advice whenever an error is recorded, so that it depends only on the labels."""
-        n, settings = len(judge.labelled), self._settings
-        classes = settings.task == "classification" and settings.positive is None
-        if not tracker.begun or (self._advice is not None and n % spacing(n)):
-            return
-        last, stop = tracker.errors()[-1], _standing_stop(judge.verdicts)
-        error = ErrorNow(last.value, last.low, last.high, last.random_labels)
-        since = None if stop is None else stop.n_labelled
-        about = judge.decision_about(judge.verdict, error, since=since, at_most=settings.at_most, compare=False)
-        before = StandingAdvice() if self._advice is None else self._advice
-        plan = judge.plan_for(settings.at_most, error, check_advised=before.check_advised) if classes else None
-        self._advice = before.next(about, plan)
 
     def _ask(self, size: int) -> tuple[int, ...]:
         """The most useful items, by a picker that learns the new labels; none if it fails."""
@@ -669,32 +576,17 @@ def suspicious_labels(
     return ranked_labels(predictor.model, X[list(labels)], labels)
 
 
-def _standing_stop(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The verdict that first said stop, while it is valid; None if there is none.
-
-    A stop of :class:`suffice.LabelWorth` is valid until a label is clearly worth more than its cost. A stop of another
-    rule stays valid, although a noisy curve may be above its threshold at the next label.
-    """
-    stop: Verdict | None = None
-    for each in verdicts:
-        if each.stop:
-            stop = stop or each
-        elif each.rule == LabelWorth.__name__ and each.value is not None and each.threshold is not None:
-            stop = None if each.value > _WITHDRAWN * each.threshold else stop
-    return stop
-
-
 def _curve(verdicts: Sequence[Verdict]) -> tuple[Point, ...]:
     """The values and thresholds that a rule compared."""
-    compared = [each for each in map(_compared, verdicts) if each is not None]
-    return tuple(Point(each.n_labelled, each.value, each.threshold) for each in compared if each.value is not None)
+    compared = [verdict for verdict in map(_compared, verdicts) if verdict is not None]
+    return tuple(Point(shown.n_labelled, shown.value, shown.threshold) for shown in compared if shown.value is not None)
 
 
 def _compared(verdict: Verdict) -> Verdict | None:
     """The verdict with a number: this one, or otherwise one of its parts, preferably that of the paper's rule."""
     if verdict.value is not None:
         return verdict
-    parts = [found for found in map(_compared, verdict.parts) if found is not None]
+    parts = [part for part in map(_compared, verdict.parts) if part is not None]
     return next((part for part in parts if part.rule == ErrorStability.__name__), parts[0] if parts else None)
 
 
@@ -704,179 +596,3 @@ def reason(error: Exception) -> str:
     if isinstance(error, SufficeError) and said:
         return said
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
-
-
-def factors(probable: Floats, n: int) -> Floats:
-    """Evenly spaced quantiles of the distribution of the factors in a random order, used instead of draws.
-
-    Args:
-        probable: Probabilities of :data:`FACTORS`.
-        n: Number of quantiles.
-
-    Examples:
-        >>> float(np.median(factors(np.full(81, 1 / 81), 1001)).round(2))
-        1.0
-    """
-    # Mid-point rule: half of the probability of a point counts as below it.
-    reached = np.cumsum(probable) - 0.5 * probable
-    drawn = np.exp(np.interp((np.arange(n) + 0.5) / n, reached, np.log(FACTORS)))
-    return np.asarray(np.random.default_rng(0).permutation(drawn))
-
-
-def error_changes(logits: Floats, drawn: Floats) -> Floats:
-    """Effect of each factor on the share of wrong predictions, as a ratio.
-
-    Args:
-        logits: Logits of the averaged probabilities of some items, ``m``, or ``m x K``.
-        drawn: Factors, each within the limits of :data:`FACTORS`.
-
-    Examples:
-        >>> error_changes(np.array([1.0, -2.0]), np.array([1.0, 2.0])).round(3)
-        array([1.   , 0.354])
-    """
-    scaled = scaled_logits(logits, np.array([1.0, *FACTORS]))
-    wrong = np.concatenate([_wrong_shares(each).mean(axis=1) for each in scaled])
-    if not wrong[0] > 0.0:
-        return np.ones(len(drawn))
-    return np.asarray(np.interp(np.log(drawn), np.log(FACTORS), wrong[1:] / wrong[0]))
-
-
-def _wrong_shares(logits: Floats) -> Floats:
-    """Probability of all classes except the likeliest, with full relative precision even if it is tiny.
-
-    Args:
-        logits: ``F x m`` for two classes, ``F x m x K`` for many.
-    """
-    if logits.ndim == 2:
-        return np.asarray(expit(-np.abs(logits)))
-    others = np.exp(logits - logits.max(axis=2, keepdims=True))
-    np.put_along_axis(others, logits.argmax(axis=2)[..., None], 0.0, axis=2)
-    odds = others.sum(axis=2)
-    return np.asarray(odds / (1.0 + odds))
-
-
-# Share of the draws that each end of the interval leaves out.
-_TAIL: Final = 0.05
-_DRAWS: Final = 200
-# Draws of numbers are cheaper: their distribution is that of a weighted sum of squares.
-_SQUARES: Final = 2000
-# Lower limit of the degrees of freedom of the noise, for few labels.
-_LEAST_FREEDOM: Final = 3.0
-# Maximal number of values in memory at a time, for many draws of many classes.
-_HELD: Final = 2_000_000
-
-
-class SelfError(NamedTuple):
-    """Error that a model expects of itself, with a 90 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def at(self, n_labelled: int) -> ErrorEstimate:
-        """The same, with the number of labels learned."""
-        return ErrorEstimate(n_labelled, self.value, self.low, self.high)
-
-
-@one_thread()
-def expected_error(model: Any, X: Floats, *, calibrated: bool = True) -> SelfError:
-    r"""The error that a fitted model expects of itself on some items.
-
-    For classes, with :math:`\hat y` the class predicted and weights ``w`` drawn from the posterior, it is the share
-    that is wrong; for numbers, with ``f`` drawn from the posterior of mean :math:`\mu`, the root of the mean squared
-    error, noise included:
-
-    .. math:: e(w) = \frac1m \sum_i \{1 - p_w(\hat y_i | x_i)\}, \qquad
-              e(f, s) = s \sqrt{\frac1m \sum_i (f_i - \mu_i)^2 + \sigma^2}, \quad
-              s^2 = \frac{\nu}{\chi^2_\nu}, \quad \nu = n_0 (1 - \bar h).
-
-    The value is the mean over the draws, and the interval reaches from their 5 % to their 95 % quantile. The factor
-    ``s`` is used because the noise is itself estimated, from :math:`n_0` labels of which a share :math:`\bar h` (the
-    mean leverage) was used for the function. It turns the normal distribution into Student's t. ``\nu`` is at least 3.
-    If hyper-parameters are given, ``s`` is 1. Without the factor the interval would be much too narrow. The random
-    numbers are always the same.
-
-    For classes, ``e(w)`` alone is mostly too large: the prior is fixed, and Laplace's approximation underestimates the
-    weights. So each draw is multiplied by the effect of a factor ``t`` of the logits on the error of the averaged
-    probabilities, where ``t`` is drawn from its distribution given the labels
-    (:func:`factors`): :math:`e(w) g(t) / g(1)` with :math:`g(t) = \frac1m \sum_i \{1 - \max_k
-    \mathrm{softmax}(t z_i)_k\}`, at most 1. One factor cannot correct a model of the wrong form, or labels that differ
-    from the other items. Measured with 30 to 300 labels chosen by the model, without and with the factor: the mean
-    distance from the true error, how often the interval contained it, and how often the true error was above it:
-
-    - digits, breast cancer, wine, SMS spam, 4 newsgroups (72 runs; the method was chosen by these): distance 0.161 and
-      0.049, held 1 % and 44 %, above never. Digits with 150 labels: 39 % and 9 % where 8 % was true.
-    - htru2, adult, 8 letters, 4 other newsgroups (60 runs, looked at afterwards): distance 0.100 and 0.063, held 22 %
-      and 52 %, above 5 % and 23 %. The cases above are adult and the letters. For them the value with the factor is
-      too small: with 300 labels 8 % where 17 % was true (10 % without), and 14 % where 20 % was (26 % without).
-    - labels drawn from the model itself (240 runs): distance 0.044 and 0.044, held 75 % and 93 %, above 4 % and 3 %.
-
-    So the value may be too small or too large, and is not a bound.
-
-    Args:
-        model: A fitted model of :mod:`suffice.models`.
-        X: The items, ``m x D``, as the model takes them.
-        calibrated: Whether the factor is used; for classes only.
-
-    Examples:
-        >>> from suffice.models import GaussianProcess
-        >>> model = GaussianProcess(length_scale=1.0, noise=0.01).fit([[0.0], [1.0]], [0.0, 1.0])
-        >>> value, low, high = expected_error(model, np.array([[0.0], [1.0]]))  # little more than the noise
-        >>> round(value, 2), low < value < high
-        (0.14, True)
-    """
-    features = model.features(X)
-    if backend_type(model).task == "classification":
-        errors = _wrong(model.state_, features)
-        if calibrated:
-            errors = _as_labels_came(errors, model.state_, features)
-    else:
-        errors = _deviations(model, features)
-    return SelfError(float(errors.mean()), *_interval(errors))
-
-
-def _deviations(model: Any, features: Floats) -> Floats:
-    """Root mean squared error for each of many draws of the function and of the scale."""
-    state, rng = model.state_, np.random.default_rng(0)
-    covariance = state.covariance(features, state.whiten(features))
-    # A sum of squares of correlated normal numbers equals a sum over independent ones, weighted by the eigenvalues.
-    weights = np.clip(np.linalg.eigvalsh(covariance), 0.0, None) / len(features)
-    squares = rng.standard_normal((_SQUARES, len(features))) ** 2 @ weights + state.noise
-    if model.learns:
-        freedom = _freedom(model)
-        squares *= freedom / rng.chisquare(freedom, _SQUARES)
-    return np.asarray(model.prior_.scaling.scale * np.sqrt(squares))
-
-
-def _freedom(model: Any) -> float:
-    """Degrees of freedom of the noise: labels used for the hyper-parameters, minus the fitted degrees of freedom."""
-    state = model.state_
-    labelled = state.features[np.unique(np.linspace(0, state.n - 1, ITEMS["regression"]).astype(int))]
-    fitted = float(state.variance(labelled, state.whiten(labelled)).mean() / state.noise)
-    return max(_LEAST_FREEDOM, float(model.learned_at_ * (1.0 - fitted)))
-
-
-def _wrong(posterior: Any, features: Floats) -> Floats:
-    """For each of many draws of the weights, the expected share of items whose class differs from the predicted one."""
-    averaged, drawn = moderated_logits(posterior, features), weight_draws(posterior, _DRAWS)
-    if averaged.ndim == 1:
-        return np.asarray(expit(np.where(averaged > 0.0, -1.0, 1.0) * (drawn @ features.T)).mean(axis=1))
-    predicted, rows = averaged.argmax(axis=1), np.arange(len(features))
-    size = max(1, _HELD // averaged.size)
-    errors = []
-    for start in range(0, _DRAWS, size):
-        logits = drawn[start : start + size] @ features.T
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        errors.append(1.0 - (odds[:, predicted, rows] / odds.sum(axis=1)).mean(axis=1))
-    return np.concatenate(errors)
-
-
-def _as_labels_came(errors: Floats, posterior: Any, features: Floats) -> Floats:
-    """The draws of the error, each multiplied by the effect of a draw of the factor of the logits."""
-    drawn = factors(sharpness(guesses(posterior)), len(errors))
-    return np.minimum(errors * error_changes(moderated_logits(posterior, features), drawn), 1.0)
-
-
-def _interval(errors: Floats) -> tuple[float, float]:
-    low, high = np.quantile(errors, [_TAIL, 1.0 - _TAIL])
-    return float(low), float(high)

@@ -24,7 +24,7 @@ from suffice.project.events import Label, moment
 from suffice.project.learning_status import LearningStatus, Point
 from suffice.project.settings import Settings, described_model
 from suffice.project.state import LabelledItem, ProjectState
-from suffice.session.decision import Answer, Decision, decide
+from suffice.session.decision import Decision, DecisionNumbers, decide
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
@@ -98,7 +98,6 @@ class CheckStatus:
         held: Number of labels that the model does not learn yet, because a check withholds them.
         alpha: Error probability of the next check; None if there was no check yet.
         proven: The guarantee, if it covers the present model.
-        skipped: Number of skipped items; a check can draw them, and counts them as wrong predictions.
     """
 
     check: dict[str, Any] | None = None
@@ -106,7 +105,6 @@ class CheckStatus:
     held: int = 0
     alpha: float | None = None
     proven: Guarantee | None = None
-    skipped: int = 0
 
     @property
     def awaits_answers(self) -> bool:
@@ -128,7 +126,7 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
     """
     newest = state.newest_check()
     if newest is None:
-        return CheckStatus(skipped=state.n_skipped)
+        return CheckStatus()
     found, draw, record = state.guarantee(settings.using(state.model).model), newest.draw, newest.record
     told: dict[str, Any] = {
         "number": newest.number,
@@ -156,7 +154,6 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
         state.n_labelled - state.n_learned,
         spent_alpha(state.n_checks + 1, record.alpha),
         found.guarantee if found is not None and found.about_present_model else None,
-        state.n_skipped,
     )
 
 
@@ -180,11 +177,10 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         counted, model = _counted(state, project.settings, project.size), project.settings.using(state.model).model
         behind = max(0, len(state.learned()) - learning_status.n_answers)
         checks = check_status(state, project.settings)
-    about = learning_status, project.settings, counted["n_labelled"]
-    size = project.size - counted["n_skipped"]
-    words = learning_sentences(*about, size=size, checks=checks)
-    said = decision_in_words(*about, size=size, checks=checks)
-    decision = decision_of(*about, size=size, checks=checks)
+    n_labelled, size = counted["n_labelled"], project.size - counted["n_skipped"]
+    decision = decision_of(learning_status, project.settings, n_labelled, size=size, checks=checks)
+    words = _words(decision, project.settings)
+    sentences = _sentences(decision, words, learning_status, n_labelled, checks)
     if counted["advice"] is not None and decision.since is not None:
         counted["advice"]["n_labelled"] = decision.since
     told: dict[str, Any] = {
@@ -193,8 +189,8 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         "held": checks.held,
         "behind": behind,
         "model": {"name": model, "description": described_model(model)},
-        "decision": {**_without_guarantee(decision), **said._asdict()},
-        "verdict": None if learning_status.verdict is None else _verdict(learning_status.verdict, said.sentences[0]),
+        "decision": {**_without_guarantee(decision), **words._asdict()},
+        "verdict": None if learning_status.verdict is None else _verdict(learning_status.verdict, words.sentences[0]),
         "forecast": None if learning_status.forecast is None else asdict(learning_status.forecast),
         "curve": [[each.n_labelled, each.value, each.threshold] for each in _thinned_curve(learning_status.curve)],
         "error": {
@@ -210,7 +206,7 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         "guarantee": checks.guarantee,
         "warning": learning_status.warning,
         "problem": learning_status.problem,
-        "words": words,
+        "words": sentences,
     }
     finite: dict[str, Any] = _finite(told)
     return finite
@@ -242,13 +238,25 @@ def learning_sentences(
         ['Too early to say: 4 more labels are needed before the model starts.']
     """
     decision = decision_of(learning_status, settings, n_labelled, size=size, checks=checks)
+    return _sentences(decision, _words(decision, settings), learning_status, n_labelled, checks)
+
+
+def _sentences(
+    decision: Decision, words: DecisionWords, learning_status: LearningStatus, n_labelled: int, checks: CheckStatus
+) -> list[str]:
+    """A decision in sentences, with the warnings and the checks."""
     return status_sentences(
-        decision_in_words(learning_status, settings, n_labelled, size=size, checks=checks),
+        words,
         warning=learning_status.warning,
         problem=learning_status.problem,
         behind=n_labelled - checks.held - learning_status.n_labelled,
         checked=checks_sentences(checks.guarantee, checks.check, open_told=decision.check_pending > 0),
     )
+
+
+def _words(decision: Decision, settings: Settings) -> DecisionWords:
+    """A decision in words; the guarantee is shown separately."""
+    return decision_words(_without_guarantee(decision), initial=settings.initial)
 
 
 def decision_of(
@@ -259,7 +267,9 @@ def decision_of(
     size: int | None = None,
     checks: CheckStatus = _NO_CHECKS,
 ) -> Decision:
-    """The decision of a project. Before the model has started, it is too early to decide.
+    """The decision of a project: that of its learner, with the checks in the journal.
+
+    Before the model has started, it is too early to decide.
 
     Args:
         learning_status: Results of the model.
@@ -269,49 +279,40 @@ def decision_of(
         checks: Status of the checks of the project.
     """
     left = settings.initial if size is None else size - n_labelled
-    found, verdict = learning_status.decision, learning_status.verdict
-    if found is not None and checks.held and size is not None:
+    numbers = learning_status.numbers
+    if numbers is not None and checks.held and size is not None:
         # For the model, items whose labels a check withholds are unlabelled.
-        found = replace(found, unlabelled=left) if left else None
-    if found is not None and checks.awaits_answers:
-        assert checks.check is not None
-        pending = checks.check["size"] - checks.check["answered"]
-        return replace(
-            found, answer="keep going", check_pending=pending, plan=None, forecast=None, error_then=None, since=None
-        )
-    if found is not None:
-        if checks.proven:
-            return decide(verdict, replace(found, guarantee=checks.proven))
-        return replace(found, plan=next_check_plan(found.plan, checks))
-    # While all labels are learned again, the verdict states the progress.
-    rule, reason = ("", "") if verdict is None else (verdict.rule, verdict.reason)
-    answer: Answer = "complete" if not left and n_labelled else "too early"
-    share = settings.task == "classification"
-    return Decision(answer, n_labelled, max(left, 0), share, rule=rule, reason=reason)
+        numbers = replace(numbers, unlabelled=left) if left else None
+    if numbers is None:
+        # While all labels are learned again, the verdict states the progress.
+        share = settings.task == "classification"
+        return decide(learning_status.verdict, DecisionNumbers(n_labelled, max(left, 0), share))
+    pending = checks.check["size"] - checks.check["answered"] if checks.check and checks.awaits_answers else 0
+    plan = next_check_plan(numbers.plan, checks)
+    return decide(learning_status.verdict, replace(numbers, check_pending=pending, guarantee=checks.proven, plan=plan))
 
 
 def next_check_plan(plan: GuaranteePlan | None, checks: CheckStatus) -> GuaranteePlan | None:
-    """The plan for the next check. Its error probability differs from that of the first check; skipped items count.
+    """The plan for the next check. Its error probability differs from that of the first check.
 
     Args:
-        plan: The plan of the learner, or None. The learner has no checks, and treats skipped items as unlabelled.
+        plan: The plan of the learner, or None. The learner has no checks.
         checks: The checks of the project.
     """
-    if plan is None or (checks.alpha is None and not checks.skipped):
+    if plan is None or checks.alpha is None:
         return plan
-    skipped = min(checks.skipped / plan.pool, 1.0)
-    found = plan_total(
+    later = plan_total(
         plan.target,
-        min(1.0, plan.error * (1.0 - skipped) + skipped),
-        reducible=plan.reducible * (1.0 - skipped),
+        plan.error,
+        reducible=plan.reducible,
         n_labelled=plan.n_labelled,
         pool=plan.pool,
-        alpha=plan.alpha if checks.alpha is None else checks.alpha,
+        alpha=checks.alpha,
         probability=plan.probability,
         check_advised=plan.check_now,
     )
     # A check that the learner does not advise yet is not advised here either.
-    return replace(found, more_labels=plan.more_labels) if found.check_now and plan.more_labels else found
+    return replace(later, more_labels=plan.more_labels) if later.check_now and plan.more_labels else later
 
 
 def decision_in_words(
@@ -323,8 +324,7 @@ def decision_in_words(
     checks: CheckStatus = _NO_CHECKS,
 ) -> DecisionWords:
     """The decision of a project in words, the same wherever it is shown; arguments as for :func:`decision_of`."""
-    decision = decision_of(learning_status, settings, n_labelled, size=size, checks=checks)
-    return decision_words(_without_guarantee(decision), initial=settings.initial)
+    return _words(decision_of(learning_status, settings, n_labelled, size=size, checks=checks), settings)
 
 
 def _without_guarantee(decision: Decision) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The answer to "have I labelled enough?": keep going, enough, or this model has reached its limit."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, Literal, NamedTuple
 
@@ -284,6 +284,31 @@ class Decision(DecisionNumbers):
         if self.screening is not None:
             values["screening"] = self.screening._asdict()
         return values if self.guarantee is None else values | {"guarantee": self.guarantee.to_dict()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The decision as JSON values, from which :meth:`from_state` makes it again."""
+        values = {spec.name: getattr(self, spec.name) for spec in fields(self)}
+        nested = {name: values[name] for name in ("error", "alternative", "screening") if values[name] is not None}
+        values |= {name: list(value) for name, value in nested.items()}
+        for name in ("forecast", "plan"):
+            values[name] = None if values[name] is None else asdict(values[name])
+        values["guarantee"] = None if self.guarantee is None else self.guarantee.to_dict()
+        return values
+
+    @staticmethod
+    def from_state(state: Mapping[str, Any]) -> "Decision":
+        """Restore :meth:`state_dict`."""
+        values = dict(state)
+        makers: dict[str, Callable[[Any], Any]] = {
+            "error": lambda saved: ErrorNow(*saved),
+            "alternative": lambda saved: Alternative(*saved),
+            "screening": lambda saved: ScreeningProgress(*saved),
+            "forecast": lambda saved: Forecast(**saved),
+            "plan": lambda saved: GuaranteePlan(**saved),
+            "guarantee": Guarantee.from_dict,
+        }
+        made = {name: make(values[name]) for name, make in makers.items() if values[name] is not None}
+        return Decision(**{**values, **made})
 
     def __str__(self) -> str:
         return " ".join(decision_words(self.as_dict()).sentences)

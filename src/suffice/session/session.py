@@ -63,7 +63,6 @@ class Session:
         running: The running check, or None.
         estimates: Estimates about the unlabelled items.
         plans: Plans of the next check.
-        version: Number of times that the model has changed.
         verdict: The verdict of the rule now.
     """
 
@@ -77,7 +76,6 @@ class Session:
         self.positive = positive
         self.estimates = SessionEstimates(self.labels, positive)
         self.plans = CheckPlans(self.labels, self.estimates, self.checks)
-        self.version = 0
         self.verdict = Verdict(False, None, None, False, "no model has learned a label yet", "Session", 0)
         self._advice = AdviceByTarget()
         # Number of labels at the last comparison with other models, and its result.
@@ -166,8 +164,8 @@ class Session:
         target = checked_target(at_most, share=self.estimates.share)
         verdict, stop, n = self.standing_verdict, self.history.stop, len(self.labels.everything)
         estimate = None if view is None else self.estimates.estimate(view)
-        if view is not None and compare and stop is not None and screening is None:
-            self.compare(view)
+        if view is not None and compare and screening is None and self._comparison_due:
+            self._compared = n, self.estimates.better_model(view)
         numbers = DecisionNumbers(
             n_labelled=n,
             unlabelled=self.labels.left,
@@ -190,12 +188,17 @@ class Session:
             self._advice.keep(target, advice)
         return advice.applied(numbers, len(self.labels.unlabelled))
 
-    def compare(self, view: ModelView) -> None:
-        """Compare the model with others if that is due: when a stop stands, and again at 1.2 times the labels."""
+    def due(self, at_most: float | None, *, compare: bool) -> bool:
+        """Whether a decision would update the standing advice, or compare the model with others."""
         n = len(self.labels.everything)
-        due = self._compared is None or n >= _COMPARED_AGAIN * self._compared[0] or n < self._compared[0]
-        if due and self.history.stop is not None and self.labels.left:
-            self._compared = n, self.estimates.better_model(view)
+        return self._advice.of(at_most, n).due(n) or (compare and self._comparison_due)
+
+    @property
+    def _comparison_due(self) -> bool:
+        """Whether to compare the model with others: when a stop stands, and again at 1.2 times the labels."""
+        n = len(self.labels.everything)
+        grown = self._compared is None or n >= _COMPARED_AGAIN * self._compared[0] or n < self._compared[0]
+        return grown and self.history.stop is not None and self.labels.left > 0
 
     def _screening(self, view: ModelView, recall: float) -> ScreeningProgress:
         found = self.relevant_found or 0
@@ -250,7 +253,7 @@ class Session:
             model=model,
             name=f"{view.name} at {len(self.labels.learned)} labels",
             n_labelled=len(self.labels.learned),
-            version=self.version,
+            version=self.labels.version,
             labelled=tuple({**self.labels.learned, **self.labels.checked}),
             unlabelled=unlabelled,
             skipped=frozenset(self.labels.skipped),
@@ -263,13 +266,13 @@ class Session:
         check = self.checks.newest
         if check is None or check.guarantee is None:
             return None
-        return ModelGuarantee(check.guarantee, check, check.version == self.version)
+        return ModelGuarantee(check.guarantee, check, check.version == self.labels.version)
 
     def _current_guarantee(self) -> Guarantee | None:
         """The guarantee of the current model, from a check or from the running check."""
         if self.running is not None:
             last = self.running.evaluations[-1] if self.running.evaluations else None
-            return last.guarantee if last is not None and last.frozen.version == self.version else None
+            return last.guarantee if last is not None and last.frozen.version == self.labels.version else None
         newest = self.guarantee
         return newest.guarantee if newest is not None and newest.about_present_model else None
 
@@ -285,7 +288,7 @@ class Session:
             "rule": self.history.state_dict(),
             "checks": self.checks.state_dict(),
             "running": None if self.running is None else self.running.state_dict(),
-            "version": self.version,
+            "version": self.labels.version,
             "advice": self._advice.state_dict(),
             "compared": compared,
         }
@@ -306,7 +309,7 @@ class Session:
         if state["running"] is not None:
             self.running = RunningSample.from_state(state["running"])
             self.labels.sampled = self.running.labels
-        self.version = int(state["version"])
+        self.labels.version = int(state["version"])
         self._advice = AdviceByTarget.from_state(state["advice"])
         compared = state["compared"]
         if compared is not None:

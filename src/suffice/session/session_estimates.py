@@ -42,6 +42,7 @@ class SessionEstimates:
         self.task: str | None = None
         self.reducible_error = 0.0
         self._losses: RandomLabelLosses | None = None
+        self._cached: tuple[Any, CalibratedError] | None = None
 
     @property
     def losses(self) -> RandomLabelLosses:
@@ -73,10 +74,15 @@ class SessionEstimates:
             most: Maximal number of unlabelled items to use.
             tolerance: For numbers: the largest error that is not wrong.
         """
-        rest = self._labels.some_unlabelled(whole(most, "most", least=1))
-        limit = checked_tolerance(tolerance, share=self.share)
-        with one_thread():
-            return self.losses.estimate(view, rest, self._learned(view), self._labels.random, limit)
+        labels, limit = self._labels, checked_tolerance(tolerance, share=self.share)
+        # The same estimate is read for the decision, for its plan, and by the user.
+        key = (labels.version, labels.left, len(labels.everything), tuple(labels.random), most, limit)
+        if self._cached is None or self._cached[0] != key:
+            rest = labels.some_unlabelled(whole(most, "most", least=1))
+            with one_thread():
+                estimate = self.losses.estimate(view, rest, self._learned(view), labels.random, limit)
+            self._cached = key, estimate
+        return self._cached[1]
 
     def _learned(self, view: ModelView) -> dict[int, Any]:
         """The learned labels in the order in which the model has learned them."""

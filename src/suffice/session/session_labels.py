@@ -27,6 +27,7 @@ class SessionLabels:
         size: Number of items of the pool.
 
     Attributes:
+        version: Number of times that the model has changed.
         learned: Labels that the model has learned, by item, in the order in which it learned them.
         checked: Labels of a completed check that the model has not learned yet.
         sampled: Labels of a running check, which the model never learns.
@@ -36,6 +37,7 @@ class SessionLabels:
 
     def __init__(self, size: int) -> None:
         self.size = size
+        self.version = 0
         self.learned: dict[int, Any] = {}
         self.checked: dict[int, Any] = {}
         self.sampled: dict[int, Any] = {}
