@@ -15,7 +15,7 @@ import suffice as sf
 from suffice.criteria import EntropyMax, ExpectedCost
 from suffice.engines.tracked_rows import FollowedVariance
 from suffice.errors import MissingInputError
-from suffice.learner import class_backend, simulation
+from suffice.learner import class_evidence, simulation
 from suffice.learner.model_predictions import FittedModel
 from suffice.learner.prepare import provided_fields
 from suffice.learner.simulation import CheckedRun
@@ -52,7 +52,7 @@ PLACES: list[tuple[Any, str, frozenset[str]]] = [
     (StopMonitor, "update", FROM_PROBABILITIES),
     (RecentGain, "since_half", REST_FIELDS),
     (RandomLabelLosses, "ratio", frozenset({"calibration"})),
-    (class_backend, "divergence_from_prior", frozenset({"kl_prior", "train_error"})),
+    (class_evidence, "divergence_from_prior", frozenset({"kl_prior", "train_error"})),
 ]
 # What networks record of their training at every step.
 OF_TRAINING = {"loss", "contributions"}
