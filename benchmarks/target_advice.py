@@ -27,12 +27,12 @@ from sklearn.linear_model import LogisticRegression
 
 from evaluation_sets import evaluation_set
 from suffice import LabelWorth, StopMonitor
-from suffice.session.decision import DecisionMemory
 from suffice.presentation.messages import decision_words
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.status_summary import decision_of
+from suffice.session.decision import DecisionMemory
 from tables import publish, table
 
 LABELS: Final = 300

@@ -12,6 +12,8 @@ from sklearn.linear_model import BayesianRidge as SklearnRidge
 
 import suffice as sf
 from suffice.errors import SufficeError
+from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
+from suffice.models.predictive import guesses, log_probabilities
 from suffice.session.error_estimate import (
     RandomLabelLosses,
     _left_out,
@@ -20,8 +22,6 @@ from suffice.session.error_estimate import (
     sharpened_error,
     worsening,
 )
-from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
-from suffice.models.predictive import guesses, log_probabilities
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))

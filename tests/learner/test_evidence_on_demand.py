@@ -31,7 +31,8 @@ from suffice.learner.step_inputs import (
 from suffice.learner.stop_monitor import StopMonitor
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess
 from suffice.session.error_estimate import RandomLabelLosses
-from suffice.trace import DIVERGENCES, STEP_FIELDS, DeferredMeasures, Trace
+from suffice.session.recorded_steps import DIVERGENCES, STEP_FIELDS
+from suffice.trace import DeferredMeasures, Trace
 
 FROM_PROBABILITIES = SELECTED_FIELDS | POOL_FIELDS | STOP_SET_FIELDS | REST_FIELDS | {"train_error"}
 FROM_VOTES = frozenset({"selected_agreement", "stop_agreement"})
@@ -188,7 +189,12 @@ def test_evidence_of_the_default_rule_waits_until_it_is_read(
 def test_the_labels_are_learned_again_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
     times: list[int] = []
     repeat = simulation.RunRecorder.repeat
-    monkeypatch.setattr(simulation.RunRecorder, "repeat", lambda self, steps: (times.append(1), repeat(self, steps))[1])
+
+    def counted(recorder: simulation.RunRecorder, steps: simulation.SavedSteps) -> None:
+        times.append(1)
+        repeat(recorder, steps)
+
+    monkeypatch.setattr(simulation.RunRecorder, "repeat", counted)
     X, y = data(GaussianProcess())
     trace = sf.simulate(GaussianProcess(), X, y, steps=25)
     assert not times

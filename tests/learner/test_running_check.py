@@ -14,8 +14,8 @@ from suffice.checks import EvaluationGrid, Guarantee, upper_bound
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner import ErrorGuarantee
 from suffice.learner.hindsight import guaranteed_run
-from suffice.session.model_check import FrozenModel, RunningSample
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
+from suffice.session.model_check import FrozenModel, RunningSample
 
 
 def classes(m: int = 600, seed: int = 0) -> tuple[Any, Any]:

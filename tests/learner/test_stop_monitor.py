@@ -39,12 +39,12 @@ from suffice.acquisition import bald
 from suffice.criteria import Criterion, Step, committee_agreement, entropies, pool_facts, worth_facts
 from suffice.criteria.base import example_rule
 from suffice.criteria.prediction_statistics import selected_losses
-from suffice.session.decision import DecisionMemory
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
 from suffice.learner import ErrorGuarantee
-from suffice.session.error_estimate import calibration_ratio
 from suffice.learner.step_inputs import RecentGain
 from suffice.posteriors import fitted_posterior, posterior_pair
+from suffice.session.decision import DecisionMemory
+from suffice.session.error_estimate import calibration_ratio
 from tests.every_rule import OF_OPTIMISATION, OF_SCREENING
 from tests.thoroughness import crossed, examples
 
