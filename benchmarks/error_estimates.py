@@ -21,9 +21,9 @@ import numpy as np
 import suffice as sf
 from acquisitions import TASKS, model_of
 from evaluation_sets import arguments, decision_names, evaluation_set, names
-from suffice.session.error_estimate import calibrated_error
 from suffice.project.learning_status import ITEMS
 from suffice.project.project_learner import expected_error
+from suffice.session.error_estimate import calibrated_error
 from tables import publish, table
 
 #: Labels at which estimates are compared with the truth.

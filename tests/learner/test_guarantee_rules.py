@@ -9,8 +9,8 @@ import suffice as sf
 from suffice.criteria import Step, criterion_from_dict
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 from suffice.learner import ErrorGuarantee, RecallGuarantee
-from suffice.session.guarantee_rules import guarantee_rules
 from suffice.models import BayesianLogistic, BayesianRidge
+from suffice.session.guarantee_rules import guarantee_rules
 from suffice.testing import check_criterion
 
 

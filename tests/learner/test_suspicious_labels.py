@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 
 import suffice as sf
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.session.suspicious_labels import FEWEST, SuspiciousLabel, suspicious_labels
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
+from suffice.session.suspicious_labels import FEWEST, SuspiciousLabel, suspicious_labels
 
 pytestmark = pytest.mark.usefixtures("all_trees")
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.session.decision import Decision
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
 from suffice.project import background_learner as background_module
@@ -21,6 +20,7 @@ from suffice.project.labelling_project import Project
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.state import Answer, ProjectState
+from suffice.session.decision import Decision
 from tests.project.following import CASES, Case
 from tests.project.making_projects import make
 from tests.thoroughness import thorough

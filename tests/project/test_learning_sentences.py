@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.session.decision import Decision, ErrorNow
 from suffice.forecast import Forecast
 from suffice.presentation.text_format import numbers, percents
 from suffice.project.learning_status import LearningStatus
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.status_summary import decision_in_words, learning_sentences
+from suffice.session.decision import Decision, ErrorNow
 from tests.every_rule import RULES
 from tests.project.decided import FOREST, KERNEL, complete, decision, learning_status, replace_clear, verdict
 from tests.project.following import CASES, settings_of

@@ -19,7 +19,6 @@ from suffice import ErrorStability
 from suffice.cli.app import run
 from suffice.cli.labeller import label_by_lines, opened_labeller
 from suffice.cli.terminal_display import read_picture
-from suffice.session.decision import Decision
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast
 from suffice.project import background_learner as background_module
@@ -33,6 +32,7 @@ from suffice.project.read_items import ReadingOptions, read_items
 from suffice.project.state import Answer
 from suffice.project.status_summary import status
 from suffice.project.storage import FILE, StorageError
+from suffice.session.decision import Decision
 from tests.project.decided import decision
 from tests.project.labelled_projects import label_some, learned, of_feature
 from tests.project.making_projects import CLASSES, about, make

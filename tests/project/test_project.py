@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from suffice.session.decision import Decision
 from suffice.project import labelling_project as project_module
 from suffice.project.create import open_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import ConflictError, Project
+from suffice.session.decision import Decision
 from tests.project.decided import decision
 from tests.project.making_projects import make
 

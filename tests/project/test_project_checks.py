@@ -15,7 +15,6 @@ from scipy.stats import chisquare
 
 from suffice.checks import Guarantee, spent_alpha
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.session.model_check import CheckedQuantity
 from suffice.project import labelling_project as project_module
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import open_project
@@ -31,6 +30,7 @@ from suffice.project.project_check import (
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.state import Answer
 from suffice.project.storage import StorageError, sa
+from suffice.session.model_check import CheckedQuantity
 from tests.project.labelled_projects import label_some, of_feature
 from tests.project.making_projects import CLASSES, make, picture, replayed
 from tests.project.naive_project import NaiveCheck, NaiveProject, RefusedError

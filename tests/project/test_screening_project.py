@@ -15,7 +15,6 @@ import suffice as sf
 from suffice.checks import Guarantee
 from suffice.cli.app import app
 from suffice.cli.project_options import ProjectOptions, opened_project
-from suffice.session.decision import Decision, ScreeningProgress, decide
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.messages import decision_words
 from suffice.project import create_project, open_project
@@ -25,6 +24,7 @@ from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.status_summary import status
 from suffice.report.project_report import report_page
+from suffice.session.decision import Decision, ScreeningProgress, decide
 
 RNG = np.random.default_rng(0)
 N = 240

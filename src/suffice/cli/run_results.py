@@ -479,7 +479,7 @@ def found_run(request: RunRequest, job: TableJob, trace: Trace) -> RunFinding:
     if not trace.decisions:
         raise InvalidValueError("the run has no step; there is nothing to decide")
     verdicts, made = trace.replay(job.rule), trace.decisions[-1]
-    step, decision, worse = made.step if made.decision.stop else None, made.decision, made.worsening
+    step, decision, worse = made.step if made.ends else None, made.decision, made.worsening
     last = len(verdicts) - 1 if step is None else step
     share, baseline = job.table.kind == "classification", ""
     if len(job.test) > 1:
