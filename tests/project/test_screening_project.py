@@ -17,7 +17,7 @@ from suffice.cli.app import app
 from suffice.cli.project_options import ProjectOptions, opened_project
 from suffice.decision import Decision, ScreeningProgress, decide
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.messages import decision_words
+from suffice.presentation.decision_words import decision_words
 from suffice.project import create_project, open_project
 from suffice.project.check_offers import class_offers
 from suffice.project.project_learner import ProjectLearner

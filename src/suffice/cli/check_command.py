@@ -19,7 +19,7 @@ from suffice.cli.project_options import (
 )
 from suffice.cli.rule_options import AsJson, share_of
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.messages import not_achievable_sentence
+from suffice.presentation.check_words import not_achievable_sentence
 from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:

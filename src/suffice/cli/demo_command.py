@@ -25,8 +25,7 @@ from suffice.criteria import Criterion, ErrorStability, Verdict
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.factory import make_model
 from suffice.presentation.charts import chart
-from suffice.presentation.messages import (
-    RATIO_RULE,
+from suffice.presentation.demo_words import (
     demo_next_sentences,
     demo_page_sentence,
     demo_saved_sentence,
@@ -34,6 +33,7 @@ from suffice.presentation.messages import (
     run_error_sentence,
     run_wrong_share_sentence,
 )
+from suffice.presentation.rule_words import RATIO_RULE
 from suffice.report.figures import WRONG_SHARE_NAME, RunCurves, draw_run, require_writable_figure
 from suffice.tables.example_data import Task, demo_task, digits_task
 from suffice.trace import Trace

@@ -22,7 +22,7 @@ from suffice.cli.project_options import (
 from suffice.cli.rule_options import AsJson
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable, write_bytes_whole, write_whole
-from suffice.presentation.messages import items_added_sentences
+from suffice.presentation.item_words import items_added_sentences
 
 if TYPE_CHECKING:
     from suffice.project.exported_files import Exported

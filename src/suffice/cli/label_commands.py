@@ -18,7 +18,7 @@ from rich.console import Console
 
 from suffice.cli.project_options import ProjectOptions, hidden, opened_project, place_of, takes_project_options
 from suffice.errors import MissingExtraError
-from suffice.presentation.messages import given_sentence
+from suffice.presentation.project_words import given_sentence
 from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:

@@ -26,7 +26,8 @@ from suffice.cli.project_options import (
 from suffice.cli.rule_options import AsJson
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable
-from suffice.presentation.messages import STOPS, count_lines, damage_sentences, progress_sentence
+from suffice.presentation.decision_words import STOPS
+from suffice.presentation.project_words import count_lines, damage_sentences, progress_sentence
 from suffice.presentation.text_format import count, utc_time
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from suffice.cli.table_run import Ignore
 from suffice.criteria import Criterion, ErrorStability, ExpectedCost, LabelWorth
 from suffice.errors import InvalidValueError
 from suffice.models.factory import MODEL_FAMILIES, model_description, model_names
-from suffice.presentation.messages import assumed_costs_sentence, expected_cost_sentence
+from suffice.presentation.recommend_words import assumed_costs_sentence, expected_cost_sentence
 from suffice.presentation.text_format import count, rounded_percent
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.factory import MODEL_FAMILIES
 from suffice.presentation.charts import number_chart
-from suffice.presentation.messages import RATIO_RULE, quantity_name, threshold_name
+from suffice.presentation.rule_words import RATIO_RULE, quantity_name, threshold_name
 from suffice.project.settings import DEFAULT_THRESHOLDS
 
 
@@ -130,7 +130,7 @@ MistakeCost = Annotated[
     typer.Option(
         metavar="COST",
         help="Cost of one wrong prediction among the unlabelled items, in the same unit. With a label cost of 1: "
-        "how many labels it is worth to avoid one wrong prediction.",
+        "how many labels you would pay for to avoid one wrong prediction.",
         show_default="1",
     ),
 ]

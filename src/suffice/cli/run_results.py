@@ -18,30 +18,31 @@ from suffice.criteria import Criterion, ExpectedCost, LabelWorth, Verdict
 from suffice.errors import SufficeError
 from suffice.files import write_whole
 from suffice.models.factory import MODEL_FAMILIES
-from suffice.presentation.charts import chart, number_chart
-from suffice.presentation.messages import (
-    RATIO_RULE,
+from suffice.presentation.audit_words import (
     audit_error_sentence,
     audit_headline,
     audit_orders_sentences,
+    orders_skipped_sentence,
+    unlike_random_sentence,
+    unseen_classes_sentence,
+)
+from suffice.presentation.charts import chart, number_chart
+from suffice.presentation.decision_words import decision_words
+from suffice.presentation.error_words import worsening_sentence
+from suffice.presentation.rule_words import RATIO_RULE, details_sentence
+from suffice.presentation.run_words import (
     best_stop_sentence,
     classes_without_labels_sentence,
     counted_costs,
-    decision_words,
-    details_sentence,
     labels_saved_sentence,
     measured_target_sentence,
     off_share_sentence,
-    orders_skipped_sentence,
     raise_cost_sentence,
     run_headline,
     trivial_error_words,
     true_error_sentence,
     try_sentence,
-    unlike_random_sentence,
-    unseen_classes_sentence,
     with_labels,
-    worsening_sentence,
 )
 from suffice.presentation.text_format import number
 from suffice.report.figures import WRONG_SHARE_NAME, RunCurves, draw_run

@@ -64,7 +64,7 @@ from suffice.criteria import Criterion, LabelWorth, Verdict
 from suffice.errors import CheckpointError, InvalidValueError, MissingExtraError, SufficeError
 from suffice.files import write_whole
 from suffice.presentation.charts import number_chart
-from suffice.presentation.messages import screening_headline, screening_sentences
+from suffice.presentation.run_words import screening_headline, screening_sentences
 from suffice.presentation.text_format import count
 
 _RECALL: Final = 0.95

@@ -42,7 +42,7 @@ from suffice.models.factory import (
     model_description,
     model_names,
 )
-from suffice.presentation.messages import interrupted_sentence, memory_sentence
+from suffice.presentation.run_words import interrupted_sentence, memory_sentence
 from suffice.presentation.text_format import count
 from suffice.report.figures import require_writable_figure
 from suffice.tables import Table, read_table
@@ -67,10 +67,10 @@ Model = Annotated[
     ),
 ]
 Basis = Annotated[
-    int | None, typer.Option(help="Bumps that each feature becomes before the model, 0 for none; 10 for ridge, else 0.")
+    int | None, typer.Option(help="Number of radial basis functions per feature, 0 for none; 10 for ridge, else 0.")
 ]
 Initial = Annotated[int | None, typer.Option(help="Labels before the first step.", show_default="10; 50 for dropout")]
-Batch = Annotated[int | None, typer.Option(help="Labels that come at each step.", show_default="1; 5 for dropout")]
+Batch = Annotated[int | None, typer.Option(help="Labels per step.", show_default="1; 5 for dropout")]
 Ignore = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="A column to leave out; may be given several times.", show_default=False),

@@ -13,7 +13,7 @@ from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.error_estimate import least_expected
-from suffice.presentation.messages import (
+from suffice.presentation.check_words import (
     check_offer_rows,
     check_offer_sentences,
     class_offer_rows,

@@ -22,7 +22,7 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import make_private
 from suffice.learner.model_check import CheckedQuantity, checked_quantity
 from suffice.numerics import Floats
-from suffice.presentation.messages import decision_words
+from suffice.presentation.decision_words import decision_words
 from suffice.project.accounts import (
     Account,
     NotAllowedError,

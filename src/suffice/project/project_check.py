@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from suffice.checks import Check, Guarantee
 from suffice.errors import InvalidValueError
 from suffice.learner.model_check import CheckedQuantity, proven_guarantee
-from suffice.presentation.messages import guarantee_sentences
+from suffice.presentation.check_words import guarantee_sentences
 from suffice.presentation.text_format import count
 
 #: Change of the classes since a check started: none or renamed only; merged only; or any other change.

@@ -25,7 +25,7 @@ from suffice.learner.suspicious_labels import suspicious_labels as ranked_labels
 from suffice.models.predictive import FACTORS, guesses, moderated_logits, scaled_logits, sharpness, weight_draws
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
-from suffice.presentation.messages import worsening_sentence
+from suffice.presentation.error_words import worsening_sentence
 from suffice.project.learned_files import (
     MOST_BYTES,
     Checkpoint,

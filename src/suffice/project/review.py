@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from suffice.learner.suspicious_labels import FEWEST, SuspiciousLabel
-from suffice.presentation.messages import (
+from suffice.presentation.item_words import (
     REVIEW_NOTE,
     review_sentence,
     suspicious_label_sentence,
