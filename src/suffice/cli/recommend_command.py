@@ -294,11 +294,11 @@ def run_options(rule: Criterion, model: ModelName | None = None) -> list[str] | 
             for each in ("average", "calibration_labels", "scale")
             if (value := getattr(rule, each)) != getattr(default, each)
         }
-    options = RuleOptions(None if plain else name, **numbers, **words)
+    options = RuleOptions(rule=None if plain else name, **numbers, **words)
     # A rule of the comparison may have another setting, for which there is no option.
     if chosen_rule(options, model) != rule:
         return None
-    said = [] if options.name is None else ["--rule", name]
+    said = [] if options.rule is None else ["--rule", name]
     for each, value in words.items():
         said += [f"--{each.replace('_', '-')}", str(value)]
     for each, value in numbers.items():
