@@ -27,7 +27,7 @@ from sklearn.linear_model import LogisticRegression
 
 from evaluation_sets import evaluation_set
 from suffice import LabelWorth, StopMonitor
-from suffice.presentation.messages import decision_words
+from suffice.presentation.decision_words import decision_words
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.state import Answer

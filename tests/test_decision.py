@@ -16,7 +16,7 @@ from suffice.criteria import Verdict
 from suffice.forecast import Forecast
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.models.factory import make_model
-from suffice.presentation.messages import decision_words
+from suffice.presentation.decision_words import decision_words
 from suffice.session.advice import AdviceByTarget, StandingAdvice, standing_stop
 from suffice.session.decision import (
     Alternative,
@@ -153,7 +153,7 @@ def test_a_boundary_that_the_model_cannot_represent_is_its_limit() -> None:
     assert found.answer == "limit"
     assert found.alternative is not None
     assert found.alternative.error < 0.5 * found.alternative.present
-    assert "the present model " in str(found)
+    assert "the current model " in str(found)
     # With the model that it names there is no such limit.
     switched = labelled(make_model("kernel"), X, y, 120).decision()
     assert switched.answer == "enough"

@@ -287,8 +287,8 @@ def test_exports_and_the_report_begin_with_the_guarantee(pets: str) -> None:
     assert f"Checked predictions: {folder / 'checked_predictions.jsonl'} (260 rows)" in lines
     assert f"Guarantee: {folder / 'guarantee.json'}" in lines
     page = (folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
-    assert "The present model is another and has no guarantee until it is checked." in page
-    # It comes after the decision, which is about the present model, in the page and in its list of contents.
+    assert "The current model is different and has no guarantee until it is checked." in page
+    # It comes after the decision, which is about the current model, in the page and in its list of contents.
     assert page.index('id="summary"') < page.index(f"Guaranteed for an earlier model: {statement[:1].lower()}")
     assert page.index('href="#summary"') < page.index('href="#guaranteed"')
     # An answer of the check is undone, so nothing is guaranteed any more.

@@ -284,7 +284,7 @@ def test_a_check_freezes_the_model_that_has_learned_all_answers(project: Project
     again = project.guarantee()
     assert again is not None
     assert not again.about_present_model
-    assert str(again).endswith("The present model is another and has no guarantee until it is checked.")
+    assert str(again).endswith("The current model is different and has no guarantee until it is checked.")
 
 
 def test_the_items_depend_on_the_seed_and_the_number_of_the_check_alone(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from suffice.cli import project_commands
 from suffice.cli.label_app import Standing, header_line, progress_lines
 from suffice.cli.labeller import Counts
 from suffice.cli.project_options import Reading
-from suffice.presentation.messages import STOPS, decision_words
+from suffice.presentation.decision_words import STOPS, decision_words
 from suffice.project.labelling_project import Project
 from suffice.project.status_summary import learning_sentences, status
 from suffice.report.project_report import report_page

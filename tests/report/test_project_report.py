@@ -120,7 +120,7 @@ def test_a_model_at_its_limit_is_not_green(tmp_path: Path) -> None:
     assert tone(page) == "limit"
     text = Reader(page).text.replace("\u00a0", " ")
     for words in (
-        *("More labels will not help this model much", "You asked for at most 5 %.", "the present model 18."),
+        *("More labels will not help this model much", "You asked for at most 5 %.", "the current model 18."),
         "Another model is better: Bayesian logistic regression on kernel features. Tested on 60 labelled items",
     ):
         assert words in text

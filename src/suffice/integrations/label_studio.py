@@ -35,7 +35,7 @@ from xml.etree import ElementTree
 
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.html_parts import paragraphs
-from suffice.presentation.messages import progress_sentence
+from suffice.presentation.project_words import progress_sentence
 from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:

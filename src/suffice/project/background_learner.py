@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from suffice.criteria import Verdict
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
-from suffice.presentation.messages import CATCHING_UP
+from suffice.presentation.decision_words import CATCHING_UP
 from suffice.project.learned_files import LearnedFiles
 from suffice.project.learning_status import LearningStatus, Predictions
 from suffice.project.project_learner import Predictor, ProjectLearner, reason, suspicious_labels

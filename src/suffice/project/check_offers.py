@@ -12,7 +12,7 @@ from suffice.checks import attainable_bound, spent_alpha
 from suffice.checks import plan as planned_check
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.messages import (
+from suffice.presentation.check_words import (
     check_offer_rows,
     check_offer_sentences,
     class_offer_rows,

@@ -12,7 +12,7 @@ import numpy as np
 
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
-from suffice.presentation.messages import import_sentences
+from suffice.presentation.item_words import import_sentences
 from suffice.project.events import Draft, EventKind, Label, checked_label, shown
 from suffice.project.images import found_images, image_paths
 from suffice.project.item_features import given_features, project_columns

@@ -20,7 +20,7 @@ from suffice.checks import Guarantee, spent_alpha
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import make_private
 from suffice.numerics import Floats
-from suffice.presentation.messages import decision_words
+from suffice.presentation.decision_words import decision_words
 from suffice.project.accounts import (
     Account,
     NotAllowedError,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from suffice.presentation.messages import (
+from suffice.presentation.item_words import (
     REVIEW_NOTE,
     review_sentence,
     suspicious_label_sentence,

@@ -10,15 +10,8 @@ import numpy as np
 from suffice.checks import Guarantee, GuaranteePlan, plan_total, spent_alpha
 from suffice.criteria import Verdict
 from suffice.criteria.prediction_statistics import cohen_kappa
-from suffice.presentation.messages import (
-    DecisionWords,
-    check_sentence,
-    checks_sentences,
-    decision_words,
-    guarantee_figure,
-    guarantee_sentences,
-    status_sentences,
-)
+from suffice.presentation.check_words import check_sentence, checks_sentences, guarantee_figure, guarantee_sentences
+from suffice.presentation.decision_words import DecisionWords, decision_words, status_sentences
 from suffice.presentation.text_format import thinned_positions
 from suffice.project.events import Label, moment
 from suffice.project.learning_status import LearningStatus, Point

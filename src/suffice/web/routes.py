@@ -25,7 +25,8 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 import suffice
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.html_parts import markdown_html
-from suffice.presentation.messages import prediction_sentence, setting_change_sentence
+from suffice.presentation.item_words import prediction_sentence
+from suffice.presentation.project_words import setting_change_sentence
 from suffice.presentation.text_format import item_summary, shortened
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.check_offers import SIZES, ClassOffers, check_offers, class_offers
