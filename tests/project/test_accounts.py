@@ -198,7 +198,7 @@ def test_other_processes_see_it_at_once_and_labels_stay(place: str) -> None:
         other.label(0, "cat", person="Ann")
         other.remove_account("Ann", person="me")
         assert project.accounts() == ()
-        assert project.state().opinions(0)[0].person == "Ann"
+        assert project.state().acts.opinions(0)[0].person == "Ann"
         project.add_account("Ann", role="label", person="me")
         assert other.accounts() == project.accounts()
 

@@ -226,7 +226,7 @@ def test_a_guarantee_covers_the_items_that_were_there(project: Project) -> None:
     project.start_check(20, person="ann")
     drawn = project.checks()[0].draw.items
     project.add_items(cars(10, seed=1), person="bob")
-    assert project.state().pending().tolist() == list(drawn)
+    assert project.state().checks.pending().tolist() == list(drawn)
     for item in drawn:
         project.label(item, right(data["power"][item]), person="ann")
     found = project.guarantee()

@@ -570,4 +570,4 @@ def test_declining_is_done_once_and_can_be_undone(tmp_path: Path) -> None:
         project.undo(person="bob")
         assert project.next("bob")[0].position == 4
         project.label(4, "eel", person="bob")
-        assert len(project.state().opinions(4)) == 2
+        assert len(project.state().acts.opinions(4)) == 2

@@ -279,7 +279,7 @@ def test_a_check_freezes_the_model_that_has_learned_all_answers(project: Project
     assert str(found.guarantee) == str(expected)
     # The next label of another item: the model learns, and the guarantee is about an earlier one.
     before = len(project.state().learned())
-    label_some(project, [next(item for item in range(10, 40) if project.state().is_open(item))])
+    label_some(project, [next(item for item in range(10, 40) if project.state().labels.is_open(item))])
     assert len(project.state().learned()) == before + 8 - absent + 1
     again = project.guarantee()
     assert again is not None
@@ -336,7 +336,7 @@ def test_a_check_is_of_answers_that_came_while_the_model_predicted(project: Proj
 
     def always(model: str, answers: list[Answer]) -> NDArray[Any]:
         del model
-        answer(project, [next(item for item in range(40) if project.state().is_open(item))], "bob")
+        answer(project, [next(item for item in range(40) if project.state().labels.is_open(item))], "bob")
         return np.array(["cat"] * (40 + 0 * len(answers)))
 
     project.abort_check(person="ann")
@@ -447,7 +447,7 @@ def test_two_people_are_asked_for_different_items_of_the_check_before_all_others
     found = project.guarantee()
     assert found is not None
     assert found.about_present_model
-    assert project.state().open_check is None
+    assert project.state().checks.open_check is None
     assert not project.next("ann", queue=queue)[0].check
 
 
@@ -464,7 +464,7 @@ def test_an_item_that_somebody_had_before_the_check_can_be_answered_by_everybody
     answer(project, items, "ann")
     found = project.guarantee()
     assert found is not None
-    assert len(project.state().opinions(items[0])) == 2
+    assert len(project.state().acts.opinions(items[0])) == 2
     assert all(each.random for each in project.state().labelled() if each.item in items)
 
 
@@ -536,7 +536,7 @@ def test_an_answer_of_an_older_check_that_is_undone_leaves_it_incomplete(project
     newest = project.guarantee()
     assert newest is not None
     assert newest.check.number == 2
-    assert project.state().open_check is None
+    assert project.state().checks.open_check is None
 
 
 def test_an_aborted_check_spends_its_part_and_its_labels_are_learned(project: Project) -> None:

@@ -108,7 +108,7 @@ def test_a_clash_gives_two_opinions_and_the_first_counts(place: str) -> None:
         for project in (one, two):
             state = project.state()
             assert state.label_of(3) == "cat"
-            assert [(each.person, each.label) for each in state.opinions(3)] == [("ann", "cat"), ("bob", "dog")]
+            assert [(each.person, each.label) for each in state.acts.opinions(3)] == [("ann", "cat"), ("bob", "dog")]
             assert state.n_labelled == 1
 
 

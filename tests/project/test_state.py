@@ -161,7 +161,7 @@ def test_a_correction_outlives_the_label_that_it_corrects() -> None:
     state.apply(event(3, EventKind.undone, "ann", 0, of=1))
     assert state.label_of(0) == "dog"
     assert state.n_labelled == 1
-    assert state.opinions(0) == ()
+    assert state.acts.opinions(0) == ()
     assert state.labelled()[0].corrected
 
 
@@ -180,12 +180,12 @@ def test_two_labels_of_one_person_for_one_item_are_taken_back_one_by_one() -> No
     state.apply(event(1, EventKind.labelled, "ann", 1, label="cat"))
     state.apply(event(2, EventKind.labelled, "ann", 1, label="cat"))
     assert state.n_labelled == 1
-    newest = state.newest_act("ann")
+    newest = state.acts.newest_of("ann")
     assert newest is not None
     assert newest.seq == 2
-    assert not state.has_more_to_say(newest)
+    assert not state.acts.can_answer_after_undo(newest)
     state.apply(event(3, EventKind.undone, "ann", 1, of=2))
     assert state.label_of(1) == "cat"
     state.apply(event(4, EventKind.undone, "ann", 1, of=1))
-    assert state.is_open(1)
+    assert state.labels.is_open(1)
     assert state.people["ann"].labels == 0

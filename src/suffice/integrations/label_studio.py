@@ -772,11 +772,11 @@ class LabelStudioSync:
         project, (person, label) = self._project, (annotation.person, annotation.label)
         with project.lock:
             state = project.state()
-            said = [act for act in state.acts(item) if act.person == person]
+            said = [act for act in state.acts.of_item(item) if act.person == person]
             newest = said[-1] if said else None
-            decides = (deciding := state.deciding_act(item)) is not None and deciding.person == person
-            present, in_check = state.label_of(item), state.is_in_check(item)
-            saw = self._show and state.saw_prediction(item, ASKER) and not in_check
+            decides = (deciding := state.acts.deciding(item)) is not None and deciding.person == person
+            present, in_check = state.label_of(item), state.checks.includes(item)
+            saw = self._show and state.predictions.was_shown(item, ASKER) and not in_check
             request = f"{_REQUEST_PREFIX}{annotation.number}:{state.seq}"
         if label is None:
             if newest is not None and "label" in newest.data:
@@ -804,7 +804,7 @@ class LabelStudioSync:
             gone = [
                 position
                 for number, position in self._positions_of_tasks().items()
-                if number not in present and state.is_open(position)
+                if number not in present and state.labels.is_open(position)
             ]
         for position in gone:
             self._project.skip(position, person=ASKER, reason="its task was deleted in Label Studio")
@@ -823,7 +823,7 @@ class LabelStudioSync:
         with project.lock:
             state = project.state()
             active = sum(time.time() - each.last < 600.0 for name, each in state.people.items() if name != ASKER)
-            pending, check = len(state.pending()), state.open_check
+            pending, check = len(state.checks.pending()), state.checks.open_check
             wanted = pending or queue_size(max(1, active), state.left)
         asked = project.next(ASKER, wanted, queue=status.queue) if wanted else []
         if check is not None:
@@ -869,10 +869,11 @@ class LabelStudioSync:
         """Predicted choices of items that were not drawn at random."""
         with self._project.lock:
             state = self._project.state()
+            random = state.random_items()
             chosen = [
                 each.position
                 for each in order.values()
-                if not state.is_random(each.position) and not state.is_in_check(each.position)
+                if each.position not in random and not state.checks.includes(each.position)
             ]
         if not chosen:
             return {}
@@ -1030,7 +1031,7 @@ class LabelStudioSync:
             return [
                 task
                 for task, position in positions.items()
-                for act in state.acts(position)
+                for act in state.acts.of_item(position)
                 if (act.request or "").startswith(_REQUEST_PREFIX) and (act.request or "").split(":")[1] in names
             ]
 
@@ -1072,7 +1073,7 @@ def _is_ours(version: Any) -> bool:
 
 def _people_of_label_studio(state: "ProjectState", item: int) -> set[str]:
     """People who labelled an item in Label Studio, from the journal."""
-    return {act.person for act in state.acts(item) if (act.request or "").startswith(_REQUEST_PREFIX)}
+    return {act.person for act in state.acts.of_item(item) if (act.request or "").startswith(_REQUEST_PREFIX)}
 
 
 def _score(place: int) -> float:

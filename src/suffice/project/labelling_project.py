@@ -48,6 +48,7 @@ from suffice.project.events import (
 )
 from suffice.project.items import Item
 from suffice.project.learned_files import FOLDER, LearnedFiles
+from suffice.project.prediction_log import prediction_data, predictions_of
 from suffice.project.project_check import (
     CheckDraw,
     ProjectCheck,
@@ -56,7 +57,7 @@ from suffice.project.project_check import (
     rounded_numbers,
 )
 from suffice.project.settings import Settings
-from suffice.project.state import Answer, PredictedLabel, ProjectState, prediction_data, predictions_of
+from suffice.project.state import Answer, PredictedLabel, ProjectState
 from suffice.project.storage import (
     FILE,
     Connection,
@@ -151,9 +152,9 @@ def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) 
         At most the requested number of items. Items that are reserved for other people are not included.
     """
     now, until = request.now, request.now + settings.lease
-    pending = state.pending().tolist()
+    pending = state.checks.pending().tolist()
     in_check = frozenset(pending)
-    open_ones = [(item, lease) for item, lease in state.mine(request.person) if lease.until > now]
+    open_ones = [(item, lease) for item, lease in state.assigned.of_person(request.person) if lease.until > now]
     kept = [_kept(state, item, lease.until, now=now, until=until) for item, lease in open_ones]
     of_check = [each._replace(why=IN_CHECK, check=True) for each in kept if each.position in in_check]
     asked = of_check[: request.number]
@@ -162,7 +163,7 @@ def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) 
     def free(items: Iterable[int]) -> Iterator[int]:
         """The items that are neither reserved nor assigned in this call."""
         for item in items:
-            lease = state.lease(item)
+            lease = state.assigned.lease_of(item)
             held = lease is not None and now < lease.until and lease.person != request.person
             if item not in taken and not held:
                 taken.add(item)
@@ -209,7 +210,7 @@ def wants_second(settings: Settings, item: int) -> bool:
 def _kept(state: ProjectState, item: int, ends: float, *, now: float, until: float) -> Assignment:
     # The reservation is renewed after half of its time, so that it does not end while the person is labelling.
     fresh = ends - now > (until - now) / 2.0
-    return Assignment(item, ends if fresh else until, state.why(item) or AGAIN, new=not fresh)
+    return Assignment(item, ends if fresh else until, state.assigned.why(item) or AGAIN, new=not fresh)
 
 
 def _asked_data(asked: Assignment, *, started: bool) -> dict[str, Any]:
@@ -219,9 +220,9 @@ def _asked_data(asked: Assignment, *, started: bool) -> dict[str, Any]:
 
 def _note_prediction(state: ProjectState, item: int, person: str, data: dict[str, Any]) -> None:
     """Record in the data of a label that the person has seen a prediction; raise an error for an item of a check."""
-    if not (data.get("saw_prediction") or state.saw_prediction(item, person)):
+    if not (data.get("saw_prediction") or state.predictions.was_shown(item, person)):
         return
-    if state.is_in_check(item):
+    if state.checks.includes(item):
         raise ConflictError(
             f"item {item} belongs to a check, and {person} has seen a prediction for it; somebody who has not seen it "
             "must label it, or skip it: then it counts as wrong"
@@ -231,7 +232,7 @@ def _note_prediction(state: ProjectState, item: int, person: str, data: dict[str
 
 def _second_opinions(state: ProjectState, settings: Settings, person: str) -> Iterator[int]:
     if settings.overlap > 0.0:
-        yield from (item for item in state.single_opinions(person) if wants_second(settings, item))
+        yield from (item for item in state.acts.single_opinions(person) if wants_second(settings, item))
 
 
 # Number of items of the permutation that are examined together.
@@ -241,7 +242,7 @@ _LOOKED_AT: Final = 4096
 def _permuted(state: ProjectState, order: NDArray[np.intp]) -> Iterator[int]:
     """Iterate over the open items in the order of the permutation, without reading more of the pool than needed."""
     for start in range(0, len(order), _LOOKED_AT):
-        yield from map(int, state.open_among(order[start : start + _LOOKED_AT]))
+        yield from map(int, state.labels.open_among(order[start : start + _LOOKED_AT]))
 
 
 def _new_items(
@@ -255,8 +256,8 @@ def _new_items(
     if not has_started(state, settings):
         yield from ((item, AT_FIRST, True) for item in drawn)
         return
-    chosen = free(int(item) for item in request.queue if state.is_open(int(item)))
-    asked, random = state.n_asked, state.n_random
+    chosen = free(int(item) for item in request.queue if state.labels.is_open(int(item)))
+    asked, random = state.assigned.n_asked, state.assigned.n_random
     by_choice = BY_MODEL if settings.positive is None else BY_RELEVANCE
     while True:
         to_check = is_random(settings.random_share, asked, random)
@@ -613,7 +614,7 @@ class Project:
 
         def check(state: ProjectState, item: int, name: str) -> Event | None:
             _note_prediction(state, item, name, data)
-            given = state.act_of(item, name)
+            given = state.acts.label_by(item, name)
             if given is not None and given.data["label"] != checked_label(self.settings, label):
                 raise ConflictError(
                     f"{name} has labelled item {item} as {given.data['label']} already; correct it to change that"
@@ -655,9 +656,9 @@ class Project:
         data: dict[str, Any] = ({"unsure": True} if unsure else {}) | ({"reason": why} if why else {})
 
         def check(state: ProjectState, item: int, name: str) -> Event | None:
-            if state.act_of(item, name) is not None:
+            if state.acts.label_by(item, name) is not None:
                 raise ConflictError(f"{name} has labelled item {item}; undo or correct that, it cannot be skipped")
-            return state.skip_of(item, name)
+            return state.acts.skip_by(item, name)
 
         return self._act(Draft(EventKind.skipped, person, position, data, request), check)
 
@@ -693,7 +694,7 @@ class Project:
             _note_prediction(state, item, name, data)
             if state.label_of(item) is None:
                 raise ConflictError(f"item {item} has no label to correct; label it")
-            if only_own and not state.is_only_of(item, name):
+            if only_own and not state.acts.is_only_of(item, name):
                 raise NotAllowedError(
                     f"somebody else has labelled item {item} too; to correct that, the role review is needed"
                 )
@@ -780,12 +781,12 @@ class Project:
         item, name = self._position(position), checked_person(person)
 
         def decide(state: ProjectState, _: float) -> tuple[list[Draft], PredictedLabel | None]:
-            if state.is_in_check(item):
+            if state.checks.includes(item):
                 raise ConflictError(
                     f"item {item} belongs to a check, so no prediction is shown for it: the label must not depend on it"
                 )
-            drafts = [] if state.saw_prediction(item, name) else [Draft(EventKind.prediction_shown, name, item)]
-            return drafts, state.imported_prediction(item)
+            drafts = [] if state.predictions.was_shown(item, name) else [Draft(EventKind.prediction_shown, name, item)]
+            return drafts, state.predictions.imported(item)
 
         return self._write(decide)[1]
 
@@ -833,7 +834,7 @@ class Project:
         with self.lock:
             with self._database.exclusive() as connection:
                 state = self._catch_up(connection)
-                if state.size != first:
+                if state.labels.size != first:
                     raise ConflictError("somebody else has added items in this moment; try again")
                 self._require_classes(classes)
                 taken = read_ids(connection) & set(items.ids)
@@ -955,7 +956,7 @@ class Project:
 
         def decide(state: ProjectState, _: float) -> "tuple[list[Draft], ImportReport]":
             self._require_classes(classes)
-            new = {item: each for item, each in known.items() if state.imported_prediction(item) != each}
+            new = {item: each for item, each in known.items() if state.predictions.imported(item) != each}
             report = replace(
                 rows.report, predicted=len(new), same=len(known) - len(new), written=bool(new) and not check
             )
@@ -972,8 +973,8 @@ class Project:
                 each
                 for each in found
                 if state.label_of(each.item) == each.label
-                and not state.is_confirmed(each.item)
-                and not state.is_in_check(each.item)
+                and not state.labels.is_confirmed(each.item)
+                and not state.checks.includes(each.item)
             ]
 
     def undo(self, *, person: str, request: str | None = None) -> WriteReceipt:
@@ -990,11 +991,11 @@ class Project:
             known = self._known(state, Draft(EventKind.undone, name, request=sent))
             if known is not None:
                 return [], known
-            act = state.newest_act(name)
+            act = state.acts.newest_of(name)
             if act is None:
                 raise ConflictError(f"there is nothing of {name} to undo")
             data: dict[str, float] = {"of": act.seq}
-            if state.has_more_to_say(act):
+            if state.acts.can_answer_after_undo(act):
                 data["until"] = now + self.settings.lease
             return [Draft(EventKind.undone, name, act.item, data, sent)], None
 
@@ -1028,7 +1029,7 @@ class Project:
         item, name = self._position(position), checked_person(person)
 
         def decide(state: ProjectState, _: float) -> tuple[list[Draft], None]:
-            acts = [act for act in state.acts(item) if act.person == name]
+            acts = [act for act in state.acts.of_item(item) if act.person == name]
             return [Draft(EventKind.undone, name, item, {"of": act.seq}) for act in reversed(acts)], None
 
         return len(self._write(decide)[0])
@@ -1316,10 +1317,10 @@ class Project:
 
     @staticmethod
     def _require_changeable(state: ProjectState, change: ClassChange) -> None:
-        used = next((name for name in change.removed if state.uses_class(name)), None)
+        used = next((name for name in change.removed if state.acts.uses_class(name)), None)
         if used is not None:
             raise ConflictError(f"the class {used!r} has labels, so it cannot be removed; merge it into another one")
-        if state.open_check is not None and not change.keeps_answers:
+        if state.checks.open_check is not None and not change.keeps_answers:
             raise ConflictError(
                 "a check is open, and its answers must keep their meaning: classes can be renamed and reordered now; "
                 "to add, merge or remove some, complete the check or stop it first"
@@ -1466,7 +1467,7 @@ class Project:
                 present = self.settings.using(state.model).model == model and state.answers() == answers
                 if known is None and self.settings.classes != classes:
                     raise ConflictError("the classes were changed meanwhile; try again")
-                present &= len(predictions) == state.size
+                present &= len(predictions) == state.labels.size
                 if known is not None or not present:
                     return [], known
                 draw = self._draw(state, asked, predictions, wanted, alpha)
@@ -1510,7 +1511,7 @@ class Project:
         self, state: ProjectState, asked: CheckedQuantity, predictions: NDArray[Any], size: int, alpha: float
     ) -> CheckDraw:
         """The next check of the present model."""
-        before, number = state.items_before(), state.n_checks + 1
+        before, number = state.labels.items_before(), state.n_checks + 1
         rng = np.random.default_rng([self.settings.seed, 13, number])
         predicted = predictions[before.unlabelled]
         items, pool = drawn_items(size, asked, before, predicted, rng)
@@ -1538,9 +1539,9 @@ class Project:
             known = self._known(state, Draft(EventKind.check_aborted, name, request=sent))
             if known is not None:
                 return [], known
-            if state.open_check is None:
+            if state.checks.open_check is None:
                 raise ConflictError("no check is open, so there is none to abort")
-            data = {"number": state.open_check.number}
+            data = {"number": state.checks.open_check.number}
             return [Draft(EventKind.check_aborted, name, data=data, request=sent)], None
 
         return self._receipt(*self._write(decide))
@@ -1548,7 +1549,7 @@ class Project:
     def checks(self) -> list[ProjectCheck]:
         """All checks in the order in which they started, aborted ones included, with the answers that count now."""
         with self.lock:
-            return self.state().checks()
+            return self.state().checks.all()
 
     def require_no_open_check(self) -> None:
         """Raise an error if a check is open.
@@ -1557,7 +1558,7 @@ class Project:
             ConflictError: One is open.
         """
         with self.lock:
-            draw, pending = self._state.open_check, len(self._state.pending())
+            draw, pending = self._state.checks.open_check, len(self._state.checks.pending())
         if draw is not None:
             raise ConflictError(
                 f"a check is open: {pending:,} of its {len(draw.items):,} items have no answer; answer them, or abort "
@@ -1574,7 +1575,7 @@ class Project:
             InvalidValueError: It is not between 0 and 1, or not that of the first check.
         """
         with self.lock:
-            before = self._state.checks_alpha
+            before = self._state.checks.alpha
         if confidence is None:
             return 0.05 if before is None else before
         # Rounded, because 1 - 0.95 is not exactly 0.05 in floating point.
@@ -1603,7 +1604,7 @@ class Project:
         sent = checked_request(draft.request)
 
         def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
-            event = state.known_request(sent)
+            event = state.messages.get(sent or "")
             # The earlier event may contain a class that was renamed since.
             data = draft.data if event is not None and event.data.items() >= draft.data.items() else self._data(draft)
             checked = Draft(draft.kind, name, item, data, sent)
@@ -1627,7 +1628,7 @@ class Project:
     @staticmethod
     def _known(state: ProjectState, draft: Draft) -> WriteReceipt | None:
         """The receipt of an earlier message with the same name."""
-        event = state.known_request(draft.request)
+        event = state.messages.get(draft.request or "")
         if event is None:
             return None
         same_item = draft.item is None or event.item == draft.item
@@ -1668,7 +1669,7 @@ class Project:
         """Set the end of a lease by the clock of the leases, which is independent of changes of the system time."""
         if event.item is not None and "until" in event.data:
             ends = self._clock.ends(event.at, float(event.data["until"]), now, looked)
-            self._state.end_lease_at(event.item, ends)
+            self._state.assigned.end_lease_at(event.item, ends)
 
     def _catch_up(self, connection: Connection) -> ProjectState:
         """Apply events of other processes, after checking that the last known event is still in the journal."""
@@ -1693,12 +1694,12 @@ class Project:
         if event.item is not None and not 0 <= event.item < self.size:
             raise ValueError(f"event {event.seq} is about item {event.item}, and there are {self.size}")
         self._state.apply(event)
-        if self._state.size > self.size:
+        if self._state.labels.size > self.size:
             self._grow()
 
     def _grow(self) -> None:
         """Read items that were added by other processes."""
-        self.size, self._X = self._state.size, None
+        self.size, self._X = self._state.labels.size, None
         self.learned_files.features_changed()
         if self._order is not None:
             self._order = self._random_order()
