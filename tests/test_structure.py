@@ -47,11 +47,6 @@ def test_modules_and_classes_have_distinct_names(structure: Structure) -> None:
     assert structure.repeated_classes() == []
 
 
-def test_few_modules_have_a_single_importer(structure: Structure) -> None:
-    single = structure.single_importers()
-    assert len(single) <= 0.1 * len(structure.modules), f"merge some of these into their importer: {single}"
-
-
 def test_the_figures_are_counted_right(tmp_path: Path) -> None:
     files = {
         "__init__.py": "",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from suffice.decision import Decision
-from suffice.project import labelling_project as project_module
+from suffice.project import journal as journal_module
 from suffice.project.create import open_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import ConflictError, Project
@@ -24,7 +24,7 @@ def project(place: str) -> Iterator[Project]:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> "Clock":
     clock = Clock()
-    monkeypatch.setattr(project_module, "time", clock)
+    monkeypatch.setattr(journal_module, "time", clock)
     return clock
 
 
@@ -73,7 +73,7 @@ def test_what_is_sent_twice_under_one_name_is_written_once(project: Project, act
 
 def open_project_of(project: Project) -> Project:
     """The same place, opened once more."""
-    return Project(project._database, project.size)
+    return Project(project.journal.database, project.size)
 
 
 def test_a_label_sent_again_after_it_was_undone_stays_undone(project: Project) -> None:

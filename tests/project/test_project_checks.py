@@ -16,11 +16,12 @@ from scipy.stats import chisquare
 from suffice.checks import Guarantee, spent_alpha
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.model_check import CheckedQuantity
-from suffice.project import labelling_project as project_module
+from suffice.project import journal as journal_module
+from suffice.project.assignment import IN_CHECK
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import open_project
 from suffice.project.events import Event, EventKind
-from suffice.project.labelling_project import IN_CHECK, ConflictError, Project
+from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.project_check import (
     ItemsBefore,
     drawn_items,
@@ -69,14 +70,14 @@ def predictions(model: str, answers: list[Answer]) -> NDArray[Any]:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(project_module, "time", clock)
+    monkeypatch.setattr(journal_module, "time", clock)
     return clock
 
 
 @pytest.fixture
 def used(tmp_path: Path) -> Iterator[Project]:
     with make(tmp_path / "pets.suffice", SIZE, lease=LEASE, initial=2, random_share=0.4) as project:
-        sa.event.listen(project._database._engine, "checkout", hurry)
+        sa.event.listen(project.journal.database._engine, "checkout", hurry)
         yield project
 
 
@@ -181,7 +182,7 @@ def test_any_course_of_events_is_what_the_rules_say_and_what_a_replay_gives(used
             before = after
         events = project.events()
         assert picture(replayed(events, SIZE), SIZE, clock.now) == live
-        again = Project(used._database, SIZE)
+        again = Project(used.journal.database, SIZE)
         assert picture(again.state(), SIZE, clock.now) == live
         assert str(again.guarantee()) == str(project.guarantee())
 
@@ -236,7 +237,7 @@ def test_a_check_that_is_damaged_in_the_journal_is_noticed(tmp_path: Path, damag
         data = dict(project.events()[-1].data)
         other = {"number": 2, "items": [0, 0, 1], "predictions": data["predictions"][8:], "size": 4}
         other |= {"classes": ["a"], "of_items": 5}
-        with project._database.exclusive() as connection:
+        with project.journal.database.exclusive() as connection:
             text = json.dumps(data | {damage: other[damage]})
             connection.execute(sa.text("UPDATE events SET data = :data WHERE seq = 2"), {"data": text})
     with pytest.raises(StorageError, match="is damaged"):

@@ -121,5 +121,5 @@ def test_two_processes_that_make_the_same_project_get_one(place: str) -> None:
     with open_project(place) as project:
         assert project.size == 4000
         assert kinds(project) == [EventKind.made]
-    if project._database.file is not None:
+    if project.journal.database.file is not None:
         assert [each.name for each in Path(place).iterdir()] == ["project.sqlite"]

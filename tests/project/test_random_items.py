@@ -11,10 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.learner import ActiveLearner
-from suffice.project import labelling_project as project_module
-from suffice.project.create import create_project, open_project
-from suffice.project.events import Event, EventKind
-from suffice.project.labelling_project import (
+from suffice.project.assignment import (
     AT_FIRST,
     AT_RANDOM,
     BY_MODEL,
@@ -22,10 +19,12 @@ from suffice.project.labelling_project import (
     TO_ESTIMATE,
     Assignment,
     AssignmentRequest,
-    Project,
     choose,
     has_started,
 )
+from suffice.project.create import create_project, open_project
+from suffice.project.events import Event, EventKind
+from suffice.project.labelling_project import Project
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import DEFAULT_RANDOM_SHARE, Settings
 from suffice.project.state import Answer, ProjectState
@@ -59,7 +58,7 @@ class Journal:
         asked = choose(self.state, self.settings, AssignmentRequest(person, n, queue, self.order, self.now))
         for each in asked:
             if each.new:
-                data = project_module._asked_data(each, started=started)
+                data = each.event_data(started=started)
                 self.write(EventKind.asked, person, each.position, **data)
         return asked
 

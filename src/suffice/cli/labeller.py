@@ -228,7 +228,7 @@ class Labeller:
 
     def undo(self) -> str:
         """Undo the last action, show its item again if it must be labelled again, and return what was undone."""
-        from suffice.project.labelling_project import IN_CHECK
+        from suffice.project.assignment import IN_CHECK
 
         begun = time.monotonic()
         with self.project.lock:

@@ -39,8 +39,9 @@ from suffice.presentation.messages import progress_sentence
 from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:
+    from suffice.project.assignment import Assignment
     from suffice.project.background_learner import BackgroundLearner
-    from suffice.project.labelling_project import Assignment, Project
+    from suffice.project.labelling_project import Project
     from suffice.project.learning_status import LearningStatus
     from suffice.project.state import ProjectState
 
