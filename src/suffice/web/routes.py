@@ -777,7 +777,7 @@ def show_prediction(sent: PredictionSent, context: Context) -> PredictionsAnswer
 
 
 def predictor_or_none(background: BackgroundLearner) -> Predictor | None:
-    """The present model, or None before it has started."""
+    """A copy of the current model, or None before it has started."""
     try:
         return background.predictor()
     except SufficeError:
