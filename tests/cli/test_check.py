@@ -72,7 +72,7 @@ def test_after_a_guaranteed_target_no_further_label_is_suggested(pets: str) -> N
 def finish(place: str) -> None:
     """Label the items of the open check."""
     with open_project(place) as project:
-        label_some(project, project.state().pending().tolist())
+        label_some(project, project.state().checks.pending().tolist())
 
 
 def test_without_a_size_it_says_what_checks_would_cost_and_starts_nothing(pets: str) -> None:
@@ -282,7 +282,7 @@ def test_exports_and_the_report_begin_with_the_guarantee(pets: str) -> None:
     # More than half of the labels are those of the check, drawn at random.
     assert "the model chose some of the items" in page
     with open_project(pets) as project:
-        label_some(project, [item for item in range(280) if project.state().is_open(item)][:1])
+        label_some(project, [item for item in range(280) if project.state().labels.is_open(item)][:1])
     lines = said("export", pets, "--format", "jsonl").splitlines()
     assert f"Checked predictions: {folder / 'checked_predictions.jsonl'} (260 rows)" in lines
     assert f"Guarantee: {folder / 'guarantee.json'}" in lines

@@ -151,7 +151,7 @@ def test_a_guarantee_comes_first_until_the_model_is_another(project: Project) ->
     assert guarantee["model"] == "logistic at 30 labels"
     assert (found["check"]["state"], found["check"]["proves"], found["check"]["sentence"]) == ("complete", True, "")
     assert found["decision"]["unlabelled"] == guarantee["remaining"]
-    free = [item for item in range(30, 120) if project.state().is_open(item)]
+    free = [item for item in range(30, 120) if project.state().labels.is_open(item)]
     label_some(project, free[:1])
     later = told(project)
     assert later["words"][0] == later["decision"]["sentences"][0]

@@ -126,7 +126,7 @@ def test_a_label_that_is_taken_back_is_forgotten(project: Small, case: Case) -> 
     project.tell(answers)
     with BackgroundLearner(project) as background:
         assert background.wait(20, LONG)
-        undone = project.events.newest_act("ann")
+        undone = project.events.acts.newest_of("ann")
         assert undone is not None
         project.add(EventKind.undone, "ann", undone.item, data={"of": undone.seq})
         background.wake()
@@ -146,7 +146,7 @@ def test_advice_is_given_and_withdrawn_when_it_changes(project: Small, case: Cas
             background.wake()
             assert background.wait(n, LONG)
             until(lambda: (project.events.advice is not None) == _stops(background))
-        undone = project.events.newest_act("ann")
+        undone = project.events.acts.newest_of("ann")
         assert undone is not None
         project.add(EventKind.undone, "ann", undone.item, data={"of": undone.seq})
         until(lambda: background.learning_status.n_answers == 79)

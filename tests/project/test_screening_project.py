@@ -236,7 +236,7 @@ def test_the_command_checks_the_recall_of_a_screening(tmp_path: Path) -> None:
     check = json.loads(CliRunner().invoke(app, ["check", place, "--size", "20", "--json"]).stdout)["check"]
     assert (check["quantity"], check["class_name"], check["size"]) == ("recall", "in", 20)
     with open_project(tmp_path / "p.suffice") as project:
-        for item in project.state().pending().tolist():
+        for item in project.state().checks.pending().tolist():
             project.label(item, str(Y[item]), person="ann")
         proven = project.guarantee()
         assert proven is not None

@@ -248,7 +248,7 @@ def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
         raise InvalidValueError(f"the class must be one of those of the project, {known}; not {name!r}")
     with project.lock:
         state = project.state()
-        before, number, alpha = state.items_before(), state.n_checks + 1, project.checks_alpha(confidence)
+        before, number, alpha = state.labels.items_before(), state.n_checks + 1, project.checks_alpha(confidence)
         found = state.counts().get(name, 0)
     pool = before.unlabelled
     if unlabelable_as == "excluded":

@@ -277,10 +277,10 @@ def label_drafts(
     """
     if conflicts not in get_args(Conflicts):
         raise InvalidValueError(f"conflicts must be keep, replace or opinion, not {conflicts!r}")
-    pending = frozenset(state.pending().tolist())
+    pending = frozenset(state.checks.pending().tolist())
     drafts, counts = [], Counter[str]()
     for item, label in rows.values.items():
-        before, mine = state.label_of(item), state.act_of(item, person)
+        before, mine = state.label_of(item), state.acts.label_by(item, person)
         if item in pending:
             counts["in_check"] += 1
             continue

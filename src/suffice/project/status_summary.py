@@ -58,7 +58,7 @@ def agreement(state: ProjectState, settings: Settings) -> Agreement | None:
         >>> agreement(state, Settings("p", "regression", (), "y", "table", ("a",), None, "gp", {}))
         Agreement(both=1, same=0, kappa=None, difference=3.0)
     """
-    pairs = [pair for each in state.labelled_often() if (pair := pair_of(each)) is not None]
+    pairs = [pair for each in state.labelled(several_acts=True) if (pair := pair_of(each)) is not None]
     if not pairs:
         return None
     same = sum(one == other for one, other in pairs)

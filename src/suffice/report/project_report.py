@@ -115,7 +115,7 @@ def project_report_contents(project: "Project", learning_status: LearningStatus)
     with project.lock:
         state = project.state()
         told, labelled, made = status(project, learning_status), state.labelled(), state.made
-        checks = state.checks()
+        checks = state.checks.all()
     first = labelled[:EXAMPLES]
     items = project.items([each.item for each in first])
     return ProjectReportContents(
