@@ -24,6 +24,8 @@ MODULES: Final = frozenset(
         "suffice.engines.tracked_rows",
         "suffice.forecast",
         "suffice.learner.backend",
+        "suffice.learner.class_evidence",
+        "suffice.learner.gaussian_evidence",
         "suffice.learner.step_inputs",
         "suffice.models.gaussian_state",
         "suffice.models.kernels",

@@ -38,10 +38,10 @@ class DeferredMeasures(Mapping[str, Floats]):
 
     Examples:
         >>> measures = DeferredMeasures({"cost": np.ones(2)}, {"pool_gain"}, lambda: {"pool_gain": np.zeros(2)})
-        >>> sorted(measures), measures.computed
-        (['cost', 'pool_gain'], False)
-        >>> measures["pool_gain"], measures.computed
-        (array([0., 0.]), True)
+        >>> sorted(measures), sorted(measures.computed)
+        (['cost', 'pool_gain'], ['cost'])
+        >>> measures["pool_gain"], sorted(measures.computed)
+        (array([0., 0.]), ['cost', 'pool_gain'])
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class DeferredMeasures(Mapping[str, Floats]):
         self._compute: Callable[[], Mapping[str, Floats]] | None = compute
 
     @property
-    def computed(self) -> bool:
-        """Whether all values are computed."""
-        return self._compute is None
+    def computed(self) -> frozenset[str]:
+        """Names of the values that are computed."""
+        return frozenset(self._values)
 
     def __getitem__(self, name: str) -> Floats:
         if name in self._deferred and self._compute is not None:

@@ -300,7 +300,7 @@ def test_the_sample_is_drawn_from_the_seed_and_kept() -> None:
     X = rng.normal(size=(2 * SAMPLE, 2))
     y = np.sin(X[:, 0])
     learners = [sf.ActiveLearner(GaussianProcess(), X, acquisition=NAME, seed=seed) for seed in (1, 1, 2)]
-    first, twin, other = (learner._loop.backend._sample for learner in learners)  # type: ignore[attr-defined]
+    first, twin, other = (learner._loop.backend._points.sample for learner in learners)  # type: ignore[attr-defined]
     assert len(np.unique(first)) == SAMPLE
     assert first.tolist() == twin.tolist() != other.tolist()
     learner = learners[0]
@@ -308,7 +308,7 @@ def test_the_sample_is_drawn_from_the_seed_and_kept() -> None:
         item = learner.ask()
         learner.tell(item, y[item])
     assert learner.trace().relearned
-    assert learner._loop.backend._sample is first  # type: ignore[attr-defined]
+    assert learner._loop.backend._points.sample is first  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["variance", "random", NAME])

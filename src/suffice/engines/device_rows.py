@@ -31,6 +31,8 @@ class DeviceRows:
     """
 
     def __init__(self, points: Any, device: str) -> None:
+        if isinstance(points, np.ndarray) and not points.flags.writeable:
+            points = np.array(points)
         given = torch.as_tensor(points).detach()
         dtype = given.dtype if given.dtype in _KEPT_TYPES else torch.float64
         self.tensor = given.to(device=device, dtype=dtype, copy=True)
@@ -41,7 +43,9 @@ class DeviceRows:
 
     def __getitem__(self, key: Any) -> Floats:
         if not isinstance(key, slice):
-            key = torch.as_tensor(np.asarray(key), device=self.tensor.device)
+            # A copy, because torch warns of arrays that may not be written to; an empty list has no type of its own.
+            places = np.array(key)
+            key = torch.as_tensor(places if places.size else places.astype(np.intp), device=self.tensor.device)
         rows: Floats = self.tensor[key].double().cpu().numpy()
         return rows
 

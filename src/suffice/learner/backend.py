@@ -175,7 +175,38 @@ class RunSettings:
     device: str | None = None
 
 
-class Backend(ABC):
+class SavableBackend:
+    """How the learned state of a backend is saved. Base of :class:`Backend`.
+
+    Attributes:
+        fixed_attributes: Names of the attributes that follow from model, settings and the other attributes.
+        supports_checkpoints: Whether :meth:`state` and :meth:`restore` are implemented.
+        replays: Whether the same labels, learned again in the same steps, lead to the same picks. A checkpoint then
+            holds the labels.
+    """
+
+    fixed_attributes: ClassVar[frozenset[str]] = frozenset({"_model", "_settings"})
+    supports_checkpoints: ClassVar[bool] = False
+    replays: ClassVar[bool] = False
+
+    def state(self) -> dict[str, Any]:
+        """Everything that a checkpoint needs besides pool, labels and settings."""
+        raise NotImplementedError
+
+    def restore(self, state: Mapping[str, Any], y: Any) -> None:
+        """Continue from a saved state; ``y`` holds the labels of the whole pool."""
+        raise NotImplementedError
+
+    def progress(self) -> dict[str, Any]:
+        """The learned state: all attributes that do not follow from model and settings. They are not copied."""
+        return {name: value for name, value in self.__dict__.items() if name not in self.fixed_attributes}
+
+    def resume(self, progress: Mapping[str, Any]) -> None:
+        """Continue exactly from the output of :meth:`progress` of a backend with the same model and settings."""
+        self.__dict__.update(progress)
+
+
+class Backend(SavableBackend, ABC):
     """Chooses items and learns labels with one family of models. Base class of all backends.
 
     A subclass is registered for a model type with :func:`register_backend`. The loop creates it as
@@ -201,10 +232,6 @@ class Backend(ABC):
             :class:`~suffice.engines.disk_rows.DiskRows`. If not, it is read into memory.
         refits: Whether the model is fitted again to all labels at every step, so that it may need labels to transform
             inputs, and may accept missing inputs.
-        fixed_attributes: Names of the attributes that follow from model, settings and the other attributes.
-        supports_checkpoints: Whether :meth:`state` and :meth:`restore` are implemented.
-        replays: Whether the same labels, learned again in the same steps, lead to the same picks. A checkpoint then
-            holds the labels.
     """
 
     task: ClassVar[Literal["regression", "classification"]]
@@ -217,13 +244,10 @@ class Backend(ABC):
     any_input_shape: ClassVar[bool] = False
     sparse_inputs: ClassVar[bool] = False
     refits: ClassVar[bool] = False
-    fixed_attributes: ClassVar[frozenset[str]] = frozenset({"_model", "_settings"})
     device_acquisitions: ClassVar[frozenset[str]] = frozenset()
     device_rows: ClassVar[bool] = False
     worker_acquisitions: ClassVar[frozenset[str]] = frozenset()
     disk_pools: ClassVar[bool] = False
-    supports_checkpoints: ClassVar[bool] = False
-    replays: ClassVar[bool] = False
 
     @abstractmethod
     def __init__(self, model: Any, settings: RunSettings) -> None: ...
@@ -311,22 +335,6 @@ class Backend(ABC):
         """
         del rows
         return None
-
-    def state(self) -> dict[str, Any]:
-        """Everything that a checkpoint needs besides pool, labels and settings."""
-        raise NotImplementedError
-
-    def restore(self, state: Mapping[str, Any], y: Any) -> None:
-        """Continue from a saved state; ``y`` holds the labels of the whole pool."""
-        raise NotImplementedError
-
-    def progress(self) -> dict[str, Any]:
-        """The learned state: all attributes that do not follow from model and settings. They are not copied."""
-        return {name: value for name, value in self.__dict__.items() if name not in self.fixed_attributes}
-
-    def resume(self, progress: Mapping[str, Any]) -> None:
-        """Continue exactly from the output of :meth:`progress` of a backend with the same model and settings."""
-        self.__dict__.update(progress)
 
     @classmethod
     def provided_fields(cls, *, validated: bool, screening: bool = False) -> frozenset[str]:

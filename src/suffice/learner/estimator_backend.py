@@ -205,8 +205,10 @@ class EstimatorBackend(Backend):
         """Fit to all labels, and return the results of the step."""
         rows, labels = self._history.indices, np.asarray(as_labels(self._labels))
         self._model = self._fit(self._settings.X[rows], labels)
-        self._monitor.update(self._model, rows, labels)
-        measures = {name: getattr(self._monitor.steps[-1], name) for name in sorted(self._names)}
+        measures: dict[str, Any] = {}
+        if self._names:
+            self._monitor.update(self._model, rows, labels)
+            measures = {name: getattr(self._monitor.steps[-1], name) for name in sorted(self._names)}
         measures = {name: value for name, value in measures.items() if value is not None}
         inputs = self._settings.step_inputs
         if inputs.validation is not None and "validation_error" in inputs.names:

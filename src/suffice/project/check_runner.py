@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.arguments import real, whole
+from suffice.arguments import whole
 from suffice.checks import Guarantee, spent_alpha
 from suffice.errors import InvalidValueError
 from suffice.project.events import Draft, Event, EventKind, checked_person, checked_request
@@ -15,7 +15,7 @@ from suffice.project.journal import ConflictError, ProjectJournal, WriteReceipt
 from suffice.project.project_check import CheckDraw, ProjectCheck, ProjectGuarantee, drawn_items, rounded_numbers
 from suffice.project.project_contents import ProjectContents
 from suffice.project.state import Answer, ProjectState
-from suffice.session.model_check import CheckedQuantity, checked_quantity
+from suffice.session.model_check import CheckedQuantity, checked_quantity, shared_alpha
 
 # Maximal number of attempts to predict for a check while other people add labels.
 _TRIES: Final = 5
@@ -64,7 +64,7 @@ class CheckRunner:
             InvalidValueError: It is not between 0 and 1, or not that of the first check.
         """
         with self._journal.lock:
-            return _alpha(self._journal.state(), confidence)
+            return shared_alpha(confidence, self._journal.state().checks.alpha)
 
     def start(  # noqa: PLR0913 - one quantity of several, by keyword
         self,
@@ -98,7 +98,7 @@ class CheckRunner:
             event = self._journal.earlier_event(state, message)
             if event is None:
                 _require_none_open(state)
-                _alpha(state, confidence)
+                shared_alpha(confidence, state.checks.alpha)
             return event
 
         def attempt(model: str, answers: list[Answer], predictions: NDArray[Any]) -> WriteReceipt | None:
@@ -112,7 +112,7 @@ class CheckRunner:
                 same_model = self._journal.settings.using(state.model).model == model
                 if not same_model or state.answers() != answers or len(predictions) != state.labels.size:
                     return [], None
-                draw = self._draw(state, asked, predictions, n_items, _alpha(state, confidence))
+                draw = self._draw(state, asked, predictions, n_items, shared_alpha(confidence, state.checks.alpha))
                 return [Draft(EventKind.check_started, name, data=draw.event_data(), request=sent)], None
 
             events, event = self._journal.write(decide)
@@ -190,17 +190,3 @@ def _require_none_open(state: ProjectState) -> None:
             f"a check is open: {len(state.checks.pending()):,} of its {len(draw.items):,} items have no answer; answer "
             "them, or abort the check"
         )
-
-
-def _alpha(state: ProjectState, confidence: float | None) -> float:
-    before = state.checks.alpha
-    if confidence is None:
-        return 0.05 if before is None else before
-    # Rounded, because 1 - 0.95 is not exactly 0.05 in floating point.
-    level = round(1.0 - real(confidence, "confidence", "above 0 and below 1", lambda x: 0.0 < x < 1.0), 15)
-    if before is not None and abs(level - before) > 1e-12:
-        raise InvalidValueError(
-            f"confidence must be {1.0 - before:.10g}, as for the first check, because all checks share it; not "
-            f"{confidence!r}"
-        )
-    return level if before is None else before
