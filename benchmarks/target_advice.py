@@ -27,12 +27,12 @@ from sklearn.linear_model import LogisticRegression
 
 from evaluation_sets import evaluation_set
 from suffice import LabelWorth, StopMonitor
-from suffice.presentation.messages import decision_words
+from suffice.presentation.decision_words import decision_words
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.status_summary import decision_of
-from suffice.session.decision import DecisionMemory
+from suffice.session.advice import AdviceByTarget
 from tables import publish, table
 
 LABELS: Final = 300
@@ -107,7 +107,7 @@ def monitored_advice(job: tuple[str, float, int], *, forget: bool) -> list[tuple
             model = LogisticRegression(max_iter=1000).fit(X[items], y[items])
             monitor.update(model, items, y[items], random)
             if forget:
-                monitor._advice = DecisionMemory()
+                monitor._session._advice = AdviceByTarget()
             headline = decision_words(monitor.decision(target).as_dict()).headline
             if not said or said[-1][1] != headline:
                 said.append((len(items), headline))

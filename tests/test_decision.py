@@ -13,23 +13,23 @@ import suffice as sf
 from suffice.checks import Guarantee, plan_total
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.criteria import Verdict
+from suffice.forecast import Forecast
+from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
+from suffice.models.factory import make_model
+from suffice.presentation.decision_words import decision_words
+from suffice.session.advice import AdviceByTarget, StandingAdvice, standing_stop
 from suffice.session.decision import (
     Alternative,
     Decision,
-    DecisionMemory,
+    DecisionNumbers,
     ErrorNow,
-    StandingAdvice,
     checked_error,
     decide,
     error_after,
     fall_per_label,
     trivial_error,
 )
-from suffice.forecast import Forecast
 from suffice.session.model_comparison import better_model
-from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
-from suffice.models.factory import make_model
-from suffice.presentation.messages import decision_words
 from tests.thoroughness import examples
 
 pytestmark = pytest.mark.usefixtures("all_trees")
@@ -38,9 +38,7 @@ STOP = Verdict(
     stop=True, value=0.5, threshold=1.0, ready=True, reason="a label is worth 0.5", rule="LabelWorth", n_labelled=200
 )
 GO_ON = replace(STOP, stop=False)
-ABOUT = Decision(
-    "too early", 200, 1000, True, since=200, error=ErrorNow(0.05, 0.03, 0.08, 40), baseline=0.4, common="ham"
-)
+ABOUT = DecisionNumbers(200, 1000, True, since=200, error=ErrorNow(0.05, 0.03, 0.08, 40), baseline=0.4, common="ham")
 CLEAR = Alternative("kernel", "logistic regression on kernel features", 0.02, 0.05, 40)
 
 
@@ -155,7 +153,7 @@ def test_a_boundary_that_the_model_cannot_represent_is_its_limit() -> None:
     assert found.answer == "limit"
     assert found.alternative is not None
     assert found.alternative.error < 0.5 * found.alternative.present
-    assert "the present model " in str(found)
+    assert "the current model " in str(found)
     # With the model that it names there is no such limit.
     switched = labelled(make_model("kernel"), X, y, 120).decision()
     assert switched.answer == "enough"
@@ -204,10 +202,10 @@ def planned(error: float, *, reducible: float = 0.02, n: int = 300, pool: int = 
     return plan_total(0.05, error, reducible=min(reducible, error), n_labelled=n, pool=pool, alpha=0.025)
 
 
-def about_target(error: float, **given: Any) -> Decision:
-    known = ErrorNow(error, 0.5 * error, 2.0 * error, 40)
-    fields: dict[str, Any] = {"error": known, "at_most": 0.05, "plan": planned(error), "baseline": 0.4, "since": 280}
-    return replace(Decision("too early", 300, 4000, True), **fields | given)
+def about_target(error: float, **given: Any) -> DecisionNumbers:
+    estimate = ErrorNow(error, 0.5 * error, 2.0 * error, 40)
+    fields: dict[str, Any] = {"error": estimate, "at_most": 0.05, "plan": planned(error), "baseline": 0.4, "since": 280}
+    return replace(DecisionNumbers(300, 4000, True), **fields | given)
 
 
 def test_a_check_is_proposed_when_it_is_likely_to_show_the_target() -> None:
@@ -315,11 +313,12 @@ def test_a_target_that_was_out_of_reach_stays_so() -> None:
 
 
 def advised(*plans: Any, since: int | None = 280, start: StandingAdvice | None = None) -> StandingAdvice:
-    """The advice after some plans."""
-    found = StandingAdvice() if start is None else start
+    """The advice after some plans, five labels apart, that follow an estimate without a check."""
+    advice = StandingAdvice(n_labelled=295) if start is None else start
     for plan in plans:
-        found = found.next(about_target(plan.error, plan=plan, since=since), plan)
-    return found
+        n = advice.n_labelled + 5
+        advice = advice.next(about_target(plan.error, n_labelled=n, since=since), replace(plan, n_labelled=n))
+    return advice
 
 
 def test_a_check_is_advised_after_two_plans_and_stays_advised() -> None:
@@ -330,16 +329,23 @@ def test_a_check_is_advised_after_two_plans_and_stays_advised() -> None:
     assert advised(check, check, check).check_advised
     assert not advised(check, check, never).check_advised
     # Until then, some more labels come first.
-    about = about_target(0.01)
-    waiting = once.applied(about, pool=4000, wait=5)
+    waiting = once.applied(about_target(0.01), pool=4000)
     assert waiting.plan is not None
     assert waiting.plan.more_labels == 5
-    later = once.applied(replace(about, n_labelled=303), pool=3997, wait=5).plan
+    later = once.applied(about_target(0.01, n_labelled=303), pool=3997).plan
     assert later is not None
     assert (later.more_labels, later.n_labelled, later.pool) == (2, 303, 3997)
-    now = twice.applied(about, pool=4000, wait=5).plan
+    now = twice.applied(about_target(0.01, n_labelled=305), pool=4000).plan
     assert now is not None
     assert now.check_now
+
+
+def test_a_check_is_advised_by_one_plan_if_the_last_one_is_old_or_there_was_none() -> None:
+    check = planned(0.01, reducible=0.0)
+    for start in (StandingAdvice(), StandingAdvice(n_labelled=200)):
+        assert start.next(about_target(0.01), check).check_advised
+    # A model that has just started is not trusted.
+    assert not StandingAdvice().next(about_target(0.01, n_labelled=15), replace(check, n_labelled=15)).check_advised
 
 
 def test_a_target_out_of_reach_comes_back_with_a_check_that_is_advised() -> None:
@@ -350,39 +356,59 @@ def test_a_target_out_of_reach_comes_back_with_a_check_that_is_advised() -> None
     assert advised(check, start=out).out_of_reach
     assert not advised(check, check, start=out).out_of_reach
     assert not advised(never, start=out, since=None).out_of_reach
-    assert decide(STOP, out.applied(about_target(0.06), pool=4000, wait=5)).answer == "limit"
+    assert decide(STOP, out.applied(about_target(0.06), pool=4000)).answer == "limit"
 
 
-def remembered(memory: DecisionMemory, n: int, plan: Any, target: float = 0.05) -> Decision:
-    """The decision of a learner at a number of labels, with a plan."""
-    about = about_target(plan.error, n_labelled=n, at_most=target)
-    return memory.decide(STOP, about, memory.before(target, n), replace(plan, n_labelled=n))
+def test_advice_is_updated_at_multiples_of_five_labels() -> None:
+    assert StandingAdvice().due(7)
+    advice = StandingAdvice(n_labelled=33)
+    assert [n for n in range(33, 46) if advice.due(n)] == list(range(35, 46))
+    assert not StandingAdvice(n_labelled=35).due(39)
+    # More labels are further apart.
+    assert [StandingAdvice(n_labelled=800).due(n) for n in (810, 819, 820)] == [False, False, True]
 
 
-def test_a_learner_remembers_its_advice_for_each_target() -> None:
-    check, later, never = planned(0.01, reducible=0.0), planned(0.06, reducible=0.045), planned(0.2, reducible=0.01)
-    memory = DecisionMemory()
-    assert not memory.before(0.05, 300).check_advised
-    # A check is advised by the first plan for it.
-    first = remembered(memory, 300, check)
-    assert first.plan is not None
-    assert first.plan.check_now
-    assert memory.before(0.05, 305).check_advised
-    # The same labels, fewer (some were taken back), and other targets start from the beginning.
-    assert not memory.before(0.05, 300).check_advised
-    assert not memory.before(0.05, 299).check_advised
-    assert not memory.before(0.1, 305).check_advised
-    assert remembered(memory, 305, never).answer == "limit"
-    assert remembered(memory, 310, later, target=0.06).answer == "keep going"
-    again = DecisionMemory()
-    again.restore(json.loads(json.dumps(memory.state())))
-    for found in (memory, again):
-        assert found.before(0.05, 310).out_of_reach
-        assert remembered(found, 310, later).answer == "limit"
-        # With other labels of the same number.
-        assert remembered(found, 310, check).answer == "keep going"
-        assert found.before(0.05, 315).check_advised
-        assert not found.before(0.05, 315).out_of_reach
+def test_each_target_has_its_own_advice() -> None:
+    memory, advice = AdviceByTarget(), StandingAdvice(300, planned(0.01), True, True)
+    memory.keep(0.05, advice)
+    assert memory.of(0.05, 305) == memory.of(0.05, 300) == advice
+    # Labels were taken back, or there is another target.
+    assert memory.of(0.05, 299) == memory.of(0.1, 305) == StandingAdvice()
+    again = AdviceByTarget.from_state(json.loads(json.dumps(memory.state_dict())))
+    assert again.of(0.05, 305) == advice
+
+
+def verdicts(*values: float) -> list[Verdict]:
+    return [
+        replace(STOP, stop=value <= 1.0, value=value, n_labelled=100 + k, rule="LabelWorth")
+        for k, value in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "since"),
+    [
+        ((1.1, 1.3), None),
+        ((0.9, 1.2), 100),
+        ((0.9, 1.5), 100),
+        ((0.9, 1.51), None),
+        ((0.9, 2.0, 0.9), 102),
+        ((0.9, 1.2, 0.9), 100),
+        ((2.0, 0.9, 0.8, 1.4, 1.49), 101),
+    ],
+)
+def test_a_stop_stands_until_a_label_is_worth_more_than_one_and_a_half_times_its_cost(
+    values: tuple[float, ...], since: int | None
+) -> None:
+    stop = standing_stop(verdicts(*values))
+    assert (None if stop is None else stop.n_labelled) == since
+
+
+def test_a_stop_of_another_rule_always_stands() -> None:
+    others = [replace(verdict, rule="ErrorStability") for verdict in verdicts(0.9, 2.0)]
+    stop = standing_stop(others)
+    assert stop is not None
+    assert stop.n_labelled == 100
 
 
 def test_a_target_of_numbers_is_out_of_reach_without_a_plan() -> None:
@@ -393,7 +419,7 @@ def test_a_target_of_numbers_is_out_of_reach_without_a_plan() -> None:
             error = ErrorNow(value, 0.8 * value, 1.2 * value, 40)
             about = replace(ABOUT, share=False, common=None, baseline=1.0, error=error, at_most=0.3)
             found = found.next(about, None)
-            said.append(decide(STOP, found.applied(about, pool=1000, wait=5)).answer)
+            said.append(decide(STOP, found.applied(about, pool=1000)).answer)
         return said
 
     assert answers(0.35, 0.5, 0.35, 0.25) == ["keep going", "limit", "limit", "enough"]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from suffice.arguments import floats, real, whole
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
-from suffice.presentation.messages import more_labels
+from suffice.presentation.plan_words import more_labels
 
 #: Nominal coverage of the interval: share of replayed runs whose true number of labels is in it.
 COVERAGE: Final = 0.8

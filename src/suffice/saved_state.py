@@ -63,7 +63,9 @@ def sealed(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
     return {**state, _CHECKSUM: _checksum(state)}
 
 
-def restored(kind: str, state: Any, name: str, restore: Callable[[Mapping[str, Any]], _T]) -> _T:
+def restored(
+    kind: str, state: Any, name: str, restore: Callable[[Mapping[str, Any]], _T], *, older: bool = False
+) -> _T:
     """Return an object from a state that :func:`sealed` returned.
 
     Args:
@@ -71,6 +73,7 @@ def restored(kind: str, state: Any, name: str, restore: Callable[[Mapping[str, A
         state: The state, also after a round trip through JSON.
         name: The function that returned it, for messages.
         restore: Makes the object from the state.
+        older: Whether the kind is of an earlier version, whose states have no checksum.
 
     Raises:
         InvalidValueError: The state is of another kind, or damaged.
@@ -88,10 +91,9 @@ def restored(kind: str, state: Any, name: str, restore: Callable[[Mapping[str, A
         given = state.get(_FORMAT) if isinstance(state, Mapping) else None
         came = f"has the format {given!r}" if isinstance(given, str) else f"is a {type(state).__name__} without one"
         raise InvalidValueError(f"state must be the result of {name}, which has the format {kind!r}; this {came}")
-    # States of earlier versions have no checksum.
     try:
         content = {key: value for key, value in state.items() if key != _CHECKSUM}
-        if _CHECKSUM in state and _checksum(content) != state[_CHECKSUM]:
+        if not older and _checksum(content) != state.get(_CHECKSUM):
             raise InvalidValueError(f"state was changed or damaged since {name} returned it")
         return restore(content)
     except SufficeError:

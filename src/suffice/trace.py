@@ -137,6 +137,12 @@ class RecordedDecision:
     decision: Decision
     worsening: Worsening | None = None
 
+    @property
+    def ends(self) -> bool:
+        """Whether labelling ends here: the decision is to stop, or to check the model now."""
+        plan = self.decision.plan
+        return self.decision.stop or (plan is not None and plan.check_now)
+
     def state_dict(self) -> dict[str, Any]:
         """The decision as JSON values."""
         worse = None if self.worsening is None else list(self.worsening)
@@ -181,7 +187,7 @@ class Trace:
         checks: Random checks of a simulated run, in order. The labels of a check after which labelling went on are a
             step of the run; those of the last one may not be.
         decisions: Decisions that were made in the run, see ``decide`` of :func:`suffice.simulate`. The last one is
-            the decision to stop, or that at the end of the run if it never was to stop.
+            the decision to stop or to check the model, or that at the end of the run if there was none.
 
     Examples:
         >>> trace = Trace.of_divergences([0.5, 0.4, 0.0001], [0.6, 0.4, 0.0001], first=10)

@@ -72,7 +72,7 @@ def test_after_a_guaranteed_target_no_further_label_is_suggested(pets: str) -> N
 def finish(place: str) -> None:
     """Label the items of the open check."""
     with open_project(place) as project:
-        label_some(project, project.state().pending().tolist())
+        label_some(project, project.state().checks.pending().tolist())
 
 
 def test_without_a_size_it_says_what_checks_would_cost_and_starts_nothing(pets: str) -> None:
@@ -282,13 +282,13 @@ def test_exports_and_the_report_begin_with_the_guarantee(pets: str) -> None:
     # More than half of the labels are those of the check, drawn at random.
     assert "the model chose some of the items" in page
     with open_project(pets) as project:
-        label_some(project, [item for item in range(280) if project.state().is_open(item)][:1])
+        label_some(project, [item for item in range(280) if project.state().labels.is_open(item)][:1])
     lines = said("export", pets, "--format", "jsonl").splitlines()
     assert f"Checked predictions: {folder / 'checked_predictions.jsonl'} (260 rows)" in lines
     assert f"Guarantee: {folder / 'guarantee.json'}" in lines
     page = (folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
-    assert "The present model is another and has no guarantee until it is checked." in page
-    # It comes after the decision, which is about the present model, in the page and in its list of contents.
+    assert "The current model is different and has no guarantee until it is checked." in page
+    # It comes after the decision, which is about the current model, in the page and in its list of contents.
     assert page.index('id="summary"') < page.index(f"Guaranteed for an earlier model: {statement[:1].lower()}")
     assert page.index('href="#summary"') < page.index('href="#guaranteed"')
     # An answer of the check is undone, so nothing is guaranteed any more.

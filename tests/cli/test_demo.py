@@ -225,7 +225,7 @@ def test_the_page_of_the_demo_names_the_error_to_guarantee_and_the_next_command(
     result = RUN.invoke(app, ["demo", "--page"])
     assert result.exit_code == 0, result.output
     (options,) = served
-    assert options.target_error == "10%"
+    assert options.stopping.at_most == "10%"
     assert "whether at most 10% are wrong" in result.output
     assert "suffice serve data.csv --classes" in result.output
     assert RUN.invoke(app, ["demo", "--page", "--json"]).output == ""

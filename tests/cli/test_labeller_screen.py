@@ -18,12 +18,12 @@ from suffice.cli.label_app import Standing, _plain_letters, class_lines, header_
 from suffice.cli.labeller import Counts, Given, command_keys, direct_keys, typed_class
 from suffice.cli.terminal_display import Picture, Pictures, drawn, one_line, read_picture, visible, wrapped
 from suffice.criteria import Verdict
-from suffice.session.decision import Decision, ErrorNow, decide
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast
 from suffice.project.items import Item
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
 from suffice.project.settings import Settings
+from suffice.session.decision import Decision, ErrorNow, decide
 from tests.cli.label_screen import LabelScreen
 
 SIZES = [(80, 24), (120, 40), (40, 24), (40, 12), (20, 8), (71, 10), (200, 60), (10, 4), (3, 2)]

@@ -1,7 +1,6 @@
 """How a project is found, made and gone on with, and a helpful sentence for whatever cannot be."""
 
 import csv
-import dataclasses
 import os
 import time
 from io import StringIO
@@ -14,8 +13,16 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
-from suffice.cli.project_options import ProjectModel, ProjectOptions, login_name, opened_project, place_of
+from suffice.cli.project_options import (
+    ProjectModel,
+    ProjectOptions,
+    login_name,
+    opened_project,
+    person_name,
+    place_of,
+)
 from suffice.cli.rule_options import BoundName
+from suffice.cli.settings_options import settings_of
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.project.events import EventKind
 from suffice.project.settings import Settings
@@ -35,10 +42,10 @@ def table(name: str = "t.csv", /, rows: int = 30, **columns: Any) -> None:
 
 def opened(data: str = "t.csv", /, **options: Any) -> tuple[Settings, str]:
     """Open a project, close it, and return its settings and what was said."""
-    said = Console(file=StringIO(), width=1000)
-    with opened_project(ProjectOptions(data, **options), said) as project:
-        assert isinstance(said.file, StringIO)
-        return project.settings, said.file.getvalue()
+    output = Console(file=StringIO(), width=1000)
+    with opened_project(settings_of(ProjectOptions, data=data, **options), output) as project:
+        assert isinstance(output.file, StringIO)
+        return project.settings, output.file.getvalue()
 
 
 def refused(data: str = "t.csv", /, **options: Any) -> str:
@@ -85,18 +92,18 @@ def test_numbers_get_a_gaussian_process_and_labels_that_are_there_are_kept() -> 
     settings, said = opened(target="price")
     assert "30 items, 12 of them labelled already; labels are numbers" in said
     assert (settings.task, settings.model, settings.target) == ("regression", "gp", "price")
-    with opened_project(ProjectOptions("t.csv", person="ann"), Console(file=StringIO())) as project:
+    with opened_project(ProjectOptions(data="t.csv", person="ann"), Console(file=StringIO())) as project:
         kinds = [event.kind for event in project.events()]
     assert kinds == [EventKind.made, *[EventKind.labelled] * 12, EventKind.resumed]
 
 
 def test_the_costs_and_the_wanted_error_are_kept() -> None:
     table()
-    settings, _ = opened(classes="a,b", label_cost=0.5, mistake_cost=20.0, target_error="5%")
+    settings, _ = opened(classes="a,b", label_cost=0.5, mistake_cost=20.0, at_most="5%")
     costs = {"error_cost": None, "label_cost": 0.5, "mistake_cost": 20.0, "tolerance": None}
     assert (settings.rule["rule"], settings.rule["params"], settings.at_most) == ("LabelWorth", costs, 0.05)
-    assert opened(label_cost=0.5, mistake_cost=20.0, target_error="0.05")[0] == settings
-    assert opened(regression=True, tolerance=3.0, target_error="12", project="n.suffice")[0].at_most == 12.0
+    assert opened(label_cost=0.5, mistake_cost=20.0, at_most="0.05")[0] == settings
+    assert opened(regression=True, tolerance=3.0, at_most="12", project="n.suffice")[0].at_most == 12.0
 
 
 def test_random_items_can_be_switched_off() -> None:
@@ -128,7 +135,7 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
         ({"initial": 3}, "has initial labels: 10; --initial cannot be changed"),
         ({"overlap": 0.5}, "has the overlap 0.0; change it on the page, under Settings"),
         ({"random_share": 0.3}, "has the share of random items 0.2; --random-share cannot be changed"),
-        ({"target_error": "5%"}, "has the target error None; change it on the page, under Settings"),
+        ({"at_most": "5%"}, "has the target error None; change it on the page, under Settings"),
         ({"mistake_cost": 3.0}, "the options ask for LabelWorth(error_cost=None, label_cost=1.0, mistake_cost=3.0"),
         ({"text": "b"}, "has the text column None; --text cannot be changed"),
         ({"threshold": 0.3}, "the options ask for ErrorStability(threshold=0.3"),
@@ -172,7 +179,7 @@ BAD = [
     ("empty.csv", {"classes": "a,b"}, InvalidValueError, "empty.csv is empty"),
     ("binary.csv", {"classes": "a,b"}, InvalidValueError, "binary.csv is not text"),
     ("nowhere.csv", {"classes": "a,b"}, InvalidValueError, "there is no file nowhere.csv"),
-    ("ids.csv", {"classes": "a,b", "id_column": "a"}, InvalidValueError, "a"),
+    ("ids.csv", {"classes": "a,b", "id": "a"}, InvalidValueError, "a"),
     ("t.csv", {}, InvalidValueError, "give the classes as --classes a,b,c, or --regression"),
     ("t.csv", {"classes": "a"}, InvalidValueError, "at least two classes are required"),
     ("t.csv", {"classes": 'a,"b'}, InvalidValueError, "--classes"),
@@ -184,8 +191,8 @@ BAD = [
     ("t.csv", {"classes": "a,b", "threshold": 2.0}, InvalidValueError, "threshold"),
     ("t.csv", {"classes": "a,b", "mistake_cost": 0.0}, InvalidValueError, "--mistake-cost must be a number above 0"),
     ("t.csv", {"classes": "a,b", "tolerance": 1.0}, InvalidValueError, "--tolerance is for numbers"),
-    ("t.csv", {"classes": "a,b", "target_error": "7"}, InvalidValueError, "write 7% for 7 percent"),
-    ("t.csv", {"regression": True, "target_error": "7%"}, InvalidValueError, "must be a number in units of the target"),
+    ("t.csv", {"classes": "a,b", "at_most": "7"}, InvalidValueError, "write 7% for 7 percent"),
+    ("t.csv", {"regression": True, "at_most": "7%"}, InvalidValueError, "must be a number in units of the target"),
     ("t.csv", {"classes": "a,b", "overlap": 1.5}, InvalidValueError, "--overlap must be a number from 0 to 1"),
     (
         "t.csv",
@@ -265,17 +272,17 @@ def test_who_labels_has_a_name_also_where_the_system_knows_none(monkeypatch: pyt
 
     monkeypatch.setattr("getpass.getuser", unknown)
     assert login_name() == "me"
-    assert ProjectOptions("t.csv").who == "me"
-    assert ProjectOptions("t.csv", person=" Zoë ").who == "Zoë"
+    assert person_name(None) == "me"
+    assert person_name(" Zoë ") == "Zoë"
 
 
 def test_places_follow_from_the_data() -> None:
     Path("photos").mkdir()
-    assert place_of(ProjectOptions("photos")) == ("photos.suffice", False)
-    assert place_of(ProjectOptions("photos/")) == ("photos.suffice", False)
-    assert place_of(ProjectOptions("data/mails.parquet")) == ("data/mails.suffice", False)
-    assert place_of(ProjectOptions(".")) == (f"{Path().absolute()}.suffice", False)
-    assert place_of(ProjectOptions("postgresql://ann@db/mails")) == ("postgresql://ann@db/mails", True)
+    assert place_of("photos") == ("photos.suffice", False)
+    assert place_of("photos/") == ("photos.suffice", False)
+    assert place_of("data/mails.parquet") == ("data/mails.suffice", False)
+    assert place_of(".") == (f"{Path().absolute()}.suffice", False)
+    assert place_of("postgresql://ann@db/mails") == ("postgresql://ann@db/mails", True)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +302,15 @@ def test_the_command_that_made_a_project_goes_on_with_it_after_changes(tmp_path:
     data.write_text("x\n" + "\n".join(map(str, range(20))), encoding="utf-8")
     text = tmp_path / "how.md"
     text.write_text("# How", encoding="utf-8")
-    options = ProjectOptions(str(data), classes="a,b", overlap=0.5, label_cost=2.0, person="ann", guidelines=text)
+    values = {
+        "data": str(data),
+        "classes": "a,b",
+        "overlap": 0.5,
+        "label_cost": 2.0,
+        "person": "ann",
+        "guidelines": text,
+    }
+    options = settings_of(ProjectOptions, **values)
     console = Console(quiet=True)
     with opened_project(options, console) as project:
         assert project.settings.guidelines == "# How"
@@ -313,4 +328,4 @@ def test_the_command_that_made_a_project_goes_on_with_it_after_changes(tmp_path:
         ({"guidelines": tmp_path / "none.md"}, "none.md cannot be read: No such file"),
     ):
         with pytest.raises(InvalidValueError, match=words):
-            opened_project(dataclasses.replace(options, **changed), console)
+            opened_project(settings_of(ProjectOptions, **values | changed), console)

@@ -46,7 +46,7 @@ def test_labels_and_predictions_are_imported(pets: Path, tmp_path: Path) -> None
     assert told("import", str(pets), str(file), "--prediction", "kind", "--person", "Eve")["predicted"] == 2
     with open_project(pets) as project:
         assert (project.state().label_of(50), project.state().label_of(0)) == ("cat", "cat")
-        assert project.state().imported_prediction(50) == ("cat", None, "more.csv")
+        assert project.state().predictions.imported(50) == ("cat", None, "more.csv")
 
 
 def test_import_wants_labels_or_predictions(pets: Path, tmp_path: Path) -> None:

@@ -783,7 +783,7 @@ def test_a_rule_that_cannot_be_used_gets_a_sentence_and_exit_2() -> None:
 
 def test_help_says_what_an_error_costs() -> None:
     shown = " ".join(run_suffice("run", "--help", COLUMNS="200").stdout.replace("│", " ").split())
-    assert "how many labels it is worth to avoid one wrong prediction" in shown
+    assert "how many labels you would pay for to avoid one wrong prediction" in shown
     assert "suffice run mails.csv --target spam --label-cost 0.5 --mistake-cost 20" in shown
     assert "--rule StabilizingPredictions" in shown
 

@@ -273,10 +273,10 @@ def test_forty_tasks_a_check_and_a_restart_of_either_side(server: Server, tmp_pa
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["check"]["size"] == 20
     with open_project(folder) as found, found.lock:
-        check = found.state().open_check
+        check = found.state().checks.open_check
         assert check is not None
         # The task that was skipped may be drawn; it has its answer.
-        drawn = {row[0] for row in found.rows(found.state().pending().tolist())}
+        drawn = {row[0] for row in found.rows(found.state().checks.pending().tolist())}
         assert len(drawn) >= 19
     eventually(lambda: api.project(project)["model_version"] == "suffice check 1")
     eventually(lambda: "random check" in api.project(project)["expert_instruction"])

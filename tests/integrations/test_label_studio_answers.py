@@ -143,7 +143,7 @@ def test_several_people(server: RecordedServer, tmp_path: Path) -> None:
         ann, bob = server.annotate(1, "spam", user=1), server.annotate(1, "ham", user=2)
         sync.read_all()
         assert labels(project) == {1: "spam"}
-        assert [each.person for each in project.state().opinions(0)] == ["ann@example.com", "bob@example.com"]
+        assert [each.person for each in project.state().acts.opinions(0)] == ["ann@example.com", "bob@example.com"]
         # The second answer does not change the label that counts.
         server.change(bob, "spam")
         server.change(ann, "ham")
@@ -206,7 +206,7 @@ def test_any_sequence_of_acts_ends_in_the_same_state(
 def _opinions(project: Project, item: int) -> list[Any]:
     """What each person says of an item now."""
     with project.lock:
-        acts = [act for act in project.state().acts(item) if "label" in act.data]
+        acts = [act for act in project.state().acts.of_item(item) if "label" in act.data]
     newest = {act.person: act for act in acts}
     return [type("Said", (), {"person": act.person, "label": act.data["label"]}) for act in newest.values()]
 
@@ -220,7 +220,7 @@ def test_a_check_comes_first_and_its_guarantee_is_shown(server: RecordedServer, 
         before = set(server.predictions())
         project.start_check(12, person="ann")
         sync.update()
-        check = project.state().open_check
+        check = project.state().checks.open_check
         assert check is not None
         drawn = [int(row[0]) for row in project.rows(check.items)]
         assert server.project["model_version"] == "suffice check 1"
@@ -260,7 +260,7 @@ def test_shown_predictions_are_recorded_but_none_is_shown_for_a_check(server: Re
         shown = [task for task, each in held.items() if each["result"]]
         assert shown
         assert len(shown) < len(held)
-        random_items = {int(project.rows([item])[0][0]) for item in range(60) if project.state().is_random(item)}
+        random_items = {int(project.rows([item])[0][0]) for item in range(60) if item in project.state().random_items()}
         assert not random_items & set(shown)
         server.annotate(shown[0], truth(server, shown[0]))
         sync.update()
@@ -294,7 +294,7 @@ def test_tasks_and_choices_that_come_later(server: RecordedServer, tmp_path: Pat
         del server.tasks[1], server.tasks[3]
         sync.update()
         assert labels(project) == {new: "spam", 1: "other"}
-        assert project.state().is_skipped(2)
+        assert project.state().labels.is_skipped(2)
         server.tasks.clear()
         with pytest.raises(LabelStudioError, match="has no tasks any more; nothing was changed"):
             sync.update()

@@ -18,6 +18,7 @@ from suffice.checks import Check, Guarantee, PredictedItems, plan, spent_alpha, 
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner import ErrorGuarantee, ModelCheck
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
+from suffice.session.session import Session
 from tests.thoroughness import examples, thorough
 
 
@@ -115,7 +116,7 @@ def test_labels_are_learned_when_labelling_goes_on() -> None:
     assert newest is not None
     assert not newest.about_present_model
     assert str(newest).endswith(
-        "This is about the model at 20 labels. The present model is another and has no guarantee."
+        "This is about the model at 20 labels. The current model is different and has no guarantee until it is checked."
     )
     assert check.guarantee == newest.guarantee
 
@@ -324,7 +325,7 @@ def test_a_check_of_skipped_items_only_is_complete_at_once() -> None:
     assert check.guarantee is not None
     assert check.guarantee.value == 1.0
     assert len(check.indices) == 0
-    with pytest.raises(InvalidValueError, match="there is no unlabelled item to check"):
+    with pytest.raises(InvalidValueError, match="there is no unlabelled item that was not skipped to check"):
         learner.check(5, unlabelable_as="excluded")
 
 
@@ -707,9 +708,9 @@ def test_exact_coverage_on_a_small_pool(monkeypatch: pytest.MonkeyPatch) -> None
         rest = np.setdiff1d(np.arange(21), learner.labelled)
         for item in rest[:flipped]:
             y[item] = "ham" if y[item] == "spam" else "spam"
-        frozen, predicted = learner._frozen(), learner.model.predict(X) == "spam"
+        frozen, predicted = learner._session.frozen(learner._required_view()), learner.model.predict(X) == "spam"
         wrong = int(np.sum(frozen.predictions != y[rest]))
-        monkeypatch.setattr(sf.ActiveLearner, "_frozen", lambda _, frozen=frozen: frozen)
+        monkeypatch.setattr(Session, "frozen", lambda *_, frozen=frozen: frozen)
         for quantity, alpha in (("error", 0.4), ("recall", 0.6)):
             false, samples = 0, list(combinations(rest.tolist(), 3))
             for sample in samples:
@@ -718,10 +719,8 @@ def test_exact_coverage_on_a_small_pool(monkeypatch: pytest.MonkeyPatch) -> None
                     "draw",
                     lambda pool, *_, items=sample, alpha=alpha, **__: Check(items, len(pool), alpha=alpha),
                 )
-                each = copy.copy(learner)
-                each._check_sequence = copy.deepcopy(learner._check_sequence)
-                each._status = learner._status.copy()
-                check = each.check(3, recall_of="spam" if quantity == "recall" else None, confidence=1.0 - alpha)
+                one = copy.deepcopy(learner)
+                check = one.check(3, recall_of="spam" if quantity == "recall" else None, confidence=1.0 - alpha)
                 check.tell(y[check.indices])
                 found = check.guarantee
                 assert found is not None

@@ -27,7 +27,7 @@ from sklearn.svm import SVC
 
 import suffice as sf
 from suffice.criteria.base import example_rule
-from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
 from suffice.learner.backend import backend_type
 from suffice.learner.estimator_backend import ClassifierBackend, CommitteeBackend, RegressorBackend
 from suffice.learner.prepare import final_estimator, provided_fields
@@ -110,8 +110,6 @@ def test_the_inputs_of_a_rule_are_those_of_a_monitor_beside_the_same_fits(name: 
     for rule in rules:
         learner = _run(model, CLASSES, criterion=rule)
         monitor = sf.StopMonitor(X, rule, seed=0)
-        # The samples are drawn with a number that the learner draws, and everything else follows from the labels.
-        monitor._sample, monitor._order = (getattr(learner._backend._monitor, each) for each in ("_sample", "_order"))  # type: ignore[attr-defined]
         for n in range(10, 41, 5):
             rows = learner.labelled[:n]
             monitor.update(clone(model).fit(X[rows], CLASSES[rows]), rows, CLASSES[rows])
@@ -260,13 +258,13 @@ def test_the_deviation_of_a_regressor_is_its_error_in_a_cross_validation() -> No
         train = [row for row in range(25) if row not in test]
         fitted = Ridge().fit(X[train], NUMBERS[train])
         squares += ((fitted.predict(X[test]) - NUMBERS[test]) ** 2).tolist()
-    found = learner._bare_model().predict(X[:3], return_std=True)[1]
+    found = learner._required_view().judged_model().predict(X[:3], return_std=True)[1]
     np.testing.assert_allclose(found, np.sqrt(np.mean(squares)))
     # Two more labels are fewer than a tenth: it stays.
     learner.tell([25, 26], NUMBERS[25:27])
-    np.testing.assert_allclose(learner._bare_model().predict(X[:3], return_std=True)[1], found)
+    np.testing.assert_allclose(learner._required_view().judged_model().predict(X[:3], return_std=True)[1], found)
     learner.tell([27, 28], NUMBERS[27:29])
-    assert learner._bare_model().predict(X[:1], return_std=True)[1][0] != found[0]
+    assert learner._required_view().judged_model().predict(X[:1], return_std=True)[1][0] != found[0]
 
 
 def test_recorded_losses_are_those_of_the_estimator() -> None:
@@ -316,8 +314,6 @@ def test_unusable_settings_are_refused() -> None:
         sf.ActiveLearner(LogisticRegression(), X, acquisition="variance")
     with pytest.raises(MissingInputError, match="kl_new_old"):
         sf.ActiveLearner(GaussianNB(), X, criterion=sf.ErrorStability(0.05))
-    with pytest.raises(SufficeError, match="progress is for the models of suffice; GaussianNB"):
-        _run(GaussianNB(), CLASSES, acquisition="margin").progress()
     with pytest.raises(MissingInputError, match="kl_new_old"):
         sf.simulate(GaussianNB(), X, CLASSES, record=sf.ErrorStability(0.05))
 

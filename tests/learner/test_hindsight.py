@@ -1,5 +1,6 @@
 """Decisions of recorded runs, and audits in several orders."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 import suffice as sf
 from suffice.errors import InvalidValueError
-from suffice.learner.hindsight import audit_orders, audited_stop, run_decision
+from suffice.learner.hindsight import audit_orders, audited_stop
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from tests.thoroughness import some
 
@@ -32,8 +33,8 @@ def numbers(rows: int = 200, seed: int = 0) -> tuple[Any, Any]:
 def test_the_decision_is_that_of_a_learner_that_is_asked_and_told(acquisition: str | None) -> None:
     X, y = classes()
     rule = sf.LabelWorth()
-    trace = sf.simulate(BayesianLogistic(), X, y, acquisition=acquisition, seed=3, steps=120)
-    found = run_decision(BayesianLogistic(), X, y, trace, rule)
+    trace = sf.simulate(BayesianLogistic(), X, y, acquisition=acquisition, seed=3, steps=120, decide=rule)
+    found = trace.decisions[-1]
     learner = sf.ActiveLearner(BayesianLogistic(), X, acquisition=acquisition, seed=3, criterion=rule)
     while len(learner.labelled) < found.decision.n_labelled:
         items = learner.ask()
@@ -50,9 +51,9 @@ def test_the_decision_is_that_of_a_learner_that_is_asked_and_told(acquisition: s
 @pytest.mark.parametrize("batch", some([7, 1], every=2))
 def test_numbers_and_batches(batch: int) -> None:
     X, y = numbers()
-    trace = sf.simulate(GaussianProcess(), X, y, batch=batch)
-    found = run_decision(GaussianProcess(), X, y, trace, sf.LabelWorth())
-    assert found.step is not None
+    trace = sf.simulate(GaussianProcess(), X, y, batch=batch, decide=sf.LabelWorth())
+    found = trace.decisions[-1]
+    assert found.ends
     assert found.decision.n_labelled == trace.n_labelled[found.step]
     assert found.decision.unlabelled == 200 - found.decision.n_labelled
     assert found.decision.error is not None
@@ -61,27 +62,41 @@ def test_numbers_and_batches(batch: int) -> None:
 
 def test_without_a_stop_it_is_the_decision_at_the_end() -> None:
     X, y = classes()
-    trace = sf.simulate(BayesianLogistic(), X, y, steps=20)
-    found = run_decision(BayesianLogistic(), X, y, trace, sf.LabelWorth(mistake_cost=1e6))
-    assert (found.step, found.decision.answer, found.decision.n_labelled) == (None, "keep going", 30)
-    assert run_decision(BayesianLogistic(), X, y, trace, sf.ErrorStability(0.0)).step is None
+    for rule in (sf.LabelWorth(mistake_cost=1e6), sf.ErrorStability(0.0)):
+        (found,) = sf.simulate(BayesianLogistic(), X, y, steps=20, decide=rule).decisions
+        assert (found.step, found.ends, found.decision.answer) == (19, False, "keep going")
+        assert found.decision.n_labelled == 30
 
 
 def test_the_error_that_is_wanted_decides_between_enough_and_limit() -> None:
     X, y = classes()
-    trace = sf.simulate(BayesianLogistic(), X, y)
-    answers = [
-        run_decision(BayesianLogistic(), X, y, trace, sf.LabelWorth(), at_most=at_most).decision.answer
+    easy, hard = (
+        sf.simulate(BayesianLogistic(), X, y, decide=sf.LabelWorth(), at_most=at_most).decisions[-1].decision
         for at_most in (0.9, 0.001)
-    ]
-    assert answers == ["enough", "limit"]
+    )
+    # A check has to guarantee the first.
+    assert easy.plan is not None
+    assert easy.plan.check_now
+    assert hard.answer == "limit"
 
 
-def test_a_run_without_steps_is_refused() -> None:
+def test_a_run_without_steps_has_no_decisions() -> None:
     X, y = classes(30)
-    trace = sf.simulate(BayesianLogistic(), X, y, steps=0)
-    with pytest.raises(InvalidValueError, match="the run has no step"):
-        run_decision(BayesianLogistic(), X, y, trace, sf.LabelWorth())
+    assert sf.simulate(BayesianLogistic(), X, y, steps=0, decide=sf.LabelWorth()).decisions == ()
+
+
+def test_decisions_change_nothing_else_and_are_saved(tmp_path: Path) -> None:
+    X, y = classes()
+    plain, decided = (
+        sf.simulate(BayesianLogistic(), X, y, steps=60, record=sf.LabelWorth(), **options)
+        for options in ({}, {"decide": sf.LabelWorth(), "at_most": 0.05})
+    )
+    np.testing.assert_array_equal(plain.indices, decided.indices)
+    assert plain.replay(sf.LabelWorth()) == decided.replay(sf.LabelWorth())
+    decided.save(tmp_path / "run.npz")
+    assert sf.Trace.load(tmp_path / "run.npz").decisions == decided.decisions
+    with pytest.raises(InvalidValueError, match="decide cannot be combined with rule"):
+        sf.simulate(BayesianLogistic(), X, y, rule=sf.Budget(20), decide=sf.Budget(20))
 
 
 @pytest.mark.slow
@@ -90,8 +105,7 @@ def test_a_stop_in_doubt_is_looked_at_again() -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(600, 2))
     y = np.where((X**2).sum(axis=1) < 1.4, "in", "out")
-    trace = sf.simulate(BayesianLogistic(), X, y, steps=200)
-    found = run_decision(BayesianLogistic(), X, y, trace, sf.LabelWorth())
+    *_, found = sf.simulate(BayesianLogistic(), X, y, steps=200, decide=sf.LabelWorth()).decisions
     assert found.decision.answer == "limit"
     assert found.decision.since is not None
     assert found.decision.n_labelled <= 2.2 * found.decision.since

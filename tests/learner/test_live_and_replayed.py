@@ -20,10 +20,10 @@ from suffice.learner.step_inputs import (
     ExpectedErrors,
     LaplacePredictor,
     SampledPredictor,
-    joined_rows,
 )
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess
 from suffice.numerics import Floats
+from suffice.session.recorded_steps import joined_rows
 from suffice.trace import Trace
 from suffice_research.compare.judging import guarantees
 from tests.every_rule import OF_CLASSES_ONLY, OF_OPTIMISATION, OF_SCREENING, RULES, LossRule

@@ -99,7 +99,7 @@ def test_informative_picks_come_first_when_information_runs_out() -> None:
     learner = sf.ActiveLearner(network(), X, acquisition="batchbald", initial=20)
     first = learner.ask(20)
     learner.tell(first, Y[first])
-    backend: Any = learner._backend
+    backend: Any = learner._loop.backend
     rows, rng = np.flatnonzero(backend._free), np.random.default_rng(0)
     # Every draw is sure, and two labels tell which of the four it is.
     draws = np.repeat(rng.dirichlet(np.ones(10), size=len(rows))[:, None, :], 4, axis=1)

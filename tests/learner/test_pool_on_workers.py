@@ -164,7 +164,7 @@ def test_a_killed_worker_changes_no_pick(client: Any, kind: str) -> None:
     # At 20 and 40 labels hyper-parameters are learned again, and shards are made anew.
     for size in [10, 5, 5, 8, 8, 8, 8]:
         if len(one.labelled) == 28:
-            kill_the_worker(client, two._backend._planner._pool._shards._places[0])  # type: ignore[attr-defined]
+            kill_the_worker(client, two._loop.backend._planner._pool._shards._places[0])  # type: ignore[attr-defined]
         items = one.ask(size)
         np.testing.assert_array_equal(two.ask(size), items)
         assert one.tell(items, y[items]).stop == two.tell(items, y[items]).stop
@@ -195,7 +195,7 @@ def test_a_slow_worker_delays_and_changes_nothing(client: Any) -> None:
         Shard.step = step  # type: ignore[method-assign,assignment]
 
     np.testing.assert_array_equal(two.ask(), one.ask())
-    shards = two._backend._planner._pool._shards  # type: ignore[attr-defined]
+    shards = two._loop.backend._planner._pool._shards  # type: ignore[attr-defined]
     client.run(slow_down, workers=[shards._places[1]])
     start = time.monotonic()
     for _ in range(5):

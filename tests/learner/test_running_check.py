@@ -15,7 +15,8 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner import ErrorGuarantee
 from suffice.learner.hindsight import guaranteed_run
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
-from suffice.session.model_check import FrozenModel, RunningSample
+from suffice.session.model_check import FrozenModel
+from suffice.session.running_check import RunningSample
 
 
 def classes(m: int = 600, seed: int = 0) -> tuple[Any, Any]:
@@ -152,7 +153,7 @@ def test_the_bound_is_that_of_the_counts() -> None:
     later = state(learner)
     assert later.guarantee == expected
     assert not later.about_present_model
-    assert f"This is about the model at {evaluation.n_labelled} labels, not the present one." in str(later)
+    assert f"This is about the model at {evaluation.n_labelled} labels, not the current one." in str(later)
     assert learner.decision(compare=False).guarantee is None
 
 

@@ -90,7 +90,7 @@ def test_a_monitor_continues_from_json(name: str) -> None:
     rule = rule_named(name)
     one = updated(rule, ROUNDS[:3])
     saved = json.loads(json.dumps(one.state_dict(), allow_nan=False))
-    other = sf.StopMonitor.from_state_dict(saved, X)
+    other = sf.StopMonitor.from_state(saved, X)
     for n in ROUNDS[3:]:
         given = fitted(ITEMS[:n]), ITEMS[:n], Y[ITEMS[:n]], ITEMS[:10]
         assert one.update(*given) == other.update(*given)

@@ -43,7 +43,8 @@ from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputErro
 from suffice.learner import ErrorGuarantee
 from suffice.learner.step_inputs import RecentGain
 from suffice.posteriors import fitted_posterior, posterior_pair
-from suffice.session.decision import DecisionMemory
+from suffice.saved_state import sealed
+from suffice.session.advice import AdviceByTarget
 from suffice.session.error_estimate import calibration_ratio
 from tests.every_rule import OF_OPTIMISATION, OF_SCREENING
 from tests.thoroughness import crossed, examples
@@ -699,11 +700,11 @@ def test_divergences_without_a_posterior_are_refused_in_a_sentence() -> None:
     with pytest.raises(MissingInputError, match="posteriors are compared, and suffice knows none of GaussianNB; use"):
         sf.StopMonitor(X, STABLE).update(fitted("GaussianNB", 40), ITEMS[:40], Y[ITEMS[:40]])
     monitor = followed([LogisticRegression()], [(ITEMS[:40], Y[ITEMS[:40]])])
-    before = json.dumps({**monitor.state_dict(), "seconds": 0})
+    before = json.dumps({**monitor.state_dict(), "seconds": 0, "checksum": ""})
     # A model that was not fitted on the labels that are given.
     with pytest.raises(InvalidValueError, match=r"kl_new_old and kl_old_new compare .*are not those that X and y"):
         monitor.update(LogisticRegression().fit(X[ITEMS[:9]], Y[ITEMS[:9]]), ITEMS[:90], Y[ITEMS[:90]])
-    assert json.dumps({**monitor.state_dict(), "seconds": 0}) == before
+    assert json.dumps({**monitor.state_dict(), "seconds": 0, "checksum": ""}) == before
 
 
 def test_texts_with_twenty_thousand_words() -> None:
@@ -724,8 +725,10 @@ def test_divergences_continue_from_json(name: str, rule_name: str) -> None:
     _, pool, labels = MODELS[name]
     monitor = updated(name, rule, ROUNDS[:3])
     saved = json.loads(json.dumps(monitor.state_dict(), allow_nan=False))
-    other = sf.StopMonitor.from_state_dict(saved, pool)
-    assert json.dumps({**other.state_dict(), "seconds": 0}) == json.dumps({**saved, "seconds": 0})
+    other = sf.StopMonitor.from_state(saved, pool)
+    assert json.dumps({**other.state_dict(), "seconds": 0, "checksum": ""}) == json.dumps(
+        {**saved, "seconds": 0, "checksum": ""}
+    )
     for n in (ROUNDS[3], 46):
         given = fitted(name, n), ITEMS[:n], labels[ITEMS[:n]], ITEMS[:n:2]
         one, two = monitor.update(*given), other.update(*given)
@@ -741,7 +744,7 @@ def test_the_posterior_of_a_network_is_not_known_after_json() -> None:
     for n in (30, 40, 50, 60):
         network = sf.models.DropoutNetwork(epochs=2, seed=0).fit(X[:n], Y[:n])
         if n == 50:
-            monitor = sf.StopMonitor.from_state_dict(json.loads(json.dumps(monitor.state_dict())), X)
+            monitor = sf.StopMonitor.from_state(json.loads(json.dumps(monitor.state_dict())), X)
         said = monitor.update(network, range(n), Y[:n])
         if n == 50:
             assert not said.ready
@@ -752,8 +755,9 @@ def test_the_posterior_of_a_network_is_not_known_after_json() -> None:
 def test_a_state_without_the_labels_of_updates() -> None:
     """As it was saved before posteriors were computed from labels."""
     state = updated("BayesianRidge", STABLE).state_dict()
-    state["marks"] = [mark[:3] for mark in state["marks"]]
-    other = sf.StopMonitor.from_state_dict(state, X)
+    content = {name: value for name, value in state.items() if name not in ("format", "checksum")}
+    content["marks"] = [mark[:3] for mark in state["marks"]]
+    other = sf.StopMonitor.from_state(sealed(state["format"], content), X)
     said = other.update(fitted("BayesianRidge", 46), ITEMS[:46], Z[ITEMS[:46]])
     assert not said.ready
     assert "is not known any more" in said.reason
@@ -1087,11 +1091,11 @@ def checks_advised(*, forget: bool) -> list[bool]:
         model = LogisticRegression(max_iter=1000).fit(pool[known], labels[known])
         monitor.update(model, known, labels[known], drawn)
         if forget:
-            monitor._advice = DecisionMemory()
+            monitor._session._advice = AdviceByTarget()
         found = monitor.decision(0.05)
         if len(known) % 60 == 0:
             # A monitor from a file decides the same, and other targets in between change nothing.
-            other = sf.StopMonitor.from_state_dict(json.loads(json.dumps(monitor.state_dict())), pool)
+            other = sf.StopMonitor.from_state(json.loads(json.dumps(monitor.state_dict())), pool)
             assert [other.decision(at_most) for at_most in (0.1, None, 0.05)][-1] == found == monitor.decision(0.05)
             monitor = other
         said.append(found.plan is not None and found.plan.check_now)
@@ -1121,12 +1125,6 @@ def test_a_target_that_is_no_share_is_refused(target: Any) -> None:
     for found in (updated("GaussianNB"), learner):
         with pytest.raises(InvalidValueError, match="at_most must be a number from 0 to 1, not"):
             found.decision(at_most=target)
-
-
-def test_a_state_of_an_earlier_version_remembers_no_advice() -> None:
-    monitor = updated("GaussianNB")
-    older = {key: value for key, value in monitor.state_dict().items() if key != "advice"}
-    assert sf.StopMonitor.from_state_dict(older, X).decision(0.2) == monitor.decision(0.2)
 
 
 def test_a_check_guarantees_the_predictions_of_the_last_update() -> None:
@@ -1188,7 +1186,7 @@ def test_checks_of_a_monitor() -> None:
     second.abort()
     assert [each.aborted for each in monitor.checks] == [False, True]
     for m in (0, 10_000, 2.5):
-        words = rf"m, the number of items to check, must be a whole number from 1 to {monitor.left} \(.*\), not {m}"
+        words = rf"m, the number of items to check, must be a whole number from 1 to {monitor.left + 1} \(.*\), not {m}"
         with pytest.raises(InvalidValueError, match=words):
             monitor.check(m)  # type: ignore[arg-type]
     with pytest.raises(InvalidValueError, match="tolerance cannot be checked: the model predicts classes"):
@@ -1223,9 +1221,11 @@ def test_a_monitor_continues_from_json_with_the_same_verdicts(name: str, rule_na
     _, pool, labels = MODELS[name]
     monitor = updated(name, rule, ROUNDS[:3])
     saved = json.dumps(monitor.state_dict(), allow_nan=False)
-    other = sf.StopMonitor.from_state_dict(json.loads(saved), pool)
+    other = sf.StopMonitor.from_state(json.loads(saved), pool)
     assert other.verdict == monitor.verdict
-    assert json.dumps({**other.state_dict(), "seconds": 0}) == json.dumps({**json.loads(saved), "seconds": 0})
+    assert json.dumps({**other.state_dict(), "seconds": 0, "checksum": ""}) == json.dumps(
+        {**json.loads(saved), "seconds": 0, "checksum": ""}
+    )
     for n in (ROUNDS[3], 46):
         given = fitted(name, n), ITEMS[:n], labels[ITEMS[:n]], ITEMS[:n:2]
         assert other.update(*given) == monitor.update(*given)
@@ -1239,7 +1239,7 @@ def test_checks_continue_from_json() -> None:
     first.tell(Y[first.indices])
     second = monitor.check(30, precision_of="right")
     second.cannot_label(second.indices[3])
-    other = sf.StopMonitor.from_state_dict(json.loads(json.dumps(monitor.state_dict())), X)
+    other = sf.StopMonitor.from_state(json.loads(json.dumps(monitor.state_dict())), X)
     assert other.guarantee is not None
     assert monitor.guarantee is not None
     assert other.guarantee.guarantee == monitor.guarantee.guarantee
@@ -1252,7 +1252,7 @@ def test_checks_continue_from_json() -> None:
 
 
 def test_a_new_monitor_can_be_saved() -> None:
-    other = sf.StopMonitor.from_state_dict(json.loads(json.dumps(sf.StopMonitor(X).state_dict())), X)
+    other = sf.StopMonitor.from_state(json.loads(json.dumps(sf.StopMonitor(X).state_dict())), X)
     assert other.update(fitted("GaussianNB", 20), ITEMS[:20], Y[ITEMS[:20]]).n_labelled == 20
 
 
@@ -1261,14 +1261,23 @@ def test_a_new_monitor_can_be_saved() -> None:
     [
         (lambda state: [], "must be the result of StopMonitor.state_dict"),
         (lambda state: {**state, "format": "other"}, "must be the result of StopMonitor.state_dict"),
-        (lambda state: {**state, "pool_size": 7}, "X_pool has 260 items, and the monitor was saved with 7"),
-        (lambda state: {key: value for key, value in state.items() if key != "labels"}, "not a complete result"),
-        (lambda state: {**state, "rule": {}}, "rule"),
+        (lambda state: {**state, "pool_size": 7}, "state was changed or damaged since StopMonitor.state_dict"),
+        (lambda state: {key: value for key, value in state.items() if key != "steps"}, "changed or damaged"),
+        (lambda state: {key: value for key, value in state.items() if key != "checksum"}, "changed or damaged"),
+        (lambda state: resealed(state, pool_size=7), "X_pool has 260 items, and the monitor was saved with 7"),
+        (lambda state: resealed(state, session=None), "not a complete result of StopMonitor.state_dict"),
+        (lambda state: resealed(state, steps=[{"n_labelled": "many"}]), "n_labelled"),
     ],
 )
 def test_a_state_that_cannot_be_used(change: Any, message: str) -> None:
     with pytest.raises(InvalidValueError, match=message):
-        sf.StopMonitor.from_state_dict(change(updated("GaussianNB").state_dict()), X)
+        sf.StopMonitor.from_state(change(updated("GaussianNB").state_dict()), X)
+
+
+def resealed(state: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """The state with changes that were made on purpose."""
+    content = {name: value for name, value in state.items() if name not in ("format", "checksum")}
+    return sealed(state["format"], content | changes)
 
 
 def test_the_trace_replays_other_rules() -> None:
@@ -1368,10 +1377,10 @@ def test_bad_settings(options: dict[str, Any], error: Any, message: str) -> None
 )
 def test_bad_labels_change_nothing(items: Any, labels: Any, random: Any, message: str) -> None:
     monitor = updated("GaussianNB", rounds=ROUNDS[:2])
-    before = json.dumps({**monitor.state_dict(), "seconds": 0})
+    before = json.dumps({**monitor.state_dict(), "seconds": 0, "checksum": ""})
     with pytest.raises(InvalidValueError, match=message):
         monitor.update(fitted("GaussianNB", 40), items, labels, random)
-    assert json.dumps({**monitor.state_dict(), "seconds": 0}) == before
+    assert json.dumps({**monitor.state_dict(), "seconds": 0, "checksum": ""}) == before
 
 
 def test_bad_models() -> None:
@@ -1395,7 +1404,7 @@ def test_the_time_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monitor = sf.StopMonitor(X, sf.TimeLimit(12.0))
     now[0] = 107.0
     assert not monitor.update(fitted("GaussianNB", 20), ITEMS[:20], Y[ITEMS[:20]]).stop
-    other = sf.StopMonitor.from_state_dict(json.loads(json.dumps(monitor.state_dict())), X)
+    other = sf.StopMonitor.from_state(json.loads(json.dumps(monitor.state_dict())), X)
     now[0] = 112.0
     for each in (monitor, other):
         assert each.update(fitted("GaussianNB", 24), ITEMS[:24], Y[ITEMS[:24]]).stop
@@ -1452,9 +1461,9 @@ def test_any_sequence_of_updates_leaves_a_consistent_monitor(data: st.DataObject
         assert not counts or counts[-1] <= len(labels)
         assert monitor.random_labels <= len(labels)
         assert len(monitor.verdicts) == len(counts)
-        again = sf.StopMonitor.from_state_dict(json.loads(json.dumps(monitor.state_dict())), pool, predict)
+        again = sf.StopMonitor.from_state(json.loads(json.dumps(monitor.state_dict())), pool, predict)
         given_again = _Table(p[::-1]), list(labels), list(labels.values())
-        assert again.update(*given_again) == sf.StopMonitor.from_state_dict(monitor.state_dict(), pool, predict).update(
+        assert again.update(*given_again) == sf.StopMonitor.from_state(monitor.state_dict(), pool, predict).update(
             *given_again
         )
     # The same update again changes nothing.

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from suffice.session.decision import Decision
 from suffice.errors import SufficeError
 from suffice.project.create import create_project, open_project
 from suffice.project.labelling_project import Project
+from suffice.session.decision import Decision
 
 #: Variable that names the file of acknowledgements.
 ACKNOWLEDGED = "SUFFICE_TEST_ACKNOWLEDGED"

@@ -175,13 +175,15 @@ def check_verdict(place: str, tmp_path: Path) -> Any:
         broken.follow(answers)
         verdict = broken.learning_status().verdict
         unbroken = make(tmp_path / "unbroken.suffice", SIZE, task="regression", rule=RULE)
-        sa.event.listen(unbroken._database._engine, "checkout", lambda each, *_: each.execute("PRAGMA synchronous=OFF"))
+        sa.event.listen(
+            unbroken.journal.database._engine, "checkout", lambda each, *_: each.execute("PRAGMA synchronous=OFF")
+        )
         assert unbroken.settings == project.settings
     project_learner = ProjectLearner(unbroken.settings, unbroken.X)
     for k, (item, label, drawn) in enumerate(answers):
         # That it was drawn at random, or not, is written when it is asked for.
         data = {"until": 0.0, "why": "", "random": drawn, "started": True}
-        unbroken._write(lambda *_, item=item, data=data: ([Draft(EventKind.asked, "eve", item, data)], None))
+        unbroken.journal.write(lambda *_, item=item, data=data: ([Draft(EventKind.asked, "eve", item, data)], None))
         if label is None:
             unbroken.skip(item, person="eve")
         else:

@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from suffice.criteria import Certificate, Verdict
-from suffice.session.decision import Alternative, Decision, ErrorNow, decide
 from suffice.forecast import Forecast
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
+from suffice.session.decision import Alternative, Decision, ErrorNow, decide
 
 KERNEL = Alternative("kernel", "Bayesian logistic regression on kernel features", 0.05, 0.3, 60)
 FOREST = Alternative("forest", "a forest of randomised trees", 0.05, 0.3, 60)

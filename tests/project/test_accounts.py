@@ -198,7 +198,7 @@ def test_other_processes_see_it_at_once_and_labels_stay(place: str) -> None:
         other.label(0, "cat", person="Ann")
         other.remove_account("Ann", person="me")
         assert project.accounts() == ()
-        assert project.state().opinions(0)[0].person == "Ann"
+        assert project.state().acts.opinions(0)[0].person == "Ann"
         project.add_account("Ann", role="label", person="me")
         assert other.accounts() == project.accounts()
 
@@ -259,7 +259,7 @@ def test_a_journal_that_makes_no_sense_is_damaged(data: dict[str, Any], tmp_path
 
     with make(tmp_path / "p") as project:
         project.add_account("Ann", role="manage", person="me")
-        with project._database.exclusive() as connection:
+        with project.journal.database.exclusive() as connection:
             draft = Draft(EventKind.account_made, "me", data=data)
             write_events(connection, [draft], last=project.events()[-1], at=3.0)
         with pytest.raises(SufficeError):
@@ -347,9 +347,9 @@ def test_any_course_of_changes_is_what_the_rules_say_and_what_a_replay_gives(pla
     from suffice.project.storage import sa
 
     with make(place, 4) as used:
-        sa.event.listen(used._database._engine, "checkout", hurry)
+        sa.event.listen(used.journal.database._engine, "checkout", hurry)
 
-        @examples(60 if used._database.file else 25)
+        @examples(60 if used.journal.database.file else 25)
         @given(st.lists(STEPS, min_size=5, max_size=20))
         def check(steps: list[tuple[str, str, Role, str]]) -> None:
             project, naive = emptied(used), NaiveAccounts()
@@ -369,7 +369,7 @@ def test_any_course_of_changes_is_what_the_rules_say_and_what_a_replay_gives(pla
             assert all(opened(found, each[0], each[2]) for each in naive.kept)
             assert not any(opened(found, each[0], "password none") for each in naive.kept)
             assert tuple(replayed(project.events(), 4).accounts.values()) == found
-            assert Project(used._database, 4).accounts() == found
+            assert Project(used.journal.database, 4).accounts() == found
             # Accounts change no answer, and nothing that is learned.
             assert project.state().answers() == []
             assert project.settings == used.settings

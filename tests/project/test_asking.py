@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.project.events import Event, EventKind
-from suffice.project.labelling_project import (
+from suffice.project.assignment import (
     AGAIN,
     AT_FIRST,
     AT_RANDOM,
@@ -17,6 +16,7 @@ from suffice.project.labelling_project import (
     choose,
     wants_second,
 )
+from suffice.project.events import Event, EventKind
 from suffice.project.state import ProjectState
 from tests.project.making_projects import about
 

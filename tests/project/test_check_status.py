@@ -12,13 +12,9 @@ from sklearn.datasets import load_breast_cancer
 
 from suffice.checks import plan_total
 from suffice.criteria import LabelWorth
-from suffice.presentation.messages import (
-    check_sentence,
-    checks_sentences,
-    decision_words,
-    guarantee_sentences,
-    progress_sentence,
-)
+from suffice.presentation.check_words import check_sentence, checks_sentences, guarantee_sentences
+from suffice.presentation.decision_words import decision_words
+from suffice.presentation.project_words import progress_sentence
 from suffice.project.labelling_project import Project
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
@@ -155,7 +151,7 @@ def test_a_guarantee_comes_first_until_the_model_is_another(project: Project) ->
     assert guarantee["model"] == "logistic at 30 labels"
     assert (found["check"]["state"], found["check"]["proves"], found["check"]["sentence"]) == ("complete", True, "")
     assert found["decision"]["unlabelled"] == guarantee["remaining"]
-    free = [item for item in range(30, 120) if project.state().is_open(item)]
+    free = [item for item in range(30, 120) if project.state().labels.is_open(item)]
     label_some(project, free[:1])
     later = told(project)
     assert later["words"][0] == later["decision"]["sentences"][0]
@@ -200,8 +196,8 @@ def test_sentences_of_plain_values() -> None:
     older = {**guarantee, "about_present_model": False}
     assert guarantee_sentences(older) == [
         "Guaranteed for an earlier model: at most 5 % are wrong.",
-        "This is about the model at 1 label; its predictions are exported as checked_predictions. The present model is "
-        "another and has no guarantee until it is checked.",
+        "This is about the model at 1 label; its predictions are exported as checked_predictions. The current model is "
+        "different and has no guarantee until it is checked.",
     ]
     waiting = {"state": "open", "size": 1, "answered": 0, "proves": False}
     assert check_sentence(waiting).startswith("Check: 0 of 1 random item answered.")

@@ -16,10 +16,11 @@ from suffice.project.create import create_project, open_project, write_project
 from suffice.project.events import ClassChange, Event, EventKind
 from suffice.project.items import Items
 from suffice.project.labelling_project import ConflictError, Project
+from suffice.project.prediction_log import prediction_data
 from suffice.project.project_check import ProjectCheck
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
-from suffice.project.state import Answer, ProjectState, prediction_data
+from suffice.project.state import Answer, ProjectState
 from suffice.project.status_summary import check_status, status
 from tests.project.making_projects import make, picture, replayed
 
@@ -81,7 +82,7 @@ def test_a_single_label_is_undone_after_a_change(project: Project) -> None:
     assert labels(project) == {0: "hound", 1: "hound"}
     project.undo(person="ann")
     assert labels(project) == {0: "hound"}
-    assert [opinion.label for opinion in project.state().opinions(0)] == ["hound"]
+    assert [opinion.label for opinion in project.state().acts.opinions(0)] == ["hound"]
     assert project.state().counts() == {"hound": 1}
 
 
@@ -206,7 +207,7 @@ def test_any_changes_are_those_of_a_plain_mapping(data: st.DataObject) -> None:
     counts = {name: list(oracle.values()).count(name) for name in set(oracle.values())}
     assert state.counts() == counts
     for item, label in oracle.items():
-        act = state.act_of(item, "ann")
+        act = state.acts.label_by(item, "ann")
         assert act is not None
         assert act.data["label"] == label
 
@@ -465,9 +466,9 @@ def test_confirmed_labels_and_imported_predictions_follow(project: Project) -> N
     state.apply(Event(EventKind.predictions_imported, "ann", data=data, seq=state.seq + 1))
     change = ClassChange.checked(("cat", "dog", "eel"), ("cat", "hound"), {"dog": "hound"})
     state.apply(Event(EventKind.classes_changed, "ann", data=change.event_data(), seq=state.seq + 1))
-    assert state.is_confirmed(0)
+    assert state.labels.is_confirmed(0)
     assert state.label_of(0) == "hound"
-    found = [state.imported_prediction(item) for item in (1, 2, 3)]
+    found = [state.predictions.imported(item) for item in (1, 2, 3)]
     assert [None if each is None else each.label for each in found] == ["hound", None, "cat"]
 
 

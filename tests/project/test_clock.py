@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from suffice.project import labelling_project as project_module
+from suffice.project import journal as journal_module
 from suffice.project.create import open_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import Project
@@ -34,7 +34,7 @@ class TwoClocks:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> TwoClocks:
     clock = TwoClocks()
-    monkeypatch.setattr(project_module, "time", clock)
+    monkeypatch.setattr(journal_module, "time", clock)
     return clock
 
 

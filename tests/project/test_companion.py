@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.session.decision import Decision
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
 from suffice.project import background_learner as background_module
@@ -21,6 +20,7 @@ from suffice.project.labelling_project import Project
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.state import Answer, ProjectState
+from suffice.session.decision import Decision
 from tests.project.following import CASES, Case
 from tests.project.making_projects import make
 from tests.thoroughness import thorough
@@ -126,7 +126,7 @@ def test_a_label_that_is_taken_back_is_forgotten(project: Small, case: Case) -> 
     project.tell(answers)
     with BackgroundLearner(project) as background:
         assert background.wait(20, LONG)
-        undone = project.events.newest_act("ann")
+        undone = project.events.acts.newest_of("ann")
         assert undone is not None
         project.add(EventKind.undone, "ann", undone.item, data={"of": undone.seq})
         background.wake()
@@ -146,7 +146,7 @@ def test_advice_is_given_and_withdrawn_when_it_changes(project: Small, case: Cas
             background.wake()
             assert background.wait(n, LONG)
             until(lambda: (project.events.advice is not None) == _stops(background))
-        undone = project.events.newest_act("ann")
+        undone = project.events.acts.newest_of("ann")
         assert undone is not None
         project.add(EventKind.undone, "ann", undone.item, data={"of": undone.seq})
         until(lambda: background.learning_status.n_answers == 79)

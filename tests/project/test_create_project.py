@@ -13,8 +13,9 @@ from rich.console import Console
 
 import suffice as sf
 from suffice.cli.project_options import ProjectOptions, made
+from suffice.cli.settings_options import settings_of
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
-from suffice.project import ConflictError, create_project, open_project
+from suffice.project import ConflictError, CreationOptions, create_project, open_project
 from suffice.project.labelling_project import Project
 from suffice.project.project_learner import ProjectLearner
 
@@ -65,6 +66,20 @@ def test_a_list_of_texts(tmp_path: Path) -> None:
         assert project.state().label_of(0) == "spam"
 
 
+def test_options_as_one_object(tmp_path: Path) -> None:
+    options = CreationOptions(classes=CLASSES, seed=3, mistake_cost=5.0)
+    with (
+        create_project(tmp_path / "a", TEXTS, options) as first,
+        create_project(tmp_path / "b", TEXTS, classes=CLASSES, seed=3, mistake_cost=5.0) as second,
+    ):
+        assert contents(first) == contents(second)
+    with pytest.raises(InvalidTypeError, match="seed is a field of options, which are given too"):
+        create_project(tmp_path / "c", TEXTS, options, seed=4)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        create_project(tmp_path / "c", TEXTS, colour="red")
+    assert not (tmp_path / "c").exists()
+
+
 @pytest.mark.parametrize("data", [tuple(TEXTS), np.array(TEXTS), pandas.Series(TEXTS), {"text": TEXTS}])
 def test_other_kinds_of_texts_are_the_same(tmp_path: Path, data: Any) -> None:
     with (
@@ -78,7 +93,7 @@ def test_other_kinds_of_texts_are_the_same(tmp_path: Path, data: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [
-        ({"target": "ok", "id": "name"}, {"target": "ok", "id_column": "name"}),
+        ({"target": "ok", "id": "name"}, {"target": "ok", "id": "name"}),
         (
             {"classes": ["no", "yes"], "ignore": ["ok", "doors"], "initial": 5, "overlap": 0.25, "seed": 3},
             {"classes": "no,yes", "ignore": ["ok", "doors"], "initial": 5, "overlap": 0.25, "seed": 3},
@@ -101,7 +116,12 @@ def test_a_frame_a_file_and_the_command_make_the_same_project(
     with (
         create_project(tmp_path / "frame", frame(), **arguments) as of_frame,
         create_project(tmp_path / "file", file, **arguments) as of_file,
-        made(str(tmp_path / "command"), ProjectOptions(str(file), **options), "", Console(quiet=True)) as by_command,
+        made(
+            str(tmp_path / "command"),
+            settings_of(ProjectOptions, data=str(file), **options),
+            "",
+            Console(quiet=True),
+        ) as by_command,
     ):
         assert contents(of_frame) == contents(of_file) == contents(by_command)
         np.testing.assert_array_equal(of_frame.X, of_file.X)

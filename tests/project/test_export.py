@@ -288,7 +288,7 @@ def checked(project: Project, size: int = 20) -> list[int]:
     """Check the model; return the items of the check."""
     project.start_check(size, person="ann")
     items = list(project.checks()[-1].record.items)
-    label_some(project, [item for item in items if project.state().is_open(item)])
+    label_some(project, [item for item in items if project.state().labels.is_open(item)])
     return items
 
 
@@ -303,7 +303,7 @@ def test_predictions_are_those_that_the_guarantee_is_about(tmp_path: Path, forma
         recorded = np.array(["eel"] * 120) if task == "classification" else np.arange(120) / 3.0
         project.start_check(20, person="ann", predict=lambda *_: recorded, **asked)
         draw = project.checks()[0].draw
-        label_some(project, [item for item in draw.items if project.state().is_open(item)])
+        label_some(project, [item for item in draw.items if project.state().labels.is_open(item)])
         learner, _ = learned(project)
         rows = rows_of(predictions_file(project, learner.predict(project.X), format))
         assert checked_predictions_file(project, format) is None
@@ -314,7 +314,7 @@ def test_predictions_are_those_that_the_guarantee_is_about(tmp_path: Path, forma
             value = row["animal"] if task == "classification" else float(row["animal"])
             assert value == expected[item]
         # Labelling goes on: the predictions of the earlier model are a file of their own.
-        label_some(project, [item for item in open_ones if project.state().is_open(item)][:1])
+        label_some(project, [item for item in open_ones if project.state().labels.is_open(item)][:1])
         file = checked_predictions_file(project, format)
         assert file is not None
         older = rows_of(file)
@@ -357,7 +357,7 @@ def test_the_guarantee_is_a_file_with_its_evidence(busy: Project) -> None:
     assert [(each["number"], each["state"]) for each in told["checks"]] == [(1, "aborted"), (2, "complete")]
     assert told["checks"][0]["statement"] is None
     assert sum(each["alpha"] for each in told["checks"]) == pytest.approx(0.025 + 0.05 / 6)
-    label_some(busy, [item for item in range(120) if busy.state().is_open(item)][:1])
+    label_some(busy, [item for item in range(120) if busy.state().labels.is_open(item)][:1])
     later = guarantee_file(busy)
     assert later is not None
     assert json.loads(later.content)["predictions_in"] == "checked_predictions"

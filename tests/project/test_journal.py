@@ -22,7 +22,7 @@ def last_of(connection: Connection) -> Event:
 
 @pytest.fixture
 def database(project: Project) -> Database:
-    return project._database
+    return project.journal.database
 
 
 def test_events_come_back_as_they_were_written(database: Database) -> None:
@@ -69,7 +69,7 @@ def test_the_place_itself_takes_nothing_twice(project: Project, seq: int, reques
 
     def write() -> None:
         draft = Draft(EventKind.labelled, "bob", 1, {"label": "dog"}, request_name)
-        with project._database.exclusive() as connection:
+        with project.journal.database.exclusive() as connection:
             write_events(connection, [draft], last=before[seq - 2] if seq > 1 else None, at=0.0)
 
     with pytest.raises(StorageError, match=r"(?i)unique"):
@@ -92,20 +92,20 @@ def test_what_is_not_json_is_not_written(database: Database) -> None:
 def test_a_journal_that_lost_events_is_not_written_on(project: Project) -> None:
     project.label(0, "cat", person="ann")
     project.label(1, "dog", person="ann")
-    with project._database.exclusive() as connection:
+    with project.journal.database.exclusive() as connection:
         connection.execute(sa.text("DELETE FROM events WHERE seq = 3"))
     with pytest.raises(StorageError, match="is not the one that was read before"):
         project.label(2, "eel", person="ann")
     with pytest.raises(StorageError, match="is not the one that was read before"):
         project.state()
     # As it is now, it can be gone on with.
-    again = Project(project._database, project.size)
+    again = Project(project.journal.database, project.size)
     assert again.label(2, "eel", person="ann").seq == 3
 
 
 def test_a_journal_of_another_course_is_not_written_on(project: Project) -> None:
     project.label(0, "cat", person="ann")
-    with project._database.exclusive() as connection:
+    with project.journal.database.exclusive() as connection:
         last = last_of(connection)
         connection.execute(sa.text("UPDATE events SET person = 'bob' WHERE seq = 2"))
         write_events(connection, [Draft(EventKind.resumed, "bob")], last=last, at=0.0)
@@ -116,10 +116,10 @@ def test_a_journal_of_another_course_is_not_written_on(project: Project) -> None
 
 
 def test_a_journal_without_a_beginning_is_refused(project: Project) -> None:
-    with project._database.exclusive() as connection:
+    with project.journal.database.exclusive() as connection:
         connection.execute(sa.text("DELETE FROM events"))
     with pytest.raises(Exception, match="has no beginning; take the project from a backup"):
-        Project(project._database, project.size)
+        Project(project.journal.database, project.size)
 
 
 @pytest.mark.parametrize(
@@ -138,18 +138,18 @@ def test_a_journal_without_a_beginning_is_refused(project: Project) -> None:
 def test_a_damaged_journal_is_said_to_be_damaged(project: Project, damage: str) -> None:
     project.label(0, "cat", person="ann")
     project.undo(person="ann")
-    with project._database.exclusive() as connection:
+    with project.journal.database.exclusive() as connection:
         # A colon would be the name of something to be filled in.
         connection.exec_driver_sql(damage)
     with pytest.raises(StorageError, match=r"is damaged: .* take it from a backup"):
-        Project(project._database, project.size)
+        Project(project.journal.database, project.size)
 
 
 @pytest.mark.parametrize(
     "damage", ["UPDATE features SET width = 7", "UPDATE items SET cells = '[1]'", "DELETE FROM items"]
 )
 def test_damaged_contents_are_said_to_be_damaged(project: Project, damage: str) -> None:
-    with project._database.exclusive() as connection:
+    with project.journal.database.exclusive() as connection:
         connection.exec_driver_sql(damage)
     with pytest.raises(StorageError, match=r"is damaged: .* take it from a backup"):
         _ = project.X if "features" in damage else project.item(3)

@@ -53,7 +53,7 @@ def test_labels_are_added_as_opinions(project: Project) -> None:
     report = project.import_labels(table(), label="kind", person="bob", conflicts="opinion")
     assert (report.opinions, report.labelled, report.kept) == (2, 2, 0)
     assert labels_of(project)[1] == "dog"
-    assert [(each.person, each.label) for each in project.state().opinions(1)] == [("ann", "dog"), ("bob", "cat")]
+    assert [(each.person, each.label) for each in project.state().acts.opinions(1)] == [("ann", "dog"), ("bob", "cat")]
     # Ann has said what she says of the item.
     other = project.import_labels(table(), label="kind", person="ann", conflicts="opinion")
     assert (other.same, other.kept, other.opinions) == (1, 1, 2)
@@ -154,7 +154,7 @@ def test_items_of_the_open_check_are_left_out(tmp_path: Path) -> None:
         found = {"id": [f"id-{item}" for item in range(20, 60)], "kind": ["cat"] * 40}
         report = project.import_labels(found, label="kind", person="bob")
         assert (report.in_check, report.labelled) == (5, 35)
-        assert all(project.state().is_open(item) for item in drawn)
+        assert all(project.state().labels.is_open(item) for item in drawn)
 
 
 def test_predictions_are_kept_and_used_for_nothing(project: Project) -> None:
@@ -164,24 +164,24 @@ def test_predictions_are_kept_and_used_for_nothing(project: Project) -> None:
     assert (report.predicted, report.written) == (4, True)
     state = project.state()
     assert state.answers() == before
-    assert state.imported_prediction(5) == ("eel", 0.75, "old model")
-    assert state.imported_prediction(6) == ("dog", None, "old model")
-    assert state.imported_prediction(7) is None
+    assert state.predictions.imported(5) == ("eel", 0.75, "old model")
+    assert state.predictions.imported(6) == ("dog", None, "old model")
+    assert state.predictions.imported(7) is None
     again = project.import_predictions(found, prediction="kind", person="bob", source="old model")
     assert (again.predicted, again.same, again.written) == (0, 4, False)
     with open_project(project.place) as other:
-        assert other.state().imported_prediction(5) == ("eel", 0.75, "old model")
-        assert other.state().n_imported_predictions == 4
+        assert other.state().predictions.imported(5) == ("eel", 0.75, "old model")
+        assert other.state().predictions.n_imported == 4
     newer = {"id": ["id-5"], "kind": ["cat"], "sure": [0.5]}
     project.import_predictions(newer, prediction="kind", person="bob", probability="sure")
-    assert project.state().imported_prediction(5) == ("cat", 0.5, "predictions")
-    assert project.state().n_imported_predictions == 4
+    assert project.state().predictions.imported(5) == ("cat", 0.5, "predictions")
+    assert project.state().predictions.n_imported == 4
 
 
 def test_predicted_numbers(tmp_path: Path) -> None:
     with make(tmp_path / "n.suffice", 20, task="regression") as project:
         project.import_predictions({"id": ["id-3"], "y": [1.5]}, prediction="y", person="ann")
-        assert project.state().imported_prediction(3) == (1.5, None, "predictions")
+        assert project.state().predictions.imported(3) == (1.5, None, "predictions")
 
 
 @pytest.mark.slow

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.session.decision import Decision, ErrorNow
 from suffice.forecast import Forecast
 from suffice.presentation.text_format import numbers, percents
 from suffice.project.learning_status import LearningStatus
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.status_summary import decision_in_words, learning_sentences
+from suffice.session.decision import Decision, ErrorNow
 from tests.every_rule import RULES
 from tests.project.decided import FOREST, KERNEL, complete, decision, learning_status, replace_clear, verdict
 from tests.project.following import CASES, settings_of
@@ -91,7 +91,7 @@ def test_a_model_at_its_limit_is_told_with_what_to_try() -> None:
         "probably 9 to 16 %).",
         "You asked for at most 5\u00a0%.",
         "Another model is better: Bayesian logistic regression on kernel features. Tested on 60 labelled items without "
-        "knowing their labels, it predicts 3 wrong, the present model 18. Switch to that model: all labels stay.",
+        "knowing their labels, it predicts 3 wrong, the current model 18. Switch to that model: all labels stay.",
     ]
     assert "export the labels to train it elsewhere" in sentences(decision(stop=True, alternative=FOREST))[1]
     poor = sentences(decision(stop=True, baseline=0.13))

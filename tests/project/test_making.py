@@ -14,7 +14,6 @@ from suffice.project import create
 from suffice.project.create import has_project, open_project, write_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import ConflictError
-from suffice.project.read_items import ReadingOptions
 from suffice.project.storage import FILE, TABLES, Database
 from tests.project.making_projects import about, make, some_items
 from tests.project.project_workers import begin, start
@@ -102,11 +101,11 @@ def test_where_files_cannot_have_two_names(tmp_path: Path, monkeypatch: pytest.M
 def test_progress_is_reported_from_reading_to_the_last_item(place: str, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b\n" + "".join(f"{k},{k % 7}\n" for k in range(2500)))
-    told: list[tuple[str, int, int]] = []
-    options = ReadingOptions(classes=("yes", "no"))
-    create.make_project(place, path, options, progress=lambda *step: told.append(step)).close()
-    assert told[:2] == [("reading the items", 0, 0), ("computing features", 0, 0)]
-    written = [done for what, done, total in told[2:] if (what, total) == ("writing the items", 2500)]
-    assert len(written) == len(told) - 2
+    steps: list[tuple[str, int, int]] = []
+    options = create.CreationOptions(classes=("yes", "no"))
+    create.make_project(place, path, options, progress=lambda *step: steps.append(step)).close()
+    assert steps[:2] == [("reading the items", 0, 0), ("computing features", 0, 0)]
+    written = [done for what, done, total in steps[2:] if (what, total) == ("writing the items", 2500)]
+    assert len(written) == len(steps) - 2
     assert written == sorted(written)
     assert written[-1] == 2500

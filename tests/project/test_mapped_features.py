@@ -65,7 +65,7 @@ def test_a_file_that_is_damaged_is_written_again(tmp_path: Path, damage: str) ->
 
 def test_damaged_blocks_are_reported(tmp_path: Path) -> None:
     with make(tmp_path / "p", 47) as project:
-        with project._database.exclusive() as connection:
+        with project.journal.database.exclusive() as connection:
             table = storage.features_table
             numbers = connection.execute(sa.select(table.c.numbers).where(table.c.block == 2)).scalar_one()
             new = sa.update(table).where(table.c.block == 2).values(numbers=b"\0" + numbers[1:])
@@ -91,11 +91,11 @@ def test_items_that_are_added_make_another_file(tmp_path: Path) -> None:
     with make(tmp_path / "p", 47) as project:
         before = files(tmp_path / "p"), project.X[:, 0].sum()
         more = some_items(5)
-        with project._database.exclusive() as connection:
+        with project.journal.database.exclusive() as connection:
             storage.write_contents(connection, more, after=47)
             # Until the project knows of them, its features are those in memory.
             assert mapped_features(connection, 47, tmp_path / "p" / storage.FILE) is None
-        with project._database.reading() as connection:
+        with project.journal.database.reading() as connection:
             found = mapped_features(connection, 52, tmp_path / "p" / storage.FILE)
         np.testing.assert_array_equal(found, np.concatenate([some_items(47).X, more.X]))
         assert len(files(tmp_path / "p")) == 1

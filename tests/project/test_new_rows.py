@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.project import labelling_project
+from suffice.project import journal as journal_module
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import create_project, open_project
 from suffice.project.events import EventKind
 from suffice.project.incoming_rows import write_predictions
 from suffice.project.labelling_project import ConflictError, Project
+from suffice.project.project_contents import ProjectContents
 from suffice.project.project_learner import learned_project
 from tests.project.making_projects import make
 
@@ -78,8 +79,8 @@ def test_features_are_made_again_however_the_data_was_read(
         kept = {name: clean[name] for name in project.settings.columns}
         np.testing.assert_allclose(project.transformer().transform(kept), project.X, atol=1e-9)
         # Projects of older versions do not say how their data was read.
-        project._transformer = None
-        monkeypatch.setattr(Project, "made_with", {})
+        project.contents._transformer = None
+        monkeypatch.setattr(ProjectContents, "made_with", {})
         np.testing.assert_allclose(project.transformer().transform(kept), project.X, atol=1e-9)
 
 
@@ -145,7 +146,8 @@ def test_rows_are_added_with_features_labels_and_names(project: Project, tmp_pat
     with open_project(project.place) as again:
         assert (again.size, again.n_items_made, again.state().left) == (155, 120, 114)
         np.testing.assert_array_equal(again.X, project.X)
-        np.testing.assert_array_equal(again._order, project._order)
+        order = project.assigner.random_order(project.state())
+        np.testing.assert_array_equal(again.assigner.random_order(again.state()), order)
         np.testing.assert_allclose(again.transformer().transform(clean), project.X[120:150], atol=1e-9)
         learned_project(again).predict(again.X)
 
@@ -176,7 +178,7 @@ def test_whatever_goes_wrong_while_rows_are_written_nothing_is_added(
     def fail(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(labelling_project, "write_events", fail)
+    monkeypatch.setattr(journal_module, "write_events", fail)
     with pytest.raises(KeyboardInterrupt):
         project.add_items(cars(30, seed=1), person="bob")
     monkeypatch.undo()
@@ -226,7 +228,7 @@ def test_a_guarantee_covers_the_items_that_were_there(project: Project) -> None:
     project.start_check(20, person="ann")
     drawn = project.checks()[0].draw.items
     project.add_items(cars(10, seed=1), person="bob")
-    assert project.state().pending().tolist() == list(drawn)
+    assert project.state().checks.pending().tolist() == list(drawn)
     for item in drawn:
         project.label(item, right(data["power"][item]), person="ann")
     found = project.guarantee()

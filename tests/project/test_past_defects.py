@@ -19,7 +19,6 @@ from suffice import ErrorStability
 from suffice.cli.app import run
 from suffice.cli.labeller import label_by_lines, opened_labeller
 from suffice.cli.terminal_display import read_picture
-from suffice.session.decision import Decision
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast
 from suffice.project import background_learner as background_module
@@ -33,6 +32,7 @@ from suffice.project.read_items import ReadingOptions, read_items
 from suffice.project.state import Answer
 from suffice.project.status_summary import status
 from suffice.project.storage import FILE, StorageError
+from suffice.session.decision import Decision
 from tests.project.decided import decision
 from tests.project.labelled_projects import label_some, learned, of_feature
 from tests.project.making_projects import CLASSES, about, make
@@ -524,7 +524,7 @@ def test_a_clock_that_ran_ahead_holds_an_item_no_longer_than_a_lease(
     now = time.time()
     with make(tmp_path / "pets.suffice", 12, lease=600.0) as project:
         with monkeypatch.context() as patch:
-            patch.setattr("suffice.project.labelling_project.time.time", lambda: now + 365 * 86400.0)
+            patch.setattr("suffice.project.journal.time.time", lambda: now + 365 * 86400.0)
             held = {each.position for each in project.next("ann", 8)}
         assert len(held) == 8
         asked = project.next("bob", 12)
@@ -536,8 +536,8 @@ def test_a_clock_that_ran_ahead_holds_an_item_no_longer_than_a_lease(
     with open_project(tmp_path / "pets.suffice") as project:
         assert project.next("eve", 12) == []
         later = time.monotonic() + 601.0
-        monkeypatch.setattr("suffice.project.labelling_project.time.monotonic", lambda: later)
-        monkeypatch.setattr("suffice.project.labelling_project.time.time", lambda: now + 601.0)
+        monkeypatch.setattr("suffice.project.journal.time.monotonic", lambda: later)
+        monkeypatch.setattr("suffice.project.journal.time.time", lambda: now + 601.0)
         assert {each.position for each in project.next("eve", 12)} == set(range(12))
 
 
@@ -570,4 +570,4 @@ def test_declining_is_done_once_and_can_be_undone(tmp_path: Path) -> None:
         project.undo(person="bob")
         assert project.next("bob")[0].position == 4
         project.label(4, "eel", person="bob")
-        assert len(project.state().opinions(4)) == 2
+        assert len(project.state().acts.opinions(4)) == 2

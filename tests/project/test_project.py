@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from suffice.session.decision import Decision
-from suffice.project import labelling_project as project_module
+from suffice.project import journal as journal_module
 from suffice.project.create import open_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import ConflictError, Project
+from suffice.session.decision import Decision
 from tests.project.decided import decision
 from tests.project.making_projects import make
 
@@ -24,7 +24,7 @@ def project(place: str) -> Iterator[Project]:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> "Clock":
     clock = Clock()
-    monkeypatch.setattr(project_module, "time", clock)
+    monkeypatch.setattr(journal_module, "time", clock)
     return clock
 
 
@@ -73,7 +73,7 @@ def test_what_is_sent_twice_under_one_name_is_written_once(project: Project, act
 
 def open_project_of(project: Project) -> Project:
     """The same place, opened once more."""
-    return Project(project._database, project.size)
+    return Project(project.journal.database, project.size)
 
 
 def test_a_label_sent_again_after_it_was_undone_stays_undone(project: Project) -> None:
@@ -156,10 +156,10 @@ def test_two_people_can_skip_the_same_item_and_each_takes_back_their_own(project
     assert not second.repeated
     assert project.skip(3, person="bob") == (second.seq, 3, True)
     assert project.undo(person="bob").position == 3
-    assert project.state().is_skipped(3)
+    assert project.state().labels.is_skipped(3)
     assert project.state().label_of(1) == "cat"
     project.undo(person="ann")
-    assert project.state().is_open(3)
+    assert project.state().labels.is_open(3)
 
 
 def test_who_skips_what_somebody_else_has_labelled_is_not_asked_for_a_second_opinion(place: str) -> None:
@@ -173,7 +173,7 @@ def test_who_skips_what_somebody_else_has_labelled_is_not_asked_for_a_second_opi
         # Somebody else may still be asked; and once nobody has a label for it, the skip is what is left.
         assert project.next("carol")[0].position == 1
         project.undo(person="ann")
-        assert project.state().is_skipped(1)
+        assert project.state().labels.is_skipped(1)
 
 
 def test_what_cannot_be_done_is_refused_with_a_sentence(project: Project) -> None:
@@ -228,7 +228,7 @@ def test_an_item_is_lent_to_one_person_until_the_time_is_over(place: str, clock:
         theirs = project.next("bob", 3)
         assert {each.position for each in theirs} == {0, 1, 2}
         assert project.next("ann") == []
-        assert set(project.state().leases(clock.now)) == {0, 1, 2}
+        assert set(project.state().assigned.valid_leases(clock.now)) == {0, 1, 2}
         # Who comes late may still answer; then nobody is asked any more.
         late = mine[0].position
         project.label(late, "cat", person="ann")
@@ -291,7 +291,7 @@ def test_a_share_of_the_items_is_asked_of_two(place: str) -> None:
         state = project.state()
         assert state.n_labelled == 80
         assert state.counts() == {"cat": 80}
-        assert all(len(state.opinions(item)) == 1 + (item in second) for item in range(80))
+        assert all(len(state.acts.opinions(item)) == 1 + (item in second) for item in range(80))
 
 
 # --- what somebody takes back ---
@@ -305,13 +305,13 @@ def test_what_a_person_said_of_one_item_is_taken_back(project: Project, place: s
     project.skip(5, person="ann")
     assert project.take_back(3, person="ann") == 2
     assert project.state().label_of(3) == "dog"
-    assert [act.person for act in project.state().acts(3)] == ["bob"]
+    assert [act.person for act in project.state().acts.of_item(3)] == ["bob"]
     assert project.take_back(5, person="ann") == 1
     assert project.take_back(5, person="ann") == 0
-    assert project.state().is_open(5)
+    assert project.state().labels.is_open(5)
     assert project.state().label_of(4) == "dog"
     # Nobody is asked for it at once, and the newest act that stands can still be undone.
-    assert project.state().mine("ann") == []
+    assert project.state().assigned.of_person("ann") == []
     assert project.undo(person="ann").position == 4
     with open_project(place) as again:
         assert [again.state().label_of(item) for item in (3, 4, 5)] == ["dog", None, None]

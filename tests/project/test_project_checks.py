@@ -15,12 +15,12 @@ from scipy.stats import chisquare
 
 from suffice.checks import Guarantee, spent_alpha
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.session.model_check import CheckedQuantity
-from suffice.project import labelling_project as project_module
+from suffice.project import journal as journal_module
+from suffice.project.assignment import IN_CHECK
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import open_project
 from suffice.project.events import Event, EventKind
-from suffice.project.labelling_project import IN_CHECK, ConflictError, Project
+from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.project_check import (
     ItemsBefore,
     drawn_items,
@@ -31,6 +31,7 @@ from suffice.project.project_check import (
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.state import Answer
 from suffice.project.storage import StorageError, sa
+from suffice.session.model_check import CheckedQuantity
 from tests.project.labelled_projects import label_some, of_feature
 from tests.project.making_projects import CLASSES, make, picture, replayed
 from tests.project.naive_project import NaiveCheck, NaiveProject, RefusedError
@@ -69,14 +70,14 @@ def predictions(model: str, answers: list[Answer]) -> NDArray[Any]:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(project_module, "time", clock)
+    monkeypatch.setattr(journal_module, "time", clock)
     return clock
 
 
 @pytest.fixture
 def used(tmp_path: Path) -> Iterator[Project]:
     with make(tmp_path / "pets.suffice", SIZE, lease=LEASE, initial=2, random_share=0.4) as project:
-        sa.event.listen(project._database._engine, "checkout", hurry)
+        sa.event.listen(project.journal.database._engine, "checkout", hurry)
         yield project
 
 
@@ -181,7 +182,7 @@ def test_any_course_of_events_is_what_the_rules_say_and_what_a_replay_gives(used
             before = after
         events = project.events()
         assert picture(replayed(events, SIZE), SIZE, clock.now) == live
-        again = Project(used._database, SIZE)
+        again = Project(used.journal.database, SIZE)
         assert picture(again.state(), SIZE, clock.now) == live
         assert str(again.guarantee()) == str(project.guarantee())
 
@@ -236,7 +237,7 @@ def test_a_check_that_is_damaged_in_the_journal_is_noticed(tmp_path: Path, damag
         data = dict(project.events()[-1].data)
         other = {"number": 2, "items": [0, 0, 1], "predictions": data["predictions"][8:], "size": 4}
         other |= {"classes": ["a"], "of_items": 5}
-        with project._database.exclusive() as connection:
+        with project.journal.database.exclusive() as connection:
             text = json.dumps(data | {damage: other[damage]})
             connection.execute(sa.text("UPDATE events SET data = :data WHERE seq = 2"), {"data": text})
     with pytest.raises(StorageError, match="is damaged"):
@@ -279,12 +280,12 @@ def test_a_check_freezes_the_model_that_has_learned_all_answers(project: Project
     assert str(found.guarantee) == str(expected)
     # The next label of another item: the model learns, and the guarantee is about an earlier one.
     before = len(project.state().learned())
-    label_some(project, [next(item for item in range(10, 40) if project.state().is_open(item))])
+    label_some(project, [next(item for item in range(10, 40) if project.state().labels.is_open(item))])
     assert len(project.state().learned()) == before + 8 - absent + 1
     again = project.guarantee()
     assert again is not None
     assert not again.about_present_model
-    assert str(again).endswith("The present model is another and has no guarantee until it is checked.")
+    assert str(again).endswith("The current model is different and has no guarantee until it is checked.")
 
 
 def test_the_items_depend_on_the_seed_and_the_number_of_the_check_alone(tmp_path: Path) -> None:
@@ -336,7 +337,7 @@ def test_a_check_is_of_answers_that_came_while_the_model_predicted(project: Proj
 
     def always(model: str, answers: list[Answer]) -> NDArray[Any]:
         del model
-        answer(project, [next(item for item in range(40) if project.state().is_open(item))], "bob")
+        answer(project, [next(item for item in range(40) if project.state().labels.is_open(item))], "bob")
         return np.array(["cat"] * (40 + 0 * len(answers)))
 
     project.abort_check(person="ann")
@@ -447,7 +448,7 @@ def test_two_people_are_asked_for_different_items_of_the_check_before_all_others
     found = project.guarantee()
     assert found is not None
     assert found.about_present_model
-    assert project.state().open_check is None
+    assert project.state().checks.open_check is None
     assert not project.next("ann", queue=queue)[0].check
 
 
@@ -464,7 +465,7 @@ def test_an_item_that_somebody_had_before_the_check_can_be_answered_by_everybody
     answer(project, items, "ann")
     found = project.guarantee()
     assert found is not None
-    assert len(project.state().opinions(items[0])) == 2
+    assert len(project.state().acts.opinions(items[0])) == 2
     assert all(each.random for each in project.state().labelled() if each.item in items)
 
 
@@ -536,7 +537,7 @@ def test_an_answer_of_an_older_check_that_is_undone_leaves_it_incomplete(project
     newest = project.guarantee()
     assert newest is not None
     assert newest.check.number == 2
-    assert project.state().open_check is None
+    assert project.state().checks.open_check is None
 
 
 def test_an_aborted_check_spends_its_part_and_its_labels_are_learned(project: Project) -> None:

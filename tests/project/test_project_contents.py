@@ -27,7 +27,7 @@ def kinds(project: Project) -> list[EventKind]:
 
 def open_project_of(project: Project) -> Project:
     """The same place, opened once more."""
-    return Project(project._database, project.size)
+    return Project(project.journal.database, project.size)
 
 
 # --- what was made is there ---

@@ -108,7 +108,7 @@ def test_a_clash_gives_two_opinions_and_the_first_counts(place: str) -> None:
         for project in (one, two):
             state = project.state()
             assert state.label_of(3) == "cat"
-            assert [(each.person, each.label) for each in state.opinions(3)] == [("ann", "cat"), ("bob", "dog")]
+            assert [(each.person, each.label) for each in state.acts.opinions(3)] == [("ann", "cat"), ("bob", "dog")]
             assert state.n_labelled == 1
 
 
@@ -121,5 +121,5 @@ def test_two_processes_that_make_the_same_project_get_one(place: str) -> None:
     with open_project(place) as project:
         assert project.size == 4000
         assert kinds(project) == [EventKind.made]
-    if project._database.file is not None:
+    if project.journal.database.file is not None:
         assert [each.name for each in Path(place).iterdir()] == ["project.sqlite"]

@@ -103,12 +103,12 @@ def test_settings_items_and_labels_are_the_same(name: str, project: Project) -> 
         assert state.seq == expected["seq"]
         assert calls(project) == expected["calls"]
         assert not any(answer.random for answer in state.answers())
-        assert (state.n_asked, state.n_random) == (0, 0)
+        assert (state.assigned.n_asked, state.assigned.n_random) == (0, 0)
         assert [state.label_of(k) for k in range(project.size)] == expected["labels"]
-        opinions = [[[each.person, each.label] for each in state.opinions(k)] for k in range(project.size)]
+        opinions = [[[each.person, each.label] for each in state.acts.opinions(k)] for k in range(project.size)]
         assert opinions == expected["opinions"]
-        assert [k for k in range(project.size) if state.has_correction(k)] == expected["corrected"]
-        unanswered = {person: [item for item, _ in state.mine(person)] for person in sorted(state.people)}
+        assert [k for k in range(project.size) if state.acts.has_correction(k)] == expected["corrected"]
+        unanswered = {person: [item for item, _ in state.assigned.of_person(person)] for person in sorted(state.people)}
         assert unanswered == expected["unanswered"]
 
 
@@ -162,7 +162,7 @@ def test_labelling_goes_on(name: str, project: Project) -> None:
     label = project.settings.classes[0] if project.settings.classes else 1.25
     project.label(asked.position, label, person="a new person")
     with project.lock:
-        opinions = project.state().opinions(asked.position)
+        opinions = project.state().acts.opinions(asked.position)
         learner.follow(project.state().answers())
     assert opinions[-1].person == "a new person"
     assert opinions[-1].label == label
@@ -177,7 +177,7 @@ def test_its_model_can_be_checked(project: Project) -> None:
     asked: dict[str, Any] = {} if project.settings.classes else {"tolerance": 1.0}
     label = project.settings.classes[0] if project.settings.classes else 1.25
     project.start_check(5, person="a new person", predict=lambda *_: np.array([label] * project.size), **asked)
-    for item in project.state().pending().tolist():
+    for item in project.state().checks.pending().tolist():
         project.label(item, label, person="a new person")
     found = project.guarantee()
     assert found is not None

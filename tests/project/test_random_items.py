@@ -11,10 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.learner import ActiveLearner
-from suffice.project import labelling_project as project_module
-from suffice.project.create import create_project, open_project
-from suffice.project.events import Event, EventKind
-from suffice.project.labelling_project import (
+from suffice.project.assignment import (
     AT_FIRST,
     AT_RANDOM,
     BY_MODEL,
@@ -22,10 +19,12 @@ from suffice.project.labelling_project import (
     TO_ESTIMATE,
     Assignment,
     AssignmentRequest,
-    Project,
     choose,
     has_started,
 )
+from suffice.project.create import create_project, open_project
+from suffice.project.events import Event, EventKind
+from suffice.project.labelling_project import Project
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import DEFAULT_RANDOM_SHARE, Settings
 from suffice.project.state import Answer, ProjectState
@@ -59,7 +58,7 @@ class Journal:
         asked = choose(self.state, self.settings, AssignmentRequest(person, n, queue, self.order, self.now))
         for each in asked:
             if each.new:
-                data = project_module._asked_data(each, started=started)
+                data = each.event_data(started=started)
                 self.write(EventKind.asked, person, each.position, **data)
         return asked
 
@@ -91,10 +90,10 @@ def test_the_share_is_kept_to_within_one_item_whoever_asks(
         journal.now += seconds
         asked = journal.ask(person, n, queue=range(SIZE))
         flags += [each.random for each in asked if each.random is not None]
-        assert (journal.state.n_asked, journal.state.n_random) == (len(flags), sum(flags))
+        assert (journal.state.assigned.n_asked, journal.state.assigned.n_random) == (len(flags), sum(flags))
         assert abs(sum(flags) - share * len(flags)) < 1.0 + 1e-6
         for each in asked:
-            assert journal.state.is_random(each.position) or each.why == BY_MODEL
+            assert each.position in journal.state.random_items() or each.why == BY_MODEL
         if answers:
             journal.label(person, *(each.position for each in asked))
     # Reading the journal gives the same result.
@@ -114,7 +113,7 @@ def test_every_fifth_item_is_random_with_a_share_of_a_fifth() -> None:
         whys.append(asked.why)
         journal.label(PEOPLE[k % 3], asked.position)
     assert whys == [TO_ESTIMATE, *[BY_MODEL] * 4] * 3
-    assert (journal.state.n_asked, journal.state.n_random) == (15, 3)
+    assert (journal.state.assigned.n_asked, journal.state.assigned.n_random) == (15, 3)
 
 
 def test_items_that_the_model_did_not_choose_are_random_and_count() -> None:
@@ -132,7 +131,7 @@ def test_before_the_model_starts_its_choice_is_not_asked_for() -> None:
     asked = journal.ask("ann", 5, queue=[3, 4, 5])
     assert [each.position for each in asked] == journal.order[:5].tolist()
     assert all(each.random and each.why == AT_FIRST for each in asked)
-    assert (journal.state.n_asked, journal.state.n_random) == (0, 0)
+    assert (journal.state.assigned.n_asked, journal.state.assigned.n_random) == (0, 0)
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.0, BY_MODEL), (1.0, TO_ESTIMATE)])
@@ -162,7 +161,7 @@ def test_given_the_unlabelled_items_each_is_as_likely_to_be_the_next_random_one(
             journal.label("ann", chosen.position)
         [second] = journal.ask("bob", queue=queue)
         assert second.why == TO_ESTIMATE
-        rest = [item for item in range(size) if journal.state.is_open(item)]
+        rest = [item for item in range(size) if journal.state.labels.is_open(item)]
         assert len(rest) == 5
         ranks[rest.index(second.position)] += 1
     # The 99.9 % point of the chi-squared distribution with 4 degrees of freedom.
@@ -189,7 +188,7 @@ def test_a_second_opinion_keeps_what_the_item_was_and_does_not_count(tmp_path: P
         random, chosen = (each.position for each in project.next("ann", 3, queue=range(20))[1:])
         project.label(random, "cat", person="ann")
         project.label(chosen, "cat", person="ann")
-        before = project.state().n_asked, project.state().n_random
+        before = project.state().assigned.n_asked, project.state().assigned.n_random
         asked = project.next("bob", 2)
         assert [(each.position, each.why, each.random) for each in asked] == [
             (random, SECOND_OPINION, None),
@@ -197,7 +196,7 @@ def test_a_second_opinion_keeps_what_the_item_was_and_does_not_count(tmp_path: P
         ]
         project.label(random, "dog", person="bob")
         state = project.state()
-        assert (state.n_asked, state.n_random) == before == (2, 1)
+        assert (state.assigned.n_asked, state.assigned.n_random) == before == (2, 1)
         assert [answer.random for answer in state.answers()] == [False, True, False]
 
 
@@ -212,7 +211,7 @@ def test_who_asks_again_or_takes_back_changes_nothing() -> None:
     journal.write(EventKind.undone, "ann", random, of=journal.state.seq, until=journal.now + 600.0)
     assert journal.ask("ann")[0].position == random
     journal.label("ann", random, chosen)
-    assert (journal.state.n_asked, journal.state.n_random) == (2, 1)
+    assert (journal.state.assigned.n_asked, journal.state.assigned.n_random) == (2, 1)
     assert [(each.item, each.random) for each in journal.state.answers()[2:]] == [(random, True), (chosen, False)]
 
 
@@ -221,7 +220,7 @@ def test_a_late_answer_keeps_what_was_written_when_the_item_was_last_asked_for_a
     journal.label("eve", 0, 1)
     [drawn] = journal.ask("ann")
     journal.now += 700.0
-    assert journal.state.is_random(drawn.position)
+    assert drawn.position in journal.state.random_items()
     # Nobody has answered, and now the model wants it: bob is asked for it by its choice.
     [chosen] = journal.ask("bob", queue=[drawn.position])
     assert (chosen.position, chosen.why) == (drawn.position, BY_MODEL)
@@ -243,7 +242,7 @@ def test_a_journal_without_the_flag_has_no_random_items() -> None:
         state.apply(Event(EventKind.labelled, "ann", item, {"label": "cat"}, seq=2 * seq))
     assert [answer.random for answer in state.answers()] == [False] * 3
     assert [each.random for each in state.labelled()] == [False] * 3
-    assert (state.n_asked, state.n_random) == (0, 0)
+    assert (state.assigned.n_asked, state.assigned.n_random) == (0, 0)
 
 
 def test_settings_without_the_share_are_those_of_an_older_version() -> None:
@@ -406,7 +405,7 @@ def test_several_people_at_one_project_keep_the_share(
         state = one.state()
         events = [event.data for event in one.events() if event.kind is EventKind.asked]
         drawn = [data["random"] for data in events if data.get("started")]
-        assert (state.n_asked, state.n_random) == (len(drawn), sum(drawn))
+        assert (state.assigned.n_asked, state.assigned.n_random) == (len(drawn), sum(drawn))
         assert abs(sum(drawn) - share * len(drawn)) < 1.0 + 1e-6
         assert picture(other.state(), 40, 0.0) == picture(state, 40, 0.0)
 

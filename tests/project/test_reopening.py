@@ -24,6 +24,7 @@ from suffice.learner import ActiveLearner
 from suffice.project import background_learner as background_module
 from suffice.project import learned_files as files_module
 from suffice.project import settings as settings_module
+from suffice.project import shared_learner
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import open_project
 from suffice.project.labelling_project import Project
@@ -669,8 +670,9 @@ def test_a_project_in_a_database_server_keeps_nothing() -> None:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in (("_POLL", 0.02), ("_KEEP", 0.0), ("_KEEP_SHARE", 0.0), ("_IDLE", 0.0)):
-        monkeypatch.setattr(background_module, name, seconds)
+    monkeypatch.setattr(background_module, "_POLL", 0.02)
+    for name in ("_KEEP", "_KEEP_SHARE", "_IDLE"):
+        monkeypatch.setattr(shared_learner, name, 0.0)
 
 
 def opened(project: Project) -> BackgroundLearner:
@@ -744,7 +746,7 @@ def test_what_is_being_learned_is_kept_at_the_end(tmp_path: Path, monkeypatch: p
 
         monkeypatch.setattr(ProjectLearner, "_tell", slowly)
         with opened(project) as background:
-            until(lambda: background._project_learner is not None and background._project_learner.n_answers > 3)
+            until(lambda: background.learner.n_answers > 3)
         answers = project.state().learned()
         (newest,) = project.learned_files.checkpoints(project.settings, answers)[-1:]
         assert 3 < newest.n_answers < 30

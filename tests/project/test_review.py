@@ -38,13 +38,13 @@ def test_a_wrong_label_is_listed_until_it_is_confirmed(project: Project) -> None
     assert 7 not in [each.item for each in project.suspicious_labels()]
     with open_project(project.place) as again:
         assert 7 not in [each.item for each in again.suspicious_labels()]
-        assert again.state().is_confirmed(7)
+        assert again.state().labels.is_confirmed(7)
     # It is the label that was confirmed, and not the item.
     project.correct(7, "cat" if of_feature(project, 7) == "dog" else "dog", person="ann")
-    assert not project.state().is_confirmed(7)
+    assert not project.state().labels.is_confirmed(7)
     assert 7 in [each.item for each in project.suspicious_labels()]
     project.undo(person="ann")
-    assert project.state().is_confirmed(7)
+    assert project.state().labels.is_confirmed(7)
 
 
 def test_what_can_be_confirmed(project: Project) -> None:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from suffice.criteria import Verdict
-from suffice.session.decision import ErrorNow
 from suffice.forecast import Forecast
 from suffice.models.laplace import Snapshot
 from suffice.saved_objects import MODULES, NotSavableError, SavedObjects, restored_objects, saved_objects
+from suffice.session.decision import ErrorNow
 
 MUCH = 10**6
 

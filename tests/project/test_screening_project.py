@@ -15,9 +15,9 @@ import suffice as sf
 from suffice.checks import Guarantee
 from suffice.cli.app import app
 from suffice.cli.project_options import ProjectOptions, opened_project
-from suffice.session.decision import Decision, ScreeningProgress, decide
+from suffice.cli.settings_options import settings_of
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.messages import decision_words
+from suffice.presentation.decision_words import decision_words
 from suffice.project import create_project, open_project
 from suffice.project.check_offers import class_offers
 from suffice.project.project_learner import ProjectLearner
@@ -25,6 +25,7 @@ from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.status_summary import status
 from suffice.report.project_report import report_page
+from suffice.session.decision import Decision, ScreeningProgress, decide
 
 RNG = np.random.default_rng(0)
 N = 240
@@ -159,13 +160,15 @@ def test_options_of_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     Path("t.csv").write_text("\n".join(["a,b", *rows]) + "\n")
 
     def opened(**options: Any) -> Settings:
-        with opened_project(ProjectOptions("t.csv", classes="in,out", **options), Console(file=StringIO())) as project:
+        with opened_project(
+            settings_of(ProjectOptions, data="t.csv", classes="in,out", **options), Console(file=StringIO())
+        ) as project:
             return project.settings
 
     for wrong, said in (
         ({"recall": "0.9"}, "--recall is for screening"),
         ({"positive": "in", "mistake_cost": 2.0}, "--mistake-cost is not used with --positive"),
-        ({"positive": "in", "target_error": "5%"}, "--at-most is not used with --positive"),
+        ({"positive": "in", "at_most": "5%"}, "--at-most is not used with --positive"),
         ({"positive": "in", "rule": "LabelWorth"}, "--rule with --positive must be one of"),
         ({"positive": "in", "recall": "3"}, "--recall must be a share"),
         ({"positive": "inn"}, "--positive must be one of the classes"),
@@ -233,7 +236,7 @@ def test_the_command_checks_the_recall_of_a_screening(tmp_path: Path) -> None:
     check = json.loads(CliRunner().invoke(app, ["check", place, "--size", "20", "--json"]).stdout)["check"]
     assert (check["quantity"], check["class_name"], check["size"]) == ("recall", "in", 20)
     with open_project(tmp_path / "p.suffice") as project:
-        for item in project.state().pending().tolist():
+        for item in project.state().checks.pending().tolist():
             project.label(item, str(Y[item]), person="ann")
         proven = project.guarantee()
         assert proven is not None

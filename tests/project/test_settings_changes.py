@@ -8,7 +8,7 @@ import pytest
 
 from suffice import LabelWorth
 from suffice.errors import InvalidValueError
-from suffice.presentation.messages import setting_change_sentence
+from suffice.presentation.project_words import setting_change_sentence
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import create_project, open_project
 from suffice.project.events import EventKind

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.project import labelling_project as project_module
+from suffice.project import journal as journal_module
 from suffice.project.events import Event, EventKind
 from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.state import Advice, ProjectState
@@ -48,21 +48,21 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(project_module, "time", clock)
+    monkeypatch.setattr(journal_module, "time", clock)
     return clock
 
 
 def rows(project: Project) -> list[Any]:
     """The journal as it lies in the database."""
-    with project._database.reading() as connection:
+    with project.journal.database.reading() as connection:
         return [tuple(row) for row in connection.execute(sa.text("SELECT * FROM events ORDER BY seq"))]
 
 
 def emptied(project: Project) -> Project:
     """The same project as if it had just been made."""
-    with project._database.exclusive() as connection:
+    with project.journal.database.exclusive() as connection:
         connection.execute(sa.text("DELETE FROM events WHERE seq > 1"))
-    return Project(project._database, project.size)
+    return Project(project.journal.database, project.size)
 
 
 def take(project: Project, naive: NaiveProject, step: tuple[str, str, int, str, float], clock: Clock) -> None:
@@ -103,7 +103,7 @@ def do(project: Project, kind: str, person: str, item: int, label: str) -> Any:
 @pytest.fixture
 def used(place: str) -> Iterator[Project]:
     with make(place, SIZE, lease=LEASE, initial=2, random_share=0.4) as project:
-        sa.event.listen(project._database._engine, "checkout", hurry)
+        sa.event.listen(project.journal.database._engine, "checkout", hurry)
         yield project
 
 
@@ -116,7 +116,7 @@ def hurry(connection: Any, *_: Any) -> None:
 
 
 def test_any_course_of_events_is_what_the_rules_say_and_what_a_replay_gives(used: Project, clock: Clock) -> None:
-    @examples(100 if used._database.file else 40)
+    @examples(100 if used.journal.database.file else 40)
     @given(st.lists(STEPS, min_size=10, max_size=40))
     def check(steps: list[tuple[str, str, int, str, float]]) -> None:
         project, naive = emptied(used), NaiveProject(SIZE, LEASE, initial=2, share=0.4)
@@ -133,7 +133,7 @@ def test_any_course_of_events_is_what_the_rules_say_and_what_a_replay_gives(used
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
         again = picture(replayed(events, SIZE), SIZE, clock.now)
         assert again == live
-        fresh = Project(used._database, SIZE)
+        fresh = Project(used.journal.database, SIZE)
         assert picture(fresh.state(), SIZE, clock.now) == live
 
     check()
@@ -161,7 +161,7 @@ def test_a_correction_outlives_the_label_that_it_corrects() -> None:
     state.apply(event(3, EventKind.undone, "ann", 0, of=1))
     assert state.label_of(0) == "dog"
     assert state.n_labelled == 1
-    assert state.opinions(0) == ()
+    assert state.acts.opinions(0) == ()
     assert state.labelled()[0].corrected
 
 
@@ -180,12 +180,12 @@ def test_two_labels_of_one_person_for_one_item_are_taken_back_one_by_one() -> No
     state.apply(event(1, EventKind.labelled, "ann", 1, label="cat"))
     state.apply(event(2, EventKind.labelled, "ann", 1, label="cat"))
     assert state.n_labelled == 1
-    newest = state.newest_act("ann")
+    newest = state.acts.newest_of("ann")
     assert newest is not None
     assert newest.seq == 2
-    assert not state.has_more_to_say(newest)
+    assert not state.acts.can_answer_after_undo(newest)
     state.apply(event(3, EventKind.undone, "ann", 1, of=2))
     assert state.label_of(1) == "cat"
     state.apply(event(4, EventKind.undone, "ann", 1, of=1))
-    assert state.is_open(1)
+    assert state.labels.is_open(1)
     assert state.people["ann"].labels == 0

@@ -45,7 +45,7 @@ def labels(project: Project) -> list[int | None]:
 
 def test_every_connection_waits_for_the_disk(tmp_path: Path) -> None:
     with make(tmp_path / "pets.suffice") as project, ExitStack() as stack:
-        database = project._database
+        database = project.journal.database
         connections = [stack.enter_context(database.reading()) for _ in range(4)]
         connections.append(stack.enter_context(database.exclusive()))
         for connection in connections:
@@ -66,7 +66,7 @@ def test_without_a_log_the_name_of_a_removed_file_is_waited_for_too(
     monkeypatch.setattr(sqlite3, "connect", lambda *a, **b: connect(*a, **b, factory=NoLog))
     with make(tmp_path / "pets.suffice") as project:
         project.label(0, "cat", person="ann")
-        with project._database.reading() as connection:
+        with project.journal.database.reading() as connection:
             assert connection.execute(sa.text("PRAGMA journal_mode")).scalar() == "delete"
             assert connection.execute(sa.text("PRAGMA synchronous")).scalar() == 3
 
@@ -105,7 +105,7 @@ def check_full_and_room_again(project: Project, limit: Any, lift: Any) -> None:
     assert not project.label(done, "cat", person="ann", request=f"r{done}" + "x" * 80).repeated
     events = project.events()
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    again = Project(project._database, project.size)
+    again = Project(project.journal.database, project.size)
     assert picture(again.state(), project.size, 0.0) == picture(project.state(), project.size, 0.0)
 
 
@@ -117,8 +117,8 @@ def test_a_full_database(tmp_path: Path) -> None:
         def set_limit(connection: Any, *_: Any) -> None:
             connection.execute(f"PRAGMA max_page_count={wanted}")
 
-        sa.event.listen(project._database._engine, "checkout", set_limit)
-        with project._database.reading() as connection:
+        sa.event.listen(project.journal.database._engine, "checkout", set_limit)
+        with project.journal.database.reading() as connection:
             pages = int(connection.execute(sa.text("PRAGMA page_count")).scalar() or 0)
 
         def limit() -> None:
@@ -358,9 +358,9 @@ def test_a_place_that_somebody_else_keeps_to_themselves(place: str, monkeypatch:
 
 def test_more_readers_than_connections(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with make(place) as project, ExitStack() as stack:
-        monkeypatch.setattr(project._database._engine.pool, "_timeout", 0.1)
+        monkeypatch.setattr(project.journal.database._engine.pool, "_timeout", 0.1)
         for _ in range(15):
-            stack.enter_context(project._database.reading())
+            stack.enter_context(project.journal.database.reading())
         with pytest.raises(StorageError, match="is too busy; try again"):
             project.state()
 

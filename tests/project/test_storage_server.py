@@ -22,7 +22,7 @@ def labels(project: Project) -> list[int | None]:
 
 def test_a_server_that_is_set_to_be_hasty_waits_all_the_same(postgres: Any) -> None:
     hasty = "%20-csynchronous_commit%3Doff%20-cdefault_transaction_isolation%3Dserializable"
-    with make(postgres.new_place() + hasty) as project, project._database.exclusive() as connection:
+    with make(postgres.new_place() + hasty) as project, project.journal.database.exclusive() as connection:
         assert connection.execute(sa.text("SHOW synchronous_commit")).scalar() == "on"
         assert connection.execute(sa.text("SHOW transaction_isolation")).scalar() == "read committed"
 
@@ -74,7 +74,7 @@ def test_a_connection_that_is_lost_at_the_commit(
     postgres: Any, committed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with make(postgres.new_place()) as project:
-        dialect = project._database._engine.dialect
+        dialect = project.journal.database._engine.dialect
         commit = dialect.do_commit
 
         def lose(connection: Any) -> None:

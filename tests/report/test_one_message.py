@@ -17,11 +17,11 @@ from suffice.cli import project_commands
 from suffice.cli.label_app import Standing, header_line, progress_lines
 from suffice.cli.labeller import Counts
 from suffice.cli.project_options import Reading
-from suffice.session.decision import Decision
-from suffice.presentation.messages import STOPS, decision_words
+from suffice.presentation.decision_words import STOPS, decision_words
 from suffice.project.labelling_project import Project
 from suffice.project.status_summary import learning_sentences, status
 from suffice.report.project_report import report_page
+from suffice.session.decision import Decision
 from tests.project.decided import complete, decision, decisions, learning_status
 from tests.project.labelled_projects import busy_project
 from tests.reading import Reader

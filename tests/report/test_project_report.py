@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from suffice import Budget, ErrorStability
 from suffice.criteria import Certificate
-from suffice.session.decision import ErrorNow
 from suffice.presentation.charts import Chart, svg, ticks
 from suffice.project.create import write_project
 from suffice.project.learning_status import LearningStatus
 from suffice.project.state import LabelledItem, Opinion
 from suffice.report.project_report import curve_chart, pace, project_report_contents, report_page
+from suffice.session.decision import ErrorNow
 from tests.project.decided import KERNEL, decision, learning_status, verdict
 from tests.project.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned
 from tests.project.making_projects import CLASSES, about, make, some_items
@@ -120,7 +120,7 @@ def test_a_model_at_its_limit_is_not_green(tmp_path: Path) -> None:
     assert tone(page) == "limit"
     text = Reader(page).text.replace("\u00a0", " ")
     for words in (
-        *("More labels will not help this model much", "You asked for at most 5 %.", "the present model 18."),
+        *("More labels will not help this model much", "You asked for at most 5 %.", "the current model 18."),
         "Another model is better: Bayesian logistic regression on kernel features. Tested on 60 labelled items",
     ):
         assert words in text

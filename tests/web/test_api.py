@@ -17,6 +17,7 @@ from suffice.criteria import Certificate, RecallTest, Verdict
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.forecast import Forecast
 from suffice.project.background_learner import BackgroundLearner
+from suffice.project.label_writer import LabelWriter
 from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
 from suffice.project.storage import StorageError, StorageFullError
@@ -466,7 +467,7 @@ def test_errors_of_the_project_become_answers(
     def failing(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(Project, "label", failing)
+    monkeypatch.setattr(LabelWriter, "label", failing)
     assert refusal(steady, "labels", person="Ann", item=1, label="spam") == (status, str(error))
     assert status_of(error) == status
 

@@ -92,7 +92,7 @@ def test_disagreements_are_resolved_and_skipped_items_labelled(browser: "Browser
         seen.settle()
     with open_project(server.project) as project:
         state = project.state()
-        assert state.has_correction(12)
+        assert state.acts.has_correction(12)
         assert state.label_of(50) == "large"
         assert not any(event.data.get("saw_prediction") for event in server.events(EventKind.corrected))
 

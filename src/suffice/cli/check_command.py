@@ -1,6 +1,7 @@
 """``suffice check``: a random check of a labelling project, which guarantees how many predictions are wrong."""
 
 import json
+from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,16 +11,18 @@ from rich.console import Console
 from suffice.arguments import whole
 from suffice.cli.project_options import (
     Place,
-    ProjectOptions,
     Reading,
     learned_project,
+    person_name,
+    person_option,
     plain_console,
     shown_place,
     stored_project,
 )
 from suffice.cli.rule_options import AsJson, share_of
+from suffice.cli.settings_options import with_settings
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.messages import not_achievable_sentence
+from suffice.presentation.check_words import not_achievable_sentence
 from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:
@@ -27,11 +30,13 @@ if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
 
 
-def check_command(
-    place: Place,
+@dataclass(frozen=True)
+class CheckOptions:
+    """Options about a check."""
+
     size: Annotated[
         int | None, typer.Option(metavar="ITEMS", help="Start a check of this many items.", show_default=False)
-    ] = None,
+    ] = None
     at_most: Annotated[
         str | None,
         typer.Option(
@@ -40,7 +45,7 @@ def check_command(
             "as 5%. The size is planned from the estimated error.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     recall_of: Annotated[
         str | None,
         typer.Option(
@@ -48,7 +53,7 @@ def check_command(
             help="Guarantee which share of the items of this class is labelled or predicted as such.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     precision_of: Annotated[
         str | None,
         typer.Option(
@@ -56,7 +61,7 @@ def check_command(
             help="Guarantee which share of the items predicted as this class belongs to it.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -64,7 +69,7 @@ def check_command(
             help="For numbers: guarantee how many predictions are off by more than this.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     share: Annotated[
         str | None,
         typer.Option(
@@ -72,21 +77,21 @@ def check_command(
             help="For numbers: guarantee a tolerance that at most this share of the predictions exceeds, such as 10%.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     only_labelled: Annotated[
         bool,
         typer.Option(
             "--only-labelled",
             help="With --recall-of: only labelled items count as found, not those that are predicted as the class.",
         ),
-    ] = False,
+    ] = False
     exclude_unlabelable: Annotated[
         bool,
         typer.Option(
             "--exclude-unlabelable",
             help="Leave skipped items out of the guarantee; otherwise they count as wrong predictions.",
         ),
-    ] = False,
+    ] = False
     confidence: Annotated[
         str | None,
         typer.Option(
@@ -94,16 +99,69 @@ def check_command(
             help="Confidence of all checks of the project together, such as 99%; fixed with the first check.",
             show_default="95%",
         ),
-    ] = None,
+    ] = None
     abort: Annotated[
         bool,
         typer.Option(
             "--abort", help="End the open check without a guarantee; its part of the error probability is used up."
         ),
-    ] = False,
-    person: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who starts or aborts it.", show_default="your login name")
-    ] = None,
+    ] = False
+
+    @property
+    def quantity_given(self) -> bool:
+        """Whether the quantity of the guarantee was given."""
+        quantities = (self.recall_of, self.precision_of, self.tolerance, self.share)
+        return any(quantity is not None for quantity in quantities)
+
+    def arguments(self, person: str) -> dict[str, Any]:
+        """The arguments of :meth:`suffice.project.Project.start_check`.
+
+        Raises:
+            InvalidValueError: A share cannot be used.
+        """
+        return {
+            "person": person,
+            "recall_of": self.recall_of,
+            "precision_of": self.precision_of,
+            "tolerance": self.tolerance,
+            "share": share_of(self.share, "--share"),
+            "unlabelable_as": "excluded" if self.exclude_unlabelable else "wrong",
+            "predicted_as_found": not self.only_labelled,
+            "confidence": share_of(self.confidence, "--confidence"),
+        }
+
+    def require_consistent(self) -> None:
+        """Raise an error for options that do not go together.
+
+        Raises:
+            InvalidValueError: It names the options.
+        """
+        if self.size is not None:
+            whole(self.size, "--size", least=1)
+        if self.size is not None and self.at_most is not None:
+            raise InvalidValueError("--at-most plans the size of the check, and --size states it; give one of them")
+        sized = self.size is not None or self.at_most is not None
+        others = sized or self.quantity_given or self.confidence is not None or self.exclude_unlabelable
+        if self.abort and others:
+            raise InvalidValueError(
+                "--abort ends the open check, and takes no other options of a check; leave them out"
+            )
+        if self.at_most is not None and (self.recall_of is not None or self.precision_of is not None):
+            raise InvalidValueError(
+                "--at-most plans a check of the error; for --recall-of and --precision-of give --size. Without --size "
+                "they say what it costs"
+            )
+        if self.only_labelled and self.recall_of is None:
+            raise InvalidValueError("--only-labelled says what counts as found; give --recall-of CLASS too")
+        if self.size is None and self.share is not None:
+            raise InvalidValueError("the size of a check with --share is not planned; give it with --size")
+
+
+@with_settings
+def check_command(
+    place: Place,
+    options: CheckOptions,
+    person: Annotated[str | None, person_option("Who starts or aborts it.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Guarantee how many predictions are wrong, by a random check of the unlabelled items.
@@ -121,63 +179,39 @@ def check_command(
     In a project that screens for a class, the check is about the recall of that class, and only labelled items count
     as found, unless another quantity is asked for.
     """
-    asked: dict[str, Any] = {
-        "person": ProjectOptions(place, person=person).who,
-        "recall_of": recall_of,
-        "precision_of": precision_of,
-        "tolerance": tolerance,
-        "share": share_of(share, "--share"),
-        "unlabelable_as": "excluded" if exclude_unlabelable else "wrong",
-        "predicted_as_found": not only_labelled,
-        "confidence": share_of(confidence, "--confidence"),
-    }
-    target = share_of(at_most, "--at-most")
-    if size is not None:
-        whole(size, "--size", least=1)
-    if size is not None and target is not None:
-        raise InvalidValueError("--at-most plans the size of the check, and --size states it; give one of them")
-    others = [size, target, recall_of, precision_of, tolerance, share, confidence]
-    if abort and (exclude_unlabelable or any(each is not None for each in others)):
-        raise InvalidValueError("--abort ends the open check, and takes no other options of a check; leave them out")
-    if target is not None and (recall_of is not None or precision_of is not None):
-        raise InvalidValueError(
-            "--at-most plans a check of the error; for --recall-of and --precision-of give --size. Without --size they "
-            "say what it costs"
-        )
-    if only_labelled and recall_of is None:
-        raise InvalidValueError("--only-labelled says what counts as found; give --recall-of CLASS too")
-    if size is None and share is not None:
-        raise InvalidValueError("the size of a check with --share is not planned; give it with --size")
-    with stored_project(place) as (project, found):
-        if project.settings.positive is not None and all(each is None for each in (target, *others[2:6])):
+    asked = options.arguments(person_name(person))
+    size, target = options.size, share_of(options.at_most, "--at-most")
+    options.require_consistent()
+    with stored_project(place) as (project, location):
+        if project.settings.positive is not None and target is None and not options.quantity_given:
             asked |= {"recall_of": project.settings.positive, "predicted_as_found": False}
-        if abort:
+        if options.abort:
             project.abort_check(person=asked["person"])
-            told = _told(project, action="aborted")
+            result = _result(project, action="aborted")
             lines = ["The check is aborted. It proves nothing; its labels are kept, and the model learns them."]
         elif size is not None or target is not None:
-            told, lines = _started(project, found, size, target, asked)
+            result, lines = _started(project, location, size, target, asked)
         else:
-            told, lines = _asked(project, found, asked)
+            result, lines = _asked(project, location, asked)
     if as_json:
-        typer.echo(json.dumps(told, allow_nan=False))
+        typer.echo(json.dumps(result, allow_nan=False))
         return
     console = plain_console()
     for line in lines:
         console.print(line)
 
 
-def _told(
+def _result(
     project: "Project", *, action: str | None, offers: "CheckOffers | ClassOffers | None" = None
 ) -> dict[str, Any]:
     from suffice.project.status_summary import check_status
 
     with project.lock:
-        found = check_status(project.state(), project.settings)
+        status = check_status(project.state(), project.settings)
     return {
         "action": action,
-        "check": found.check,
-        "guarantee": found.guarantee,
+        "check": status.check,
+        "guarantee": status.guarantee,
         "offers": None if offers is None else offers.as_dict(),
     }
 
@@ -188,11 +222,11 @@ def _started(
     """Start a check of a size, or of one that is likely to guarantee a share."""
     from suffice.project.project_learner import predicted_labels
 
-    offers = found = None
+    offers = learned = None
     if size is None:
         project.require_no_open_check()
-        found = learned_project(project, place)
-        offers = _offers(found, asked, at_most=at_most)
+        learned = learned_project(project, place)
+        offers = _offers(learned, asked, at_most=at_most)
         size = offers.planned
     if size is None:
         assert offers is not None
@@ -202,57 +236,57 @@ def _started(
         )
 
     def predict(model: str, answers: Any) -> Any:
-        if found is not None and (found.settings.model, found.answers) == (model, answers):
-            return found.predictions().labels
+        if learned is not None and (learned.settings.model, learned.answers) == (model, answers):
+            return learned.predictions().labels
         with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
             return predicted_labels(project.settings.using(model), project.X, answers, project.learned_files)
 
     project.start_check(size, predict=predict, **asked)
-    told = _told(project, action="started", offers=offers)
-    check = told["check"]
+    result = _result(project, action="started", offers=offers)
+    check = result["check"]
     which = f" predicted as {check['class_name']!r}" if check["quantity"] == "precision" else ""
     drawn = f"{check['size']:,} of {count(check['pool'], 'unlabelled item')}{which}, drawn at random"
-    return told, [f"Check {check['number']} is started: {drawn}.", *_standing(told, place)]
+    return result, [f"Check {check['number']} is started: {drawn}.", *_standing(result, place)]
 
 
 def _asked(project: "Project", place: str, asked: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Progress of the open check; or the costs and guarantees of possible checks."""
-    told = _told(project, action=None)
-    if told["check"] is not None and told["check"]["state"] == "open":
-        return told, _standing(told, place)
-    found = learned_project(project, place)
+    result = _result(project, action=None)
+    if result["check"] is not None and result["check"]["state"] == "open":
+        return result, _standing(result, place)
+    learned = learned_project(project, place)
     if asked["recall_of"] is not None or asked["precision_of"] is not None:
-        return _asked_of_class(found, asked)
-    offers = _offers(found, asked)
-    told = _told(project, action=None, offers=offers)
+        return _asked_of_class(learned, asked)
+    offers = _offers(learned, asked)
+    result = _result(project, action=None, offers=offers)
     tolerance = "" if asked["tolerance"] is None else f" --tolerance {asked['tolerance']:g}"
     size = offers.planned or 100
     how = [f"To start one: suffice check {shown_place(place)} --size {min(size, offers.pool)}{tolerance}"]
-    said = told["guarantee"]["sentences"] if told["guarantee"] is not None else []
-    return told, [*said, *told["offers"]["sentences"], *(how if told["offers"]["rows"] else [])]
+    sentences = result["guarantee"]["sentences"] if result["guarantee"] is not None else []
+    return result, [*sentences, *result["offers"]["sentences"], *(how if result["offers"]["rows"] else [])]
 
 
-def _asked_of_class(found: Reading, asked: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _asked_of_class(learned: Reading, asked: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Cost of a check of the recall or precision of a class."""
     from suffice.project.check_offers import class_offers
 
     if asked["recall_of"] is not None and asked["precision_of"] is not None:
         raise InvalidValueError("a check guarantees one quantity; give --recall-of or --precision-of, not both")
     names = ("recall_of", "precision_of", "unlabelable_as", "predicted_as_found", "confidence")
-    predictions = found.predictions()
-    offers = class_offers(found.project, predictions, **{name: asked[name] for name in names})
-    told = _told(found.project, action=None, offers=offers)
+    predictions = learned.predictions()
+    offers = class_offers(learned.project, predictions, **{name: asked[name] for name in names})
+    result = _result(learned.project, action=None, offers=offers)
     option = f"--{offers.quantity}-of {quote(offers.class_name)}"
     if not offers.predicted_as_found:
         option += " --only-labelled"
-    size = next((each.size for each in reversed(offers.offers) if each.size is not None), min(100, offers.pool))
-    how = f"To start one: suffice check {shown_place(found.place)} {option} --size {size}"
-    return told, [*told["offers"]["sentences"], how]
+    size = next((offer.size for offer in reversed(offers.offers) if offer.size is not None), min(100, offers.pool))
+    how = f"To start one: suffice check {shown_place(learned.place)} {option} --size {size}"
+    return result, [*result["offers"]["sentences"], how]
 
 
-def _standing(told: dict[str, Any], place: str) -> list[str]:
+def _standing(result: dict[str, Any], place: str) -> list[str]:
     """Progress of the newest check, and how to continue."""
-    check, guarantee = told["check"], told["guarantee"]
+    check, guarantee = result["check"], result["guarantee"]
     if check["state"] != "open":
         return [*([check["sentence"]] if check["sentence"] else []), *(guarantee["sentences"] if guarantee else [])]
     shown = shown_place(place)
@@ -263,20 +297,20 @@ def _standing(told: dict[str, Any], place: str) -> list[str]:
     ]
 
 
-def _offers(found: Reading, asked: dict[str, Any], at_most: float | None = None) -> "CheckOffers":
+def _offers(learned: Reading, asked: dict[str, Any], at_most: float | None = None) -> "CheckOffers":
     from suffice.project.check_offers import check_offers
     from suffice.report.project_report import pace
 
-    project = found.project
+    project = learned.project
     if project.settings.task == "regression" and asked["tolerance"] is None:
         raise InvalidValueError(
             "a check of numbers needs --tolerance, the largest error that is not wrong; or --share and --size"
         )
     with project.lock:
-        given = [each for each in project.state().labelled() if each.person != project.settings.source]
+        given = [answer for answer in project.state().labelled() if answer.person != project.settings.source]
     return check_offers(
         project,
-        found.learning_status,
+        learned.learning_status,
         at_most=at_most,
         tolerance=asked["tolerance"],
         unlabelable_as=asked["unlabelable_as"],

@@ -20,13 +20,13 @@ from rich.text import Text
 from threadpoolctl import threadpool_limits
 
 from suffice.checks import Check, Guarantee
-from suffice.cli.rule_options import BoundName, DemoModel, RuleValues, TaskName, problem
+from suffice.cli.rule_options import AsJson, BoundName, DemoModel, RuleValues, TaskName, figure_option, problem
+from suffice.cli.settings_options import with_settings
 from suffice.criteria import Criterion, ErrorStability, Verdict
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.factory import make_model
 from suffice.presentation.charts import chart
-from suffice.presentation.messages import (
-    RATIO_RULE,
+from suffice.presentation.demo_words import (
     demo_next_sentences,
     demo_page_sentence,
     demo_saved_sentence,
@@ -34,6 +34,7 @@ from suffice.presentation.messages import (
     run_error_sentence,
     run_wrong_share_sentence,
 )
+from suffice.presentation.rule_words import RATIO_RULE
 from suffice.report.figures import WRONG_SHARE_NAME, RunCurves, draw_run, require_writable_figure
 from suffice.tables.example_data import Task, demo_task, digits_task
 from suffice.trace import Trace
@@ -82,7 +83,7 @@ class Progress:
 
     @property
     def verdict(self) -> Verdict:
-        """The present verdict of the rule."""
+        """The current verdict of the rule."""
         return self.verdicts[-1]
 
 
@@ -122,9 +123,9 @@ def _bought(
         items = learner.ask(size if learner.labelled else initial)
         learner.tell(items, task.y_pool[items.tolist()])
         if learner.verdicts:
-            known, model = tuple(map(int, learner.labelled)), learner.model
+            labelled, model = tuple(map(int, learner.labelled)), learner.model
             error, wrong = error_of(task, model)
-            yield Progress(len(known), error, wrong, tuple(learner.verdicts), learner.trace(), known, model)
+            yield Progress(len(labelled), error, wrong, tuple(learner.verdicts), learner.trace(), labelled, model)
 
 
 def linear_error(task: Task, model: Any) -> Errors:
@@ -133,9 +134,9 @@ def linear_error(task: Task, model: Any) -> Errors:
         return float(np.sqrt(np.mean((task.y_test - model.predict(task.X_test)) ** 2))), None
     from suffice.models.predictive import AveragedPredictions
 
-    known = np.isin(task.y_test, model.classes_)
-    codes, others = np.searchsorted(model.classes_, task.y_test[known]), int(np.count_nonzero(~known))
-    rows = model.features(task.X_test[known])
+    seen = np.isin(task.y_test, model.classes_)
+    codes, others = np.searchsorted(model.classes_, task.y_test[seen]), int(np.count_nonzero(~seen))
+    rows = model.features(task.X_test[seen])
     return AveragedPredictions(rows, codes, classes=len(model.classes_), unknown=others).losses(model.state_)
 
 
@@ -144,8 +145,8 @@ def network_error(task: Task, model: Any) -> Errors:
     from suffice.models.predictive import quality
 
     draws = model.log_draws(model.machine_.tensor(task.X_test), model.samples, model.seed)
-    found = quality(draws, np.searchsorted(model.classes_, task.y_test))
-    return found.log_loss, 1.0 - found.accuracy
+    measured = quality(draws, np.searchsorted(model.classes_, task.y_test))
+    return measured.log_loss, 1.0 - measured.accuracy
 
 
 _EVERY = 25
@@ -214,8 +215,8 @@ class LiveView:
             values = [v.value for v in verdicts if v.value is not None]
             caption = f"error ratio, and the threshold {self._threshold:g}"
             return caption, chart(values, self._threshold, width=width, height=9, plain=plain)
-        found = RuleValues.of(verdicts)
-        return found.caption, found.chart(width=width, height=9, plain=plain)
+        compared = RuleValues.of(verdicts)
+        return compared.caption, compared.chart(width=width, height=9, plain=plain)
 
 
 _DEFAULT_FIGURE = Path("suffice-demo.png")
@@ -275,30 +276,59 @@ class _Run:
         return [step.wrong_share for step in self.steps if step.wrong_share is not None]
 
 
-def demo_command(
+@dataclass(frozen=True)
+class DemoOptions:
+    """Options of the demonstration."""
+
     task: Annotated[
         TaskName | None,
         typer.Option(help="What to predict: a number, or a class.", show_default="classification"),
-    ] = None,
+    ] = None
     model: Annotated[
         DemoModel, typer.Option(help="A linear model, or a network with dropout (needs torch; half a minute).")
-    ] = DemoModel.linear,
+    ] = DemoModel.linear
     threshold: Annotated[
         float | None,
         typer.Option(help="Error ratio at which to stop, from 0 to 1.", show_default="0.1; 0.2 for dropout"),
-    ] = None,
+    ] = None
     bound: Annotated[BoundName, typer.Option(help="Bound on the change of error: the paper's, or the tight one.")] = (
         BoundName.paper
-    ),
-    seed: Annotated[int, typer.Option(help="Seed of the split and of the first labels.", min=0)] = 0,
-    figure: Annotated[
-        Path | None, typer.Option(help="Where to write the figure (.png, .pdf, .svg).", show_default="suffice-demo.png")
-    ] = None,
+    )
+    seed: Annotated[int, typer.Option(help="Seed of the split and of the first labels.", min=0)] = 0
+    figure: Annotated[Path | None, figure_option("demo")] = None
+
+    def rule(self) -> ErrorStability:
+        """The rule; for a network it is calibrated by one step, as in the paper."""
+        if self.model is DemoModel.linear:
+            return ErrorStability(0.1 if self.threshold is None else self.threshold, bound=self.bound.value)
+        threshold = 0.2 if self.threshold is None else self.threshold
+        return ErrorStability(threshold, calibration=1, bound=self.bound.value)
+
+    def require_network(self) -> None:
+        """Raise an error for options that a network does not support, before the run starts."""
+        if self.model is DemoModel.linear:
+            return
+        if self.task is TaskName.regression:
+            raise InvalidValueError("--model dropout predicts classes; leave --task out, or use --task classification")
+        from suffice.models.deep.network import require_torch
+
+        require_torch()
+
+    def data(self, rng: np.random.Generator) -> Task:
+        """The data to label."""
+        if self.model is DemoModel.dropout:
+            return digits_task(rng)
+        return demo_task((self.task or TaskName.classification).value, rng)
+
+
+@with_settings
+def demo_command(
+    options: DemoOptions,
     page: Annotated[
         bool,
         typer.Option("--page", help="Label handwritten digits yourself, in the browser, in a project suffice-digits."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Watch a simulated person label scikit-learn's breast-cancer, diabetes or digits data until it is enough.
 
@@ -311,21 +341,21 @@ def demo_command(
     if page:
         _serve_digits(as_json=as_json)
         return
-    rule, path = _rule(model, threshold, bound), figure or _DEFAULT_FIGURE
-    _require_network(task, model)
-    failure = problem(lambda: require_writable_figure(path), raised=figure is not None)
+    rule, path = options.rule(), options.figure or _DEFAULT_FIGURE
+    options.require_network()
+    failure = problem(lambda: require_writable_figure(path), raised=options.figure is not None)
     # Without a terminal, lines are not wrapped.
     console = Console(quiet=as_json, highlight=False)
     console.soft_wrap = not console.is_terminal
-    rng = np.random.default_rng(seed)
-    job = digits_task(rng) if model is DemoModel.dropout else demo_task((task or TaskName.classification).value, rng)
+    rng = np.random.default_rng(options.seed)
+    job = options.data(rng)
     try:
         # Imported after the options are validated, because it loads scikit-learn; the limit of threads needs loaded
         # libraries.
         import_module("suffice.learner")
         # One thread, because the fits are small and more threads would be slower, especially on a busy machine.
         with threadpool_limits(limits=1):
-            run = _label(job, model, rule, rng, LiveView(console, len(job.y_pool), rule.threshold))
+            run = _label(job, options.model, rule, rng, LiveView(console, len(job.y_pool), rule.threshold))
     except KeyboardInterrupt:
         typer.echo("\nsuffice: interrupted. Nothing was written; give the same command to start again.", err=True)
         raise typer.Exit(1) from None
@@ -336,42 +366,29 @@ def demo_command(
     if as_json:
         typer.echo(json.dumps(_result(run, rule.threshold, None if failure else path)))
     # If a requested figure could not be written, the command fails, but only after the result is shown.
-    if failure and figure is not None:
+    if failure and options.figure is not None:
         raise SufficeError(failure)
 
 
 def _serve_digits(*, as_json: bool) -> None:
     """Serve the page with images that anybody can label."""
-    from suffice.cli.label_commands import serve_project
-    from suffice.cli.project_options import ProjectOptions
+    from suffice.cli.label_commands import PageOptions, serve_project
+    from suffice.cli.project_options import ProjectOptions, ProjectRuleOptions
     from suffice.tables.example_data import DIGITS, write_digits
 
     folder = Path("suffice-digits")
     write_digits(folder)
-    options = ProjectOptions(str(folder), classes=",".join(DIGITS), target="digit", target_error=DEMO_PAGE_ERROR)
+    options = ProjectOptions(
+        data=str(folder),
+        classes=",".join(DIGITS),
+        target="digit",
+        stopping=ProjectRuleOptions(at_most=DEMO_PAGE_ERROR),
+    )
     if not as_json:
         typer.echo(demo_page_sentence(DEMO_PAGE_ERROR))
-    serve_project(options, ("127.0.0.1", 0), open_page=not as_json, as_json=as_json)
+    serve_project(options, PageOptions(port=0, open_page=not as_json), as_json=as_json)
     if not as_json:
         typer.echo("\n".join(demo_next_sentences()))
-
-
-def _rule(model: DemoModel, threshold: float | None, bound: BoundName) -> ErrorStability:
-    """The rule; for a network it is calibrated by one step, as in the paper."""
-    if model is DemoModel.linear:
-        return ErrorStability(0.1 if threshold is None else threshold, bound=bound.value)
-    return ErrorStability(0.2 if threshold is None else threshold, calibration=1, bound=bound.value)
-
-
-def _require_network(task: TaskName | None, model: DemoModel) -> None:
-    """Raise an error for options that a network does not support, before the run starts."""
-    if model is DemoModel.linear:
-        return
-    if task is TaskName.regression:
-        raise InvalidValueError("--model dropout predicts classes; leave --task out, or use --task classification")
-    from suffice.models.deep.network import require_torch
-
-    require_torch()
 
 
 def _label(task: Task, model: DemoModel, rule: ErrorStability, rng: np.random.Generator, view: LiveView) -> _Run:
@@ -477,6 +494,6 @@ def _summarise(console: Console, run: _Run) -> None:
         # The most important result is printed last.
         console.print(f"\n[bold]{demo_saved_sentence(pool, run.n_labelled[run.last], run.check_labels)}[/]")
     if run.check is not None:
-        said = str(run.check.guarantee)
-        console.print(f"[bold]Guaranteed: {said[0].lower()}{said[1:]}[/]")
+        statement = str(run.check.guarantee)
+        console.print(f"[bold]Guaranteed: {statement[0].lower()}{statement[1:]}[/]")
         console.print(demo_truth_sentence(run.check.true_share, run.check.guarantee.tolerance))

@@ -4,6 +4,7 @@ import gc
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -12,17 +13,19 @@ import typer
 
 from suffice.cli.project_options import (
     Place,
-    ProjectOptions,
     Reading,
     made_folder,
+    person_name,
+    person_option,
     plain_console,
     reading,
     stored_project,
 )
 from suffice.cli.rule_options import AsJson
+from suffice.cli.settings_options import with_settings
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable, write_bytes_whole, write_whole
-from suffice.presentation.messages import items_added_sentences
+from suffice.presentation.item_words import items_added_sentences
 
 if TYPE_CHECKING:
     from suffice.project.exported_files import Exported
@@ -45,10 +48,21 @@ class MatchName(StrEnum):
     text = "text"
 
 
-def import_command(
-    place: Place,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV or Parquet file.", show_default=False)],
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of labels.")] = None,
+NewRows = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="New rows: a CSV or Parquet file, or a folder of images.", show_default=False),
+]
+NewFeatures = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE.npy", help="Features of the new rows, if those of the project were given as a file."),
+]
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """Options about the columns of an imported file."""
+
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of labels.")] = None
     prediction: Annotated[
         str | None,
         typer.Option(
@@ -56,31 +70,36 @@ def import_command(
             help="Column of predictions of another model, instead of labels. They are shown on request and used for "
             "nothing else.",
         ),
-    ] = None,
+    ] = None
     id: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Column with the ids of the items, or with their texts for --by text."),
-    ] = None,
+    ] = None
     by: Annotated[
         MatchName | None,
         typer.Option(help="How rows are matched with items.", show_default="id, else text, else row"),
-    ] = None,
+    ] = None
     probability: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN", help="Column with the probability of the prediction.", show_default="columns p(CLASS)"
         ),
-    ] = None,
+    ] = None
     conflicts: Annotated[
         ConflictsName,
         typer.Option(
             help="If an item has another label: keep it, replace it by a correction, or add the new one as an "
             "opinion of the person."
         ),
-    ] = ConflictsName.keep,
-    person: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who gave the labels.", show_default="your login name")
-    ] = None,
+    ] = ConflictsName.keep
+
+
+@with_settings
+def import_command(
+    place: Place,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV or Parquet file.", show_default=False)],
+    columns: ImportOptions,
+    person: Annotated[str | None, person_option("Who gave the labels.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Write nothing, and say what would happen.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -91,19 +110,22 @@ def import_command(
 
     Example: suffice import mails.suffice labels.csv --id id --label kind --person Ann --check
     """
+    label, prediction = columns.label, columns.prediction
     if (label is None) == (prediction is None):
         raise InvalidValueError("give either --label, the column of labels, or --prediction, the column of predictions")
     with stored_project(place) as (project, _):
-        who = ProjectOptions(place, person=person).who
-        fate: Any = conflicts.value
-        match: Any = None if by is None else by.value
+        conflicts: Any = columns.conflicts.value
+        common: dict[str, Any] = {
+            "person": person_name(person),
+            "id": columns.id,
+            "by": None if columns.by is None else columns.by.value,
+            "check": check,
+        }
         if label is not None:
-            report = project.import_labels(file, label=label, person=who, id=id, by=match, conflicts=fate, check=check)
+            report = project.import_labels(file, label=label, conflicts=conflicts, **common)
         else:
             assert prediction is not None
-            report = project.import_predictions(
-                file, prediction=prediction, person=who, id=id, by=match, probability=probability, check=check
-            )
+            report = project.import_predictions(file, prediction=prediction, probability=columns.probability, **common)
     if as_json:
         typer.echo(json.dumps(report.as_dict()))
         return
@@ -114,22 +136,10 @@ def import_command(
 
 def add_command(
     place: Place,
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA", help="New rows: a CSV or Parquet file, or a folder of images.", show_default=False
-        ),
-    ],
+    data: NewRows,
     id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the items.")] = None,
-    features: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.npy", help="Features of the new rows, if those of the project were given as a file."
-        ),
-    ] = None,
-    person: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who adds them.", show_default="your login name")
-    ] = None,
+    features: NewFeatures = None,
+    person: Annotated[str | None, person_option("Who adds them.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Change nothing, and say how many would be added.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -142,8 +152,7 @@ def add_command(
     Example: suffice add mails.suffice more.csv
     """
     with stored_project(place) as (project, _):
-        who = ProjectOptions(place, person=person).who
-        added = project.add_items(data, person=who, id=id, features=features, check=check)
+        added = project.add_items(data, person=person_name(person), id=id, features=features, check=check)
         size, guaranteed = project.size, project.guarantee() is not None
     if as_json:
         typer.echo(json.dumps({"added": added, "size": size, "written": not check}))
@@ -157,12 +166,7 @@ _FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "p
 
 def predict_command(
     place: Place,
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA", help="New rows: a CSV or Parquet file, or a folder of images.", show_default=False
-        ),
-    ],
+    data: NewRows,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -173,12 +177,7 @@ def predict_command(
             show_default="DATA-predictions.csv in the current folder",
         ),
     ] = None,
-    features: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.npy", help="Features of the new rows, if those of the project were given as a file."
-        ),
-    ] = None,
+    features: NewFeatures = None,
     as_json: AsJson = False,
 ) -> None:
     """Predict the labels of new rows with the model of a project.
@@ -269,31 +268,31 @@ def export_command(
         require_writable(model, "the model")
     if out is not None and not force:
         _require_free(out, names)
-    with reading(place) as found:
-        folder = made_folder(out or found.folder)
+    with reading(place) as learned:
+        folder = made_folder(out or learned.folder)
         for name in names:
             require_writable(folder / name, name)
         with _without_collector():
-            told = _write_files(found, folder, format)
-            told |= _write_for_others(found, folder, format) | _write_model(found, model)
+            written = _write_files(learned, folder, format)
+            written |= _write_for_others(learned, folder, format) | _write_model(learned, model)
     if as_json:
-        typer.echo(json.dumps(told))
+        typer.echo(json.dumps(written))
         return
     console = plain_console()
     for name in ("labels", "skipped", "predictions", "checked_predictions"):
-        if told[name] is not None:
+        if written[name] is not None:
             what = name.replace("_", " ").capitalize()
-            console.print(f"{what}: {told[name]['path']} ({told[name]['rows']:,} rows)")
+            console.print(f"{what}: {written[name]['path']} ({written[name]['rows']:,} rows)")
     for name, what in (("dataset", "Data set of Hugging Face"), ("label_studio", "Tasks of Label Studio")):
-        if told[name] is not None:
-            console.print(f"{what}: {told[name]['path']} ({told[name]['rows']:,} rows)")
-    if told["guarantee"] is not None:
-        console.print(f"Guarantee: {told['guarantee']['path']}")
-    if told["model"] is not None:
-        console.print(f"Model: {told['model']['path']}. Load it with joblib, and only if you trust its author.")
-    if told["left_out"]:
-        console.print(told["left_out"])
-    console.print(f"Report: {told['report']['path']}")
+        if written[name] is not None:
+            console.print(f"{what}: {written[name]['path']} ({written[name]['rows']:,} rows)")
+    if written["guarantee"] is not None:
+        console.print(f"Guarantee: {written['guarantee']['path']}")
+    if written["model"] is not None:
+        console.print(f"Model: {written['model']['path']}. Load it with joblib, and only if you trust its author.")
+    if written["left_out"]:
+        console.print(written["left_out"])
+    console.print(f"Report: {written['report']['path']}")
 
 
 @contextmanager
@@ -315,33 +314,33 @@ _OTHERS: Final = {
 }
 
 
-def _write_for_others(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
+def _write_for_others(learned: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
     """Write the labels for another program."""
-    told: dict[str, Any] = {"dataset": None, "label_studio": None}
+    written: dict[str, Any] = {"dataset": None, "label_studio": None}
     if format not in _OTHERS:
-        return told
+        return written
     from suffice.project.exported_files import label_studio_configuration, label_studio_file, write_dataset
 
     if format is FormatName.hf:
         path = folder / _OTHERS[format][0]
-        return told | {"dataset": {"path": str(path), "rows": write_dataset(found.project, path)}}
+        return written | {"dataset": {"path": str(path), "rows": write_dataset(learned.project, path)}}
     try:
-        predictions = found.predictions()
+        predictions = learned.predictions()
     except SufficeError:
         predictions = None
-    tasks = label_studio_file(found.project, predictions)
-    for file in (tasks, label_studio_configuration(found.project.settings)):
+    tasks = label_studio_file(learned.project, predictions)
+    for file in (tasks, label_studio_configuration(learned.project.settings)):
         write_bytes_whole(folder / file.name, file.content)
-    return told | {"label_studio": {"path": str(folder / tasks.name), "rows": tasks.rows}}
+    return written | {"label_studio": {"path": str(folder / tasks.name), "rows": tasks.rows}}
 
 
-def _write_model(found: Reading, path: Path | None) -> dict[str, Any]:
+def _write_model(learned: Reading, path: Path | None) -> dict[str, Any]:
     """Save the fitted pipeline."""
     if path is None:
         return {"model": None}
     import joblib  # type: ignore[import-untyped]
 
-    pipeline = found.project.pipeline()
+    pipeline = learned.project.pipeline()
 
     def write(part: Path) -> None:
         joblib.dump(pipeline, part, compress=3)
@@ -358,7 +357,7 @@ def _require_free(folder: Path, names: Sequence[str]) -> None:
         )
 
 
-def _write_files(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
+def _write_files(learned: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
     """Create all contents before writing, so that no file is written if one of them fails."""
     from suffice.project.exported_files import (
         checked_predictions_file,
@@ -373,21 +372,21 @@ def _write_files(found: Reading, folder: Path, format: FormatName) -> dict[str, 
 
     table = checked_format(format.table)
     files: dict[str, Exported | None] = {
-        "labels": labels_file(found.project, table),
-        "skipped": skipped_file(found.project, table),
+        "labels": labels_file(learned.project, table),
+        "skipped": skipped_file(learned.project, table),
         "predictions": None,
-        "checked_predictions": checked_predictions_file(found.project, table),
-        "guarantee": guarantee_file(found.project),
+        "checked_predictions": checked_predictions_file(learned.project, table),
+        "guarantee": guarantee_file(learned.project),
     }
     left_out = ""
     try:
-        predictions = found.predictions()
+        predictions = learned.predictions()
     except SufficeError as error:
         left_out = f"No predictions: {str(error).rstrip('.')}."
         if (folder / f"predictions.{format.table}").exists():
             left_out += f" The file predictions.{format.table} there is of an earlier export."
     else:
-        files["predictions"] = predictions_file(found.project, predictions, table)
+        files["predictions"] = predictions_file(learned.project, predictions, table)
     perhaps = {
         **{name: f"{name}.{format.table}" for name in ("skipped", "checked_predictions")},
         "guarantee": "guarantee.json",
@@ -395,11 +394,13 @@ def _write_files(found: Reading, folder: Path, format: FormatName) -> dict[str, 
     for name, path in perhaps.items():
         if files[name] is None and (folder / path).exists():
             left_out = f"{left_out} The file {path} there is of an earlier export.".strip()
-    page = report_page(found.project, found.learning_status)
-    told: dict[str, Any] = {"folder": str(folder), "format": format.value, "left_out": left_out} | dict.fromkeys(files)
+    page = report_page(learned.project, learned.learning_status)
+    written: dict[str, Any] = {"folder": str(folder), "format": format.value, "left_out": left_out} | dict.fromkeys(
+        files
+    )
     for name, file in files.items():
         if file is not None:
             write_bytes_whole(folder / file.name, file.content)
-            told[name] = {"path": str(folder / file.name), "rows": file.rows}
+            written[name] = {"path": str(folder / file.name), "rows": file.rows}
     write_page(folder / "report.html", page)
-    return told | {"report": {"path": str(folder / "report.html")}}
+    return written | {"report": {"path": str(folder / "report.html")}}

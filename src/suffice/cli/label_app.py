@@ -41,7 +41,8 @@ from suffice.cli.rule_options import RuleValues
 from suffice.cli.terminal_display import Picture, drawn, one_line, visible, wrapped
 from suffice.errors import SufficeError
 from suffice.presentation.charts import chart, number_chart
-from suffice.presentation.messages import RATIO_RULE, DecisionWords
+from suffice.presentation.decision_words import DecisionWords
+from suffice.presentation.rule_words import RATIO_RULE
 from suffice.project.events import Label, checked_label
 from suffice.project.items import Item
 from suffice.project.learning_status import LearningStatus

@@ -9,6 +9,7 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
@@ -16,9 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 from rich.console import Console
 
-from suffice.cli.project_options import ProjectOptions, hidden, opened_project, place_of, takes_project_options
+from suffice.cli.project_options import ProjectOptions, hidden, opened_project, person_name, place_of
+from suffice.cli.settings_options import with_settings
 from suffice.errors import MissingExtraError
-from suffice.presentation.messages import given_sentence
+from suffice.presentation.project_words import given_sentence
 from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ _LAST_WORD = 60.0
 _LAST_LOOK = 0.3
 
 
-@takes_project_options
+@with_settings
 def label_command(
     options: ProjectOptions,
     as_json: Annotated[
@@ -59,7 +61,7 @@ def label_command(
     with opened_project(options, console, labels=True) as project:
         from suffice.cli.labeller import opened_labeller
 
-        with opened_labeller(project, options.who) as labeller:
+        with opened_labeller(project, person_name(options.person)) as labeller:
             _label(labeller, console, by_keys=by_keys)
             _summarise(labeller, options, console, as_json=as_json)
 
@@ -90,8 +92,8 @@ def _summarise(labeller: "Labeller", options: ProjectOptions, console: Console, 
 
     learning_status, project = labeller.background.learning_status, labeller.project
     if as_json:
-        told: dict[str, Any] = {"project": project.place, "person": labeller.person, "given": labeller.labels}
-        typer.echo(json.dumps(told | status(project, learning_status)))
+        about: dict[str, Any] = {"project": project.place, "person": labeller.person, "given": labeller.labels}
+        typer.echo(json.dumps(about | status(project, learning_status)))
         return
     counts = labeller.counts()
     lines = [
@@ -103,7 +105,7 @@ def _summarise(labeller: "Labeller", options: ProjectOptions, console: Console, 
             size=counts.size - counts.skipped,
             checks=counts.checks,
         ),
-        f"Go on with: suffice label {shlex.quote(hidden(place_of(options)[0]))}",
+        f"Go on with: suffice label {shlex.quote(hidden(place_of(options.data, options.project)[0]))}",
     ]
     for line in lines:
         console.print(visible(line, console.encoding), markup=False, emoji=False)
@@ -114,13 +116,14 @@ TOKEN_VARIABLE: Final = "SUFFICE_TOKEN"
 _EVERY_ADDRESS: Final = {"0.0.0.0", "::", ""}
 
 
-@takes_project_options
-def serve_command(
-    options: ProjectOptions,
+@dataclass(frozen=True)
+class PageOptions:
+    """Options about the address of a page and the access to it."""
+
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for other machines too.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = 8000,
+    ] = "127.0.0.1"
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = 8000
     token: Annotated[
         bool,
         typer.Option(
@@ -129,22 +132,28 @@ def serve_command(
             f"{TOKEN_VARIABLE} in the environment, of at least 16 characters, is used instead of one that is made. "
             "Without a token, everybody on this machine is admitted.",
         ),
-    ] = True,
+    ] = True
     tls_cert: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Encrypt connections: a certificate with its chain, as PEM."),
-    ] = None,
+    ] = None
     tls_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Private key of the certificate, as PEM without a password.")
-    ] = None,
+    ] = None
     trusted_proxy: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ADDRESS",
             help="Address of a proxy whose X-Forwarded-For and X-Forwarded-Proto are trusted. May be repeated.",
         ),
-    ] = None,
-    open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
+    ] = None
+    open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False
+
+
+@with_settings
+def serve_command(
+    options: ProjectOptions,
+    page: PageOptions,
     as_json: Annotated[
         bool,
         typer.Option("--json", help='Print only one line of JSON when the page is ready: {"url": ..., "token": ...}.'),
@@ -158,27 +167,19 @@ def serve_command(
     """
     from suffice.web import server_options
 
-    reached = server_options(tls_cert, tls_key, tuple(trusted_proxy or ()))
-    serve_project(options, (host, port), reached=reached, token=token, open_page=open_page, as_json=as_json)
+    reached = server_options(page.tls_cert, page.tls_key, tuple(page.trusted_proxy or ()))
+    serve_project(options, page, reached=reached, as_json=as_json)
 
 
 def serve_project(
-    options: ProjectOptions,
-    where: tuple[str, int],
-    *,
-    reached: "ServerOptions | None" = None,
-    token: bool = True,
-    open_page: bool,
-    as_json: bool,
+    options: ProjectOptions, page: PageOptions, *, reached: "ServerOptions | None" = None, as_json: bool
 ) -> None:
     """Serve the page of the project that the options name until somebody stops it.
 
     Args:
         options: The project.
-        where: Host and port.
+        page: Address and access.
         reached: How the server is reached.
-        token: Whether people must know a token.
-        open_page: Whether to open a browser.
         as_json: Whether to print nothing but the address and the token, as JSON.
 
     Raises:
@@ -188,9 +189,9 @@ def serve_project(
     from suffice.web.security import granted_access, is_loopback, kept_token, made_token
 
     # Access rules are validated before anything is opened.
-    host, port = where
-    own = (os.environ.get(TOKEN_VARIABLE) or None) if token else None
-    made = made_token() if token and own is None else None
+    host = page.host
+    own = (os.environ.get(TOKEN_VARIABLE) or None) if page.token else None
+    made = made_token() if page.token and own is None else None
     access = granted_access(host, own or made)
     console = Console(quiet=as_json, highlight=False, soft_wrap=True)
 
@@ -205,12 +206,12 @@ def serve_project(
             console.print(f"From other machines, if they can resolve this name: {there}", markup=False)
         if accounts and made is not None:
             console.print(f"For you alone, without an account and with all rights: {address}", markup=False)
-        if open_page:
+        if page.open_page:
             # A browser in the terminal would block the server.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     # The port is reserved before the project is created, which may take some time.
-    with listening(host, port) as listener, opened_project(options, console) as project:
+    with listening(host, page.port) as listener, opened_project(options, console) as project:
         accounts = len(project.accounts())
         if made is not None and is_loopback(host):
             # The token for this machine stays the same, so that open pages work after a restart.
@@ -218,7 +219,7 @@ def serve_project(
             access = granted_access(host, made)
         served = _Served(project, access, host, listener)
         _serve(served, lambda url: ready(url, accounts, made), reached)
-    place = shlex.quote(hidden(place_of(options)[0]))
+    place = shlex.quote(hidden(place_of(options.data, options.project)[0]))
     console.print(f"Stopped. Everything is saved; to continue: suffice serve {place}", markup=False)
 
 

@@ -5,17 +5,19 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.console import Console
 
-from suffice.cli.project_options import ProjectModel, require_store, say, shown_place
+from suffice.cli.project_options import Embed, Initial, ProjectModel, Seed, require_store, say, shown_place
 from suffice.cli.rule_options import AsJson, LabelCost, MistakeCost, TargetError, target_error
+from suffice.cli.settings_options import with_settings
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.presentation.text_format import count
-from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RANDOM_SHARE
+from suffice.project.settings import DEFAULT_RANDOM_SHARE
 
 if TYPE_CHECKING:
     from suffice.integrations.label_studio import LabelStudio, LabelStudioSync
@@ -26,9 +28,12 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE: Final = "LABEL_STUDIO_API_KEY"
 
 
-def label_studio_command(
-    url: Annotated[str, typer.Option(metavar="URL", help="Address of Label Studio, such as http://localhost:8080.")],
-    project: Annotated[int, typer.Option(metavar="N", help="Number of its project, as in /projects/N.")],
+@dataclass(frozen=True)
+class ConnectionOptions:
+    """Options about the connection with Label Studio."""
+
+    url: Annotated[str, typer.Option(metavar="URL", help="Address of Label Studio, such as http://localhost:8080.")]
+    project: Annotated[int, typer.Option(metavar="N", help="Number of its project, as in /projects/N.")]
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -36,7 +41,7 @@ def label_studio_command(
             help="Folder of the labelling project, which is created the first time.",
             show_default="label-studio-N.suffice",
         ),
-    ] = None,
+    ] = None
     token_file: Annotated[
         Path | None,
         typer.Option(
@@ -44,11 +49,11 @@ def label_studio_command(
             help=f"File with the API token of Label Studio. Without it, {TOKEN_VARIABLE} in the environment is used.",
             show_default=False,
         ),
-    ] = None,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen on for Label Studio's webhook.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = 8001,
+    ] = None
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on for Label Studio's webhook.")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = 8001
     webhook_url: Annotated[
         str | None,
         typer.Option(
@@ -57,7 +62,7 @@ def label_studio_command(
             "proxy.",
             show_default="http://ADDRESS:PORT/webhook",
         ),
-    ] = None,
+    ] = None
     show_predictions: Annotated[
         bool,
         typer.Option(
@@ -65,28 +70,39 @@ def label_studio_command(
             help="Show predicted labels to annotators, except for tasks of a check and tasks drawn at random. Such "
             "labels are recorded as given by somebody who saw a prediction.",
         ),
-    ] = False,
+    ] = False
+
+    @property
+    def reached(self) -> str | None:
+        """Address under which Label Studio reaches this program, if it was given.
+
+        Raises:
+            InvalidValueError: It is no address.
+        """
+        from suffice.integrations.label_studio import checked_url
+
+        if self.webhook_url is None:
+            return None
+        url = checked_url(self.webhook_url, "--webhook-url")
+        return f"{url}/webhook" if url.count("/") == 2 else url
+
+
+@dataclass(frozen=True)
+class NewTasksOptions:
+    """Options about a new labelling project."""
+
     features: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.npy", help="Your own features, one row for each task by its number.", show_default=False
         ),
-    ] = None,
-    embed: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Sentence embeddings for texts, by a model of sentence-transformers; needs the extra embed.",
-            show_default=False,
-        ),
-    ] = None,
-    model: Annotated[ProjectModel | None, typer.Option(help="The model.", show_default="logistic")] = None,
-    label_cost: LabelCost = None,
-    mistake_cost: MistakeCost = None,
-    at_most: TargetError = None,
-    initial: Annotated[
-        int | None, typer.Option(help="Labels at random before the model chooses.", show_default=str(DEFAULT_INITIAL))
-    ] = None,
+    ] = None
+    embed: Embed = None
+    model: Annotated[ProjectModel | None, typer.Option(help="The model.", show_default="logistic")] = None
+    label_cost: LabelCost = None
+    mistake_cost: MistakeCost = None
+    at_most: TargetError = None
+    initial: Initial = None
     random_share: Annotated[
         float | None,
         typer.Option(
@@ -94,8 +110,24 @@ def label_studio_command(
             help="Share of the later tasks that are drawn at random too, from 0 to 1.",
             show_default=str(DEFAULT_RANDOM_SHARE),
         ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of all randomness.", show_default="0")] = None,
+    ] = None
+    seed: Seed = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of :func:`suffice.project.create_project` that were given.
+
+        Raises:
+            InvalidValueError: The target error cannot be used.
+        """
+        model = None if self.model is None else self.model.value
+        values = vars(self) | {"model": model, "at_most": target_error(self.at_most, "classification")}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@with_settings
+def label_studio_command(
+    connection: ConnectionOptions,
+    new: NewTasksOptions,
     once: Annotated[
         bool, typer.Option("--once", help="Read the annotations, publish order and decision, and stop.")
     ] = False,
@@ -117,42 +149,36 @@ def label_studio_command(
 
     Check at random how many predictions are wrong: suffice check label-studio-1.suffice --size 100
     """
-    from suffice.integrations.label_studio import LabelStudio, LabelStudioSync, checked_url
+    from suffice.integrations.label_studio import LabelStudio, LabelStudioSync
 
     require_store()
-    made_with: dict[str, Any] = {
-        "features": features,
-        "embed": embed,
-        "model": None if model is None else model.value,
-        "label_cost": label_cost,
-        "mistake_cost": mistake_cost,
-        "at_most": target_error(at_most, "classification"),
-        "initial": initial,
-        "random_share": random_share,
-        "seed": seed,
-    }
-    if project < 1:
-        raise InvalidValueError(f"--project must be the number of a project of Label Studio, 1 or more, not {project}")
+    number, made_with = connection.project, new.arguments()
+    if number < 1:
+        raise InvalidValueError(f"--project must be the number of a project of Label Studio, 1 or more, not {number}")
     if once and remove:
         raise InvalidValueError("--once and --remove exclude each other: give one of them")
-    reached = None if webhook_url is None else checked_url(webhook_url, "--webhook-url")
-    if reached is not None and reached.count("/") == 2:
-        reached += "/webhook"
-    server = LabelStudio(url, _token(token_file))
-    place = folder or Path(f"label-studio-{project}.suffice")
+    reached = connection.reached
+    server = LabelStudio(connection.url, _token(connection.token_file))
+    place = connection.folder or Path(f"label-studio-{number}.suffice")
     console = Console(quiet=as_json, highlight=False, soft_wrap=True, stderr=False)
-    with _opened(place, server, project, made_with, console) as (found, background):
+    with _opened(place, server, number, made_with, console) as (project, background):
         sync = LabelStudioSync(
-            server, project, found, background, show_predictions=show_predictions, say=lambda text: say(console, text)
+            server,
+            number,
+            project,
+            background,
+            show_predictions=connection.show_predictions,
+            say=lambda text: say(console, text),
         )
         if once or remove:
-            told = _once(sync, server, project, found, remove=remove)
+            result = _once(sync, server, number, project, remove=remove)
             if as_json:
-                typer.echo(json.dumps(told, allow_nan=False))
+                typer.echo(json.dumps(result, allow_nan=False))
             else:
-                say(console, told["sentence"])
+                say(console, result["sentence"])
             return
-        _serve(sync, server, project, found, (host, port, reached), console, as_json=as_json)
+        where = (connection.host, connection.port, reached)
+        _serve(sync, server, number, project, where, console, as_json=as_json)
     say(console, "Stopped. Everything is saved; to continue, start the same command again.")
 
 
@@ -177,18 +203,18 @@ def _opened(
     from suffice.project.background_learner import BackgroundLearner
     from suffice.project.create import has_project, open_project
 
-    given = [name for name, value in made_with.items() if value is not None]
     new = not has_project(place)
     if new:
-        found = created_project(place, server, number, **{name: made_with[name] for name in given})
-    elif given:
+        opened = created_project(place, server, number, **made_with)
+    elif made_with:
+        option = f"--{next(iter(made_with)).replace('_', '-')}"
         raise InvalidValueError(
-            f"the labelling project {place} exists already, and --{given[0].replace('_', '-')} is for a new one; leave "
-            "it out, or give another folder with --folder"
+            f"the labelling project {place} exists already, and {option} is for a new one; leave it out, or give "
+            "another folder with --folder"
         )
     else:
-        found = open_project(place)
-    with found as project:
+        opened = open_project(place)
+    with opened as project:
         folder = project.folder
         assert folder is not None
         project_link(folder, server.url, number)

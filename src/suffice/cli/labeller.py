@@ -228,11 +228,11 @@ class Labeller:
 
     def undo(self) -> str:
         """Undo the last action, show its item again if it must be labelled again, and return what was undone."""
-        from suffice.project.labelling_project import IN_CHECK
+        from suffice.project.assignment import IN_CHECK
 
         begun = time.monotonic()
         with self.project.lock:
-            act = self.project.state().newest_act(self.person)
+            act = self.project.state().acts.newest_of(self.person)
         receipt = self.project.undo(person=self.person, request=self._request)
         kind = EventKind.labelled if act is None else act.kind
         position = receipt.position
@@ -244,7 +244,7 @@ class Labeller:
         # Labels of earlier sessions can be undone too.
         self.labels = max(0, self.labels - (kind is EventKind.labelled))
         with self.project.lock:
-            in_check = position in self.project.state().pending()
+            in_check = position in self.project.state().checks.pending()
         item = self._show(position, f"undone: label it again{f'; {IN_CHECK}' * in_check}", in_check=in_check)
         return f"{'the skip' if kind is EventKind.skipped else 'the label'} of {item.id} is undone"
 

@@ -3,6 +3,7 @@
 import getpass
 import json
 import sys
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -13,9 +14,10 @@ from typer.core import TyperGroup
 
 from suffice.cli.project_options import (
     Place,
-    ProjectOptions,
     Reading,
     made_folder,
+    person_name,
+    person_option,
     place_of,
     plain_console,
     reading,
@@ -24,9 +26,11 @@ from suffice.cli.project_options import (
     stored_project,
 )
 from suffice.cli.rule_options import AsJson
+from suffice.cli.settings_options import with_settings
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable
-from suffice.presentation.messages import STOPS, count_lines, damage_sentences, progress_sentence
+from suffice.presentation.decision_words import STOPS
+from suffice.presentation.project_words import count_lines, damage_sentences, progress_sentence
 from suffice.presentation.text_format import count, utc_time
 
 if TYPE_CHECKING:
@@ -42,49 +46,49 @@ def status_command(place: Place, as_json: AsJson = False) -> None:
     """
     from suffice.project.status_summary import status
 
-    with reading(place) as found:
-        told = status(found.project, found.learning_status)
+    with reading(place) as learned:
+        summary = status(learned.project, learned.learning_status)
         if as_json:
-            typer.echo(json.dumps(told, allow_nan=False))
+            typer.echo(json.dumps(summary, allow_nan=False))
             return
-        _print_status(plain_console(), found, told)
+        _print_status(plain_console(), learned, summary)
 
 
-def _print_status(console: Console, found: Reading, told: dict[str, Any]) -> None:
+def _print_status(console: Console, learned: Reading, summary: dict[str, Any]) -> None:
     from suffice.cli.labeller import TONE_STYLES
     from suffice.cli.terminal_display import one_line
 
-    decision = told["decision"]
-    name = one_line(found.project.settings.name, console.encoding)
-    console.print(progress_sentence(name, told))
-    guaranteed = {*told["guarantee"]["sentences"][:1]} if told["guarantee"] is not None else set()
-    for sentence in told["words"]:
+    decision = summary["decision"]
+    name = one_line(learned.project.settings.name, console.encoding)
+    console.print(progress_sentence(name, summary))
+    guaranteed = {*summary["guarantee"]["sentences"][:1]} if summary["guarantee"] is not None else set()
+    for sentence in summary["words"]:
         first = sentence in decision["sentences"][:1] or sentence in guaranteed
-        style = TONE_STYLES[decision["tone"]] if first or sentence == told["words"][0] else None
+        style = TONE_STYLES[decision["tone"]] if first or sentence == summary["words"][0] else None
         console.print(one_line(sentence, console.encoding), style=style)
-    console.print(one_line(f"Model: {told['model']['description']}.", console.encoding))
+    console.print(one_line(f"Model: {summary['model']['description']}.", console.encoding))
     for line in [
-        *count_lines(told, found.project.settings.source),
-        *_last_activity(found),
-        *_next_commands(found, told),
+        *count_lines(summary, learned.project.settings.source),
+        *_last_activity(learned),
+        *_next_commands(learned, summary),
     ]:
         console.print(one_line(line, console.encoding))
 
 
-def _last_activity(found: Reading) -> list[str]:
-    with found.project.lock:
-        last = found.project.state().seq
-    events = found.project.events(after=last - 1)
+def _last_activity(learned: Reading) -> list[str]:
+    with learned.project.lock:
+        last = learned.project.state().seq
+    events = learned.project.events(after=last - 1)
     return [f"Last activity: {utc_time(events[0].when)} ({events[0].kind.value})."] if events else []
 
 
-def _next_commands(found: Reading, told: dict[str, Any]) -> list[str]:
-    decision, place = told["decision"], shown_place(found.place)
+def _next_commands(learned: Reading, summary: dict[str, Any]) -> list[str]:
+    decision, place = summary["decision"], shown_place(learned.place)
     go_on, take = f"Go on with: suffice label {place}", f"Take the results: suffice export {place}"
-    if told["check"] is not None and told["check"]["state"] == "open":
+    if summary["check"] is not None and summary["check"]["state"] == "open":
         return [go_on, f"Stop the check: suffice check {place} --abort", take]
     better = decision["alternative"] if decision["answer"] == "limit" else None
-    if better is not None and better["name"] in found.project.settings.models():
+    if better is not None and better["name"] in learned.project.settings.models():
         return [f"Switch the model: suffice switch {place} --model {better['name']}", take, go_on]
     if decision["target_guaranteed"]:
         # Another label gives another model, which has no guarantee.
@@ -115,11 +119,11 @@ def report_command(
     require_jinja2()
     if out is not None:
         require_writable(out, "the report")
-    with reading(place) as found:
+    with reading(place) as learned:
         from suffice.report.project_report import report_page
 
-        file = out or made_folder(found.folder) / "report.html"
-        write_page(file, report_page(found.project, found.learning_status))
+        file = out or made_folder(learned.folder) / "report.html"
+        write_page(file, report_page(learned.project, learned.learning_status))
     if as_json:
         typer.echo(json.dumps({"report": str(file)}))
         return
@@ -138,7 +142,7 @@ def review_command(
 
     Example: suffice review mails.suffice -n 50
     """
-    with stored_project(place) as (project, found):
+    with stored_project(place) as (project, location):
         from suffice.cli.terminal_display import one_line
         from suffice.project.project_learner import learned_project, suspicious_labels
         from suffice.project.review import review
@@ -149,12 +153,12 @@ def review_command(
         return
     console = plain_console()
     console.print(listed.sentence)
-    for each in listed.labels:
-        console.print(one_line(f"{each.id}: {each.summary}", console.encoding), style="bold")
-        console.print("  " + one_line(f"{each.sentence} By {each.person}.", console.encoding))
+    for label in listed.labels:
+        console.print(one_line(f"{label.id}: {label.summary}", console.encoding), style="bold")
+        console.print("  " + one_line(f"{label.sentence} By {label.person}.", console.encoding))
     if listed.labels:
         console.print(listed.note)
-        console.print(f"Confirm or correct them: suffice serve {shown_place(found)}, under Review")
+        console.print(f"Confirm or correct them: suffice serve {shown_place(location)}, under Review")
 
 
 def switch_command(
@@ -162,9 +166,7 @@ def switch_command(
     model: Annotated[
         str, typer.Option(help="The model that learns from now on: logistic or kernel for classes, gp or ridge.")
     ],
-    person: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who switches.", show_default="your login name")
-    ] = None,
+    person: Annotated[str | None, person_option("Who switches.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Switch a project to another model, which learns all its labels.
@@ -178,36 +180,45 @@ def switch_command(
     from suffice.project.create import open_project
     from suffice.project.settings import described_model
 
-    options = ProjectOptions(place, person=person)
-    found = place_of(options)[0]
-    with open_project(found) as project:
+    location = place_of(place)[0]
+    with open_project(location) as project:
         before = project.current_settings.model
-        project.switch_model(model, person=options.who)
+        project.switch_model(model, person=person_name(person))
     if as_json:
         typer.echo(json.dumps({"model": model, "before": before}))
         return
     console = plain_console()
     console.print(f"The model is now {described_model(model)}; it was {described_model(before)}. All labels stay.")
-    console.print(f"See the result: suffice status {shown_place(found)}")
+    console.print(f"See the result: suffice status {shown_place(location)}")
 
 
-def classes_command(
-    place: Place,
-    add: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Add a class; can be given again.")] = None,
-    rename: Annotated[
-        tuple[str, str] | None, typer.Option(metavar="OLD NEW", help="Give a class another name.")
-    ] = None,
+@dataclass(frozen=True)
+class ClassOptions:
+    """Options about a change of the classes."""
+
+    add: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Add a class; can be given again.")] = None
+    rename: Annotated[tuple[str, str] | None, typer.Option(metavar="OLD NEW", help="Give a class another name.")] = None
     merge: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A class to merge, with --into; can be given again.")
-    ] = None,
-    into: Annotated[str | None, typer.Option(metavar="NAME", help="The class that those of --merge become.")] = None,
+    ] = None
+    into: Annotated[str | None, typer.Option(metavar="NAME", help="The class that those of --merge become.")] = None
     order: Annotated[
         str | None, typer.Option(metavar="A,B,C", help="All classes in another order, which is that of their keys.")
-    ] = None,
-    remove: Annotated[str | None, typer.Option(metavar="NAME", help="Remove a class that has no labels.")] = None,
-    person: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who changes them.", show_default="your login name")
-    ] = None,
+    ] = None
+    remove: Annotated[str | None, typer.Option(metavar="NAME", help="Remove a class that has no labels.")] = None
+
+    @property
+    def kinds(self) -> list[str]:
+        """The options of the kinds of changes that were given."""
+        names = ("add", "rename", "merge", "order", "remove")
+        return [f"--{name}" for name in names if getattr(self, name)]
+
+
+@with_settings
+def classes_command(
+    place: Place,
+    change: ClassOptions,
+    person: Annotated[str | None, person_option("Who changes them.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the classes of a project, or add, rename, merge, reorder and remove them. No label is lost.
@@ -220,20 +231,15 @@ def classes_command(
     require_store()
     from suffice.project.create import open_project
 
-    options = ProjectOptions(place, person=person)
-    found = place_of(options)[0]
-    given = {"--add": add, "--rename": rename, "--merge": merge, "--order": order, "--remove": remove}
-    kinds = [name for name, value in given.items() if value]
+    location, kinds = place_of(place)[0], change.kinds
     if len(kinds) > 1:
         raise InvalidValueError(f"{' and '.join(kinds)} cannot be done at once; call the command once for each")
-    if bool(merge) != (into is not None):
+    if bool(change.merge) != (change.into is not None):
         raise InvalidValueError("--merge and --into belong together: --merge A --merge B --into B")
-    with open_project(found) as project:
+    with open_project(location) as project:
         before = project.settings.classes
         if kinds:
-            _change_classes(
-                project, options.who, add=add, rename=rename, merge=(merge, into), order=order, remove=remove
-            )
+            _change_classes(project, change, person_name(person))
         with project.lock:
             counts, classes = project.state().counts(), project.settings.classes
     if as_json:
@@ -246,33 +252,23 @@ def classes_command(
     for name in classes:
         console.print(f"{name}: {count(counts.get(name, 0), 'label')}", markup=False, highlight=False)
     if kinds:
-        console.print(f"The classes are changed; all labels stay. See: suffice status {shown_place(found)}")
+        console.print(f"The classes are changed; all labels stay. See: suffice status {shown_place(location)}")
 
 
-def _change_classes(
-    project: "Project",
-    person: str,
-    *,
-    add: list[str] | None,
-    rename: tuple[str, str] | None,
-    merge: tuple[list[str] | None, str | None],
-    order: str | None,
-    remove: str | None,
-) -> None:
-    names, into = merge
-    if add:
+def _change_classes(project: "Project", change: ClassOptions, person: str) -> None:
+    if change.add:
         before = project.settings.classes
-        project.change_classes([*before, *add], person=person, before=before)
-    elif rename:
-        project.rename_class(*rename, person=person)
-    elif names and into is not None:
-        project.merge_classes(names, into, person=person)
-    elif order:
+        project.change_classes([*before, *change.add], person=person, before=before)
+    elif change.rename:
+        project.rename_class(*change.rename, person=person)
+    elif change.merge and change.into is not None:
+        project.merge_classes(change.merge, change.into, person=person)
+    elif change.order:
         from suffice.project.read_items import parse_classes
 
-        project.reorder_classes(parse_classes(order), person=person)
-    elif remove:
-        project.remove_class(remove, person=person)
+        project.reorder_classes(parse_classes(change.order), person=person)
+    elif change.remove:
+        project.remove_class(change.remove, person=person)
 
 
 def repair_command(
@@ -289,8 +285,7 @@ def repair_command(
     require_store()
     from suffice.project.repair import repair_project
 
-    found = place_of(ProjectOptions(place))[0]
-    report = repair_project(found, check=check)
+    report = repair_project(place_of(place)[0], check=check)
     if as_json:
         typer.echo(json.dumps(report.as_dict()))
     else:
@@ -319,8 +314,8 @@ class _AccountsGroup(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in {*self.commands, *ctx.help_option_names}:
             args = ["list", *args]
-        found: list[str] = super().parse_args(ctx, args)
-        return found
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
 
 
 accounts_app = typer.Typer(
@@ -337,7 +332,7 @@ accounts_app = typer.Typer(
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the account.", show_default=False)]
 Who = Annotated[
     str | None,
-    typer.Option("--person", metavar="NAME", help="Who changes the accounts.", show_default="your login name"),
+    person_option("Who changes the accounts."),
 ]
 Address = Annotated[
     str,
@@ -351,15 +346,15 @@ def list_accounts(place: Place, as_json: AsJson = False) -> None:
 
     Example: suffice accounts list mails.suffice
     """
-    with stored_project(place) as (project, found):
-        accounts = [each.as_dict() for each in project.accounts()]
+    with stored_project(place) as (project, location):
+        accounts = [account.as_dict() for account in project.accounts()]
     if as_json:
         typer.echo(json.dumps({"accounts": accounts}, ensure_ascii=False))
         return
-    for each in accounts:
-        _say(f"{each['name']}: {each['role']}, signs in by {each['sign_in']}, since {each['made'][:10]}")
+    for account in accounts:
+        _say(f"{account['name']}: {account['role']}, signs in by {account['sign_in']}, since {account['made'][:10]}")
     if not accounts:
-        _say(f"There are no accounts. The first one: suffice accounts add {shown_place(found)} NAME --role manage")
+        _say(f"There are no accounts. The first one: suffice accounts add {shown_place(location)} NAME --role manage")
 
 
 @accounts_app.command("add")
@@ -384,7 +379,7 @@ def add_account(
     """
     with stored_project(place) as (project, _):
         first = not project.accounts()
-        who, given = ProjectOptions(place, person=person).who, _asked_password() if password else None
+        who, given = person_name(person), _asked_password() if password else None
         token = project.add_account(name, role=role.value, person=who, password=given)
     _tell(f"The account {name.strip()} is made, with the role {role.value}.", (name, token, address), as_json=as_json)
     if first and not as_json:
@@ -410,9 +405,9 @@ def reset_account(
     from suffice.project.accounts import found_account
 
     with stored_project(place) as (project, _):
-        account = found_account({each.name: each for each in project.accounts()}, name)
+        account = found_account({other.name: other for other in project.accounts()}, name)
         asked = account.sign_in == "password" if password is None else password
-        who, given = ProjectOptions(place, person=person).who, _asked_password() if asked else None
+        who, given = person_name(person), _asked_password() if asked else None
         token = project.reset_account(name, person=who, password=given)
     what = "password" if asked else "personal link"
     _tell(f"The account {account.name} has a new {what}.", (account.name, token, address), as_json=as_json)
@@ -431,7 +426,7 @@ def change_role(
     Example: suffice accounts role mails.suffice Bob review
     """
     with stored_project(place) as (project, _):
-        project.change_role(name, role.value, person=ProjectOptions(place, person=person).who)
+        project.change_role(name, role.value, person=person_name(person))
     _tell(f"The account {name.strip()} has the role {role.value}.", (name, None, ""), as_json=as_json)
 
 
@@ -442,7 +437,7 @@ def remove_account(place: Place, name: Name, person: Who = None, as_json: AsJson
     Example: suffice accounts remove mails.suffice Bob
     """
     with stored_project(place) as (project, _):
-        project.remove_account(name, person=ProjectOptions(place, person=person).who)
+        project.remove_account(name, person=person_name(person))
         last = not project.accounts()
     _tell(f"The account {name.strip()} is removed. Its labels stay.", (name, None, ""), as_json=as_json)
     if last and not as_json:

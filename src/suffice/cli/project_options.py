@@ -2,11 +2,10 @@
 
 import dataclasses
 import getpass
-import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from importlib.util import find_spec
@@ -18,34 +17,26 @@ from rich.console import Console
 
 from suffice.arguments import real, whole
 from suffice.cli.rule_options import (
-    Average,
-    Bound,
-    CalibrationLabels,
-    ErrorCost,
-    LabelCost,
-    MistakeCost,
     ModelName,
-    Rule,
+    Recall,
     RuleOptions,
-    Scale,
-    TargetError,
-    Tolerance,
     chosen_rule,
     require_provided_fields,
     screening_rule,
     share_of,
     target_error,
 )
+from suffice.cli.settings_options import Before
 from suffice.cli.terminal_display import visible
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RANDOM_SHARE, DEFAULT_RECALL
 
 if TYPE_CHECKING:
+    from suffice.project.create import CreationOptions
     from suffice.project.labelling_project import Project
     from suffice.project.learning_status import LearningStatus, Predictions
     from suffice.project.project_learner import ProjectLearner
-    from suffice.project.read_items import ReadingOptions
     from suffice.project.settings import Settings
     from suffice.project.state import Answer
 
@@ -59,7 +50,39 @@ class ProjectModel(StrEnum):
     kernel = "kernel"
 
 
-@dataclasses.dataclass(frozen=True)
+Embed = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL",
+        help="Sentence embeddings for texts, by a model of sentence-transformers; needs the extra embed.",
+        show_default=False,
+    ),
+]
+Initial = Annotated[
+    int | None, typer.Option(help="Labels at random before the model chooses.", show_default=str(DEFAULT_INITIAL))
+]
+Seed = Annotated[int | None, typer.Option(help="Seed of all randomness.", show_default="0")]
+
+
+def person_option(help: str) -> Any:
+    """The option of a command for the person who does something."""
+    return typer.Option(metavar="NAME", help=help, show_default="your login name")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectRuleOptions(RuleOptions):
+    """Options about the stopping rule of a project."""
+
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Error ratio at which to stop, from 0 to 1; or the threshold of --rule, if it has one.",
+            show_default="0.05 for gp, 0.02 for ridge, 0.1 for logistic; a rule's own",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProjectOptions:
     """Options of a command about its project."""
 
@@ -87,7 +110,7 @@ class ProjectOptions:
     image: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The column that holds paths of images.", show_default=False)
     ] = None
-    id_column: Annotated[
+    id: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="The column that names an item.", show_default=False)
     ] = None
     ignore: Annotated[
@@ -102,21 +125,11 @@ class ProjectOptions:
         Path | None,
         typer.Option(metavar="FILE.npy", help="Your own features, one row for each item.", show_default=False),
     ] = None
-    embed: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Sentence embeddings for texts, by a model of sentence-transformers; needs the extra embed.",
-            show_default=False,
-        ),
-    ] = None
+    embed: Embed = None
     model: Annotated[
         ProjectModel | None, typer.Option(help="The model.", show_default="gp for numbers, logistic for classes")
     ] = None
-    label_cost: LabelCost = None
-    mistake_cost: MistakeCost = None
-    tolerance: Tolerance = None
-    target_error: TargetError = None
+    stopping: ProjectRuleOptions = field(default_factory=ProjectRuleOptions)
     positive: Annotated[
         str | None,
         typer.Option(
@@ -124,24 +137,9 @@ class ProjectOptions:
             help="Screen the items for this class: its likeliest items are asked for first, until enough are found.",
             show_default=False,
         ),
+        Before("error_cost"),
     ] = None
-    recall: Annotated[
-        str | None,
-        typer.Option(metavar="SHARE", help="With --positive: the share of the class to find.", show_default="95%"),
-    ] = None
-    error_cost: ErrorCost = None
-    rule: Rule = None
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            help="Error ratio at which to stop, from 0 to 1; or the threshold of --rule, if it has one.",
-            show_default="0.05 for gp, 0.02 for ridge, 0.1 for logistic; a rule's own",
-        ),
-    ] = None
-    bound: Bound = None
-    average: Average = None
-    calibration_labels: CalibrationLabels = None
-    scale: Scale = None
+    recall: Annotated[Recall, Before("error_cost")] = None
     project: Annotated[
         str | None,
         typer.Option(
@@ -150,16 +148,12 @@ class ProjectOptions:
             show_default="NAME.suffice beside the data",
         ),
     ] = None
-    person: Annotated[str | None, typer.Option(metavar="NAME", help="Who labels.", show_default="your login name")] = (
-        None
-    )
+    person: Annotated[str | None, person_option("Who labels.")] = None
     overlap: Annotated[
         float | None,
         typer.Option(metavar="SHARE", help="Share of the items that two people label, from 0 to 1.", show_default="0"),
     ] = None
-    initial: Annotated[
-        int | None, typer.Option(help="Labels at random before the model chooses.", show_default=str(DEFAULT_INITIAL))
-    ] = None
+    initial: Initial = None
     random_share: Annotated[
         float | None,
         typer.Option(
@@ -169,7 +163,7 @@ class ProjectOptions:
             show_default=f"{DEFAULT_RANDOM_SHARE}; 0 with --positive",
         ),
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed of all randomness.", show_default="0")] = None
+    seed: Seed = None
     guidelines: Annotated[
         Path | None,
         typer.Option(
@@ -178,22 +172,6 @@ class ProjectOptions:
             show_default=False,
         ),
     ] = None
-
-    @property
-    def rule_options(self) -> RuleOptions:
-        """Options about the stopping rule."""
-        return RuleOptions(
-            self.rule,
-            self.threshold,
-            self.bound,
-            self.error_cost,
-            self.label_cost,
-            self.average,
-            self.calibration_labels,
-            self.scale,
-            self.mistake_cost,
-            self.tolerance,
-        )
 
     @property
     def wanted_recall(self) -> float | None:
@@ -207,10 +185,9 @@ class ProjectOptions:
             if share is not None:
                 raise InvalidValueError("--recall is for screening: give --positive CLASS too, the class to look for")
             return None
-        options = self.rule_options
-        given = [*options.costs, *options.stability_options]
-        given += [name for name in ("threshold", "bound") if getattr(options, name) is not None]
-        given += ["at_most"] if self.target_error is not None else []
+        stopping = self.stopping
+        given = [*stopping.costs, *stopping.stability_options]
+        given += [name for name in ("threshold", "bound", "at_most") if getattr(stopping, name) is not None]
         if given:
             raise InvalidValueError(
                 f"--{given[0].replace('_', '-')} is not used with --positive, which stops by the share of the class "
@@ -228,50 +205,50 @@ class ProjectOptions:
             InvalidValueError: An option cannot be used.
         """
         recall = self.wanted_recall
-        return chosen_rule(self.rule_options, model) if recall is None else screening_rule(self.rule, recall)
+        return chosen_rule(self.stopping, model) if recall is None else screening_rule(self.stopping.rule, recall)
 
-    @property
-    def who(self) -> str:
-        """The person who labels.
+    def creation_options(self, person: str) -> "CreationOptions":
+        """The options of a new project without its rule, which depends on the model.
+
+        Args:
+            person: Who creates the project.
 
         Raises:
-            InvalidValueError: The name cannot be used.
+            InvalidValueError: An option cannot be used.
         """
-        from suffice.project.events import checked_person
+        from suffice.project.create import CreationOptions
+        from suffice.project.read_items import parse_classes
 
-        return checked_person(login_name() if self.person is None else self.person)
+        if self.classes is not None and self.regression:
+            raise InvalidValueError("--classes and --regression exclude each other: give one of them")
+        same = ("regression", "text", "image", "id", "target", "features", "embed", "positive", "initial")
+        return CreationOptions(
+            **{name: getattr(self, name) for name in same},
+            classes=None if self.classes is None else parse_classes(self.classes),
+            ignore=tuple(self.ignore or ()),
+            model=None if self.model is None else self.model.value,
+            at_most=target_error(self.stopping.at_most, None),
+            guidelines=_guidelines(self) or "",
+            recall=self.wanted_recall,
+            random_share=self.random_share,
+            overlap=self.overlap or 0.0,
+            seed=self.seed or 0,
+            person=person,
+        )
 
 
-def takes_project_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command, whose first parameter is its :class:`ProjectOptions`, the options that are its fields.
+def person_name(given: str | None) -> str:
+    """The person who gives a command.
 
     Args:
-        command: The command; its other parameters must be options of its own that are not fields too.
+        given: The name that was given; None for the login name.
+
+    Raises:
+        InvalidValueError: The name cannot be used.
     """
-    of_project = [
-        inspect.Parameter(
-            each.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if each.default is dataclasses.MISSING else each.default,
-            annotation=each.type,
-        )
-        for each in dataclasses.fields(ProjectOptions)
-    ]
-    own = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for each in list(inspect.signature(command).parameters.values())[1:]
-    ]
-    names = {each.name for each in of_project}
+    from suffice.project.events import checked_person
 
-    def with_options(**given: Any) -> None:
-        options = ProjectOptions(**{name: given[name] for name in names})
-        command(options, **{name: value for name, value in given.items() if name not in names})
-
-    parameters = [*of_project, *own]
-    with_options.__doc__, with_options.__name__ = command.__doc__, command.__name__
-    with_options.__annotations__ = {each.name: each.annotation for each in parameters}
-    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what inspect looks for
-    return with_options
+    return checked_person(login_name() if given is None else given)
 
 
 def login_name() -> str:
@@ -298,7 +275,7 @@ def opened_project(options: ProjectOptions, console: Console, *, labels: bool = 
     require_store()
     from suffice.project.create import has_project
 
-    person = options.who
+    person = person_name(options.person)
     if options.overlap is not None:
         real(options.overlap, "--overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     if options.random_share is not None:
@@ -307,35 +284,41 @@ def opened_project(options: ProjectOptions, console: Console, *, labels: bool = 
         whole(options.initial, "--initial", least=1)
     if options.seed is not None:
         whole(options.seed, "--seed", least=0)
-    place, is_project = place_of(options)
+    place, is_project = place_of(options.data, options.project)
     if is_project or has_project(place):
         return resumed(place, options, person, console, labels=labels)
     return made(place, options, person, console)
 
 
-def place_of(options: ProjectOptions) -> tuple[str, bool]:
-    """Place of the project of the options, and whether the data itself names a project.
+def place_of(data: str, project: str | None = None) -> tuple[str, bool]:
+    """Place of a project, and whether the data itself names a project.
+
+    Args:
+        data: The data, or a project.
+        project: Where the project of the data is kept; None for the folder beside the data.
+
+    Raises:
+        InvalidValueError: Both name a project.
 
     Examples:
-        >>> place_of(ProjectOptions("mails.csv"))
+        >>> place_of("mails.csv")
         ('mails.suffice', False)
-        >>> place_of(ProjectOptions("mails.csv.gz", project="here"))
+        >>> place_of("mails.csv.gz", "here")
         ('here', False)
-        >>> place_of(ProjectOptions("mails.suffice"))
+        >>> place_of("mails.suffice")
         ('mails.suffice', True)
     """
     from suffice.project.create import is_url, project_file
 
-    data = options.data
     path = Path(data)
     if is_url(data) or path.suffix in {".suffice", ".sqlite"} or (path.is_dir() and project_file(path).is_file()):
-        if options.project is not None:
+        if project is not None:
             raise InvalidValueError(
                 f"{hidden(data)} is a project, and --project names another; leave out --project, or name the data"
             )
         return data, True
-    if options.project is not None:
-        return options.project, False
+    if project is not None:
+        return project, False
     if not path.name or path.name == "..":
         path = path.resolve()
     name = re.sub(r"\.(csv|tsv|txt|parquet|pq)(\.gz)?$", "", path.name, flags=re.IGNORECASE)
@@ -423,35 +406,20 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     # Invalid options are reported before anything is read.
     options.chosen_rule(asked)
     classes = "classification" if options.classes is not None else None
-    target_error(options.target_error, "regression" if options.regression else classes)
+    target_error(options.stopping.at_most, "regression" if options.regression else classes)
 
     def rule(settings: "Settings") -> Criterion:
         name = ModelName(settings.model)
-        target_error(options.target_error, settings.task)
+        target_error(options.stopping.at_most, settings.task)
         chosen = options.chosen_rule(name)
         if settings.positive is None:
             require_provided_fields(chosen, settings.estimator(), name)
         return chosen
 
-    guidelines = _guidelines(options) or ""
+    creation = options.creation_options(person)
     with progress_bar(console, "reading the items", BarColumn(), TaskProgressColumn(), TimeElapsedColumn()) as bar:
-        project = make_project(
-            place,
-            Path(options.data),
-            _reading_options(options),
-            model=None if asked is None else asked.value,
-            rule=rule,
-            initial=options.initial,
-            random_share=options.random_share,
-            overlap=options.overlap or 0.0,
-            at_most=target_error(options.target_error, None),
-            positive=options.positive,
-            recall=options.wanted_recall,
-            seed=options.seed or 0,
-            person=person,
-            guidelines=guidelines,
-            progress=no_progress if bar is None else lambda what, done, total: bar(done, total, what),
-        )
+        report = no_progress if bar is None else lambda what, done, total: bar(done, total, what)
+        project = make_project(place, Path(options.data), creation, rule=rule, progress=report)
     for note in project.settings.notes:
         say(console, f"- {note}")
     with project.lock:
@@ -476,24 +444,6 @@ def _guidelines(options: ProjectOptions) -> str | None:
 def say(console: Console, sentence: str) -> None:
     """Print a sentence unchanged, except for characters that the terminal does not support."""
     console.print(visible(sentence, console.encoding), markup=False, highlight=False, emoji=False)
-
-
-def _reading_options(options: ProjectOptions) -> "ReadingOptions":
-    from suffice.project.read_items import ReadingOptions, parse_classes
-
-    if options.classes is not None and options.regression:
-        raise InvalidValueError("--classes and --regression exclude each other: give one of them")
-    return ReadingOptions(
-        target=options.target,
-        task="regression" if options.regression else None,
-        classes=() if options.classes is None else parse_classes(options.classes),
-        text=options.text,
-        image=options.image,
-        id=options.id_column,
-        ignore=tuple(options.ignore or ()),
-        features=options.features,
-        embed=options.embed,
-    )
 
 
 def _newer(data: str, made_at: float) -> bool:
@@ -531,12 +481,12 @@ def _require_same(project: "Project", place: str, options: ProjectOptions) -> No
                 f"the project {place} has {there}; "
                 + (f"change it {how}" if how else f"{option} cannot be changed afterwards: {_ELSEWHERE}")
             )
-    if options.rule_options.changed:
+    if options.stopping.changed:
         screened = dataclasses.replace(options, positive=settings.positive) if settings.positive else options
-        asked, kept = screened.chosen_rule(ModelName(settings.model)), settings.criterion()
-        if repr(asked) not in (repr(kept), repr(project.first_settings.criterion())):
+        asked, current = screened.chosen_rule(ModelName(settings.model)), settings.criterion()
+        if repr(asked) not in (repr(current), repr(project.first_settings.criterion())):
             raise InvalidValueError(
-                f"the project {place} stops by {kept}, and the options ask for {asked}; a rule cannot be "
+                f"the project {place} stops by {current}, and the options ask for {asked}; a rule cannot be "
                 "changed afterwards: leave out these options, or make another project with --project (costs can "
                 "be changed on the page, under Settings)"
             )
@@ -546,20 +496,20 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
     """Given options, each with its value and the value of the project."""
     from suffice.project.read_items import parse_classes
 
-    found: list[tuple[str, str, str]] = []
+    compared: list[tuple[str, str, str]] = []
 
     def compare(option: str, given: Any, there: Any, words: str) -> None:
         if given is not None:
-            found.append((option, f"{words} {given}", f"{words} {there}"))
+            compared.append((option, f"{words} {given}", f"{words} {there}"))
 
     compare("--target", options.target, settings.target, "the target")
     if options.classes is not None:
-        kept = settings.classes
+        current = settings.classes
         asked = parse_classes(options.classes)
         # The keys keep the order of the project, independent of the order in the option.
-        asked = kept if sorted(asked) == sorted(kept) else asked
-        there = f"the classes {', '.join(kept)}" if kept else "numbers for labels"
-        found.append(("--classes", f"the classes {', '.join(asked)}", there))
+        asked = current if sorted(asked) == sorted(current) else asked
+        there = f"the classes {', '.join(current)}" if current else "numbers for labels"
+        compared.append(("--classes", f"the classes {', '.join(asked)}", there))
     if options.regression:
         compare("--regression", "regression", settings.task, "the task")
     compare("--text", options.text, settings.main if settings.shown == "text" else None, "the text column")
@@ -570,8 +520,8 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
     compare("--seed", options.seed, settings.seed, "the seed")
     compare("--positive", options.positive, settings.positive, "the positive class")
     compare("--recall", share_of(options.recall, "--recall"), settings.recall, "the target recall")
-    compare("--at-most", target_error(options.target_error, settings.task), settings.at_most, "the target error")
-    return found
+    compare("--at-most", target_error(options.stopping.at_most, settings.task), settings.at_most, "the target error")
+    return compared
 
 
 Place = Annotated[
@@ -619,8 +569,8 @@ class Reading:
             SufficeError: There is no model, or it has not begun.
         """
         files = self.project.learned_files
-        kept = files.predictions(self.settings, self.answers)
-        return self.project_learner.predictions_kept_in(files, self.project.X) if kept is None else kept
+        saved = files.predictions(self.settings, self.answers)
+        return self.project_learner.predictions_kept_in(files, self.project.X) if saved is None else saved
 
     @property
     def folder(self) -> Path:
@@ -643,8 +593,8 @@ def reading(place: str) -> Iterator[Reading]:
         MissingExtraError: What keeps projects is not installed.
         SufficeError: There is no project, or it cannot be opened.
     """
-    with stored_project(place) as (project, found):
-        yield learned_project(project, found)
+    with stored_project(place) as (project, location):
+        yield learned_project(project, location)
 
 
 @contextmanager
@@ -661,11 +611,13 @@ def stored_project(place: str) -> Iterator[tuple["Project", str]]:
     require_store()
     from suffice.project.create import is_url, open_project, project_file
 
-    found = place_of(ProjectOptions(place))[0]
-    if found != place and not is_url(found) and not project_file(found).is_file():
-        raise SufficeError(f"there is no project in {place!r}, nor in {found} beside it; suffice label DATA makes one")
-    with open_project(found) as project:
-        yield project, found
+    location = place_of(place)[0]
+    if location != place and not is_url(location) and not project_file(location).is_file():
+        raise SufficeError(
+            f"there is no project in {place!r}, nor in {location} beside it; suffice label DATA makes one"
+        )
+    with open_project(location) as project:
+        yield project, location
 
 
 def learned_project(project: "Project", place: str) -> Reading:
@@ -679,9 +631,9 @@ def learned_project(project: "Project", place: str) -> Reading:
 
     with project.lock:
         answers, settings = project.state().learned(), project.current_settings
-    kept = project.learned_files.status(settings, answers)
-    if kept is not None:
-        return Reading(project, place, settings, answers, kept)
+    saved = project.learned_files.status(settings, answers)
+    if saved is not None:
+        return Reading(project, place, settings, answers, saved)
     try:
         project_learner = _project_learner(project, settings, answers)
         learning_status = project_learner.learning_status()
@@ -690,10 +642,10 @@ def learned_project(project: "Project", place: str) -> Reading:
         problem = LearningStatus(problem=f"There is no model: {error}.")
         return Reading(project, place, settings, answers, problem)
     project_learner.keep_in(project.learned_files, learning_status)
-    found = Reading(project, place, settings, answers, learning_status)
+    result = Reading(project, place, settings, answers, learning_status)
     # It need not be made again.
-    found.__dict__["project_learner"] = project_learner
-    return found
+    result.__dict__["project_learner"] = project_learner
+    return result
 
 
 def _project_learner(project: "Project", settings: "Settings", answers: "list[Answer]") -> "ProjectLearner":

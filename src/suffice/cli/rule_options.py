@@ -26,7 +26,7 @@ from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.factory import MODEL_FAMILIES
 from suffice.presentation.charts import number_chart
-from suffice.presentation.messages import RATIO_RULE, quantity_name, threshold_name
+from suffice.presentation.rule_words import RATIO_RULE, quantity_name, threshold_name
 from suffice.project.settings import DEFAULT_THRESHOLDS
 
 
@@ -74,53 +74,6 @@ def _rule_names() -> list[str]:
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
-Rule = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        autocompletion=_rule_names,
-        help="The stopping rule, by its name in Python; for an unknown name, all rules are listed.",
-        show_default="LabelWorth; ErrorStability with --threshold or another option of it",
-    ),
-]
-Threshold = Annotated[
-    float | None,
-    typer.Option(
-        help="Error ratio at which to stop, from 0 to 1; or the threshold of --rule, if it has one.",
-        show_default="0.05 for gp, 0.02 for ridge, 0.1 for logistic, 0.2 for dropout; a rule's own",
-    ),
-]
-Bound = Annotated[
-    BoundName | None,
-    typer.Option(
-        help="For ErrorStability: the paper's bound on the change of error, or the tight one.", show_default="paper"
-    ),
-]
-Average = Annotated[
-    int | None,
-    typer.Option(
-        metavar="STEPS",
-        help="For ErrorStability: compare the mean of the log of the error ratio over this many last steps with the "
-        "threshold; 1 is the paper's rule.",
-        show_default="1",
-    ),
-]
-CalibrationLabels = Annotated[
-    int | None,
-    typer.Option(
-        metavar="LABELS",
-        help="For ErrorStability: length of the period that sets the scale of the error ratio, in labels instead of "
-        "steps.",
-        show_default="10 steps; 1 step for dropout",
-    ),
-]
-Scale = Annotated[
-    ScaleName | None,
-    typer.Option(
-        help="For ErrorStability: scale of the error ratio, the paper's minimum of the first changes or their median.",
-        show_default="minimum",
-    ),
-]
 LabelCost = Annotated[
     float | None,
     typer.Option(metavar="COST", help="Cost of a label, in any unit: money, minutes.", show_default="1"),
@@ -130,7 +83,7 @@ MistakeCost = Annotated[
     typer.Option(
         metavar="COST",
         help="Cost of one wrong prediction among the unlabelled items, in the same unit. With a label cost of 1: "
-        "how many labels it is worth to avoid one wrong prediction.",
+        "how many labels you would pay for to avoid one wrong prediction.",
         show_default="1",
     ),
 ]
@@ -162,6 +115,10 @@ ErrorCost = Annotated[
         show_default=False,
     ),
 ]
+Recall = Annotated[
+    str | None,
+    typer.Option(metavar="SHARE", help="With --positive: the share of the class to find.", show_default="95%"),
+]
 _COSTS: Final = {"error_cost", "label_cost"}
 _WORTH_OPTIONS: Final = ("label_cost", "mistake_cost", "error_cost", "tolerance")
 # A table has no separate validation set, and no positive class without --positive.
@@ -169,20 +126,68 @@ _OF_SCREENING: Final = {"relevant_found", "expected_found", "control_found"}
 _NOT_HERE: Final = {"validation_error", "validation_labels"} | _OF_SCREENING | REGRET_FIELDS
 
 
-@dataclasses.dataclass(frozen=True)
-class RuleOptions:
-    """Options of a command about its rule; None if an option was not given."""
+def figure_option(command: str) -> Any:
+    """The option of a command for the file of its figure."""
+    return typer.Option(help="Where to write the figure (.png, .pdf, .svg).", show_default=f"suffice-{command}.png")
 
-    name: str | None = None
-    threshold: float | None = None
-    bound: BoundName | None = None
-    error_cost: float | None = None
-    label_cost: float | None = None
-    average: int | None = None
-    calibration_labels: int | None = None
-    scale: ScaleName | None = None
-    mistake_cost: float | None = None
-    tolerance: float | None = None
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RuleOptions:
+    """Options of a command about its stopping rule and the target error; None if an option was not given."""
+
+    label_cost: LabelCost = None
+    mistake_cost: MistakeCost = None
+    tolerance: Tolerance = None
+    at_most: TargetError = None
+    error_cost: ErrorCost = None
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=_rule_names,
+            help="The stopping rule, by its name in Python; for an unknown name, all rules are listed.",
+            show_default="LabelWorth; ErrorStability with --threshold or another option of it",
+        ),
+    ] = None
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Error ratio at which to stop, from 0 to 1; or the threshold of --rule, if it has one.",
+            show_default="0.05 for gp, 0.02 for ridge, 0.1 for logistic, 0.2 for dropout; a rule's own",
+        ),
+    ] = None
+    bound: Annotated[
+        BoundName | None,
+        typer.Option(
+            help="For ErrorStability: the paper's bound on the change of error, or the tight one.", show_default="paper"
+        ),
+    ] = None
+    average: Annotated[
+        int | None,
+        typer.Option(
+            metavar="STEPS",
+            help="For ErrorStability: compare the mean of the log of the error ratio over this many last steps with "
+            "the threshold; 1 is the paper's rule.",
+            show_default="1",
+        ),
+    ] = None
+    calibration_labels: Annotated[
+        int | None,
+        typer.Option(
+            metavar="LABELS",
+            help="For ErrorStability: length of the period that sets the scale of the error ratio, in labels instead "
+            "of steps.",
+            show_default="10 steps; 1 step for dropout",
+        ),
+    ] = None
+    scale: Annotated[
+        ScaleName | None,
+        typer.Option(
+            help="For ErrorStability: scale of the error ratio, the paper's minimum of the first changes or their "
+            "median.",
+            show_default="minimum",
+        ),
+    ] = None
 
     @property
     def stability_options(self) -> dict[str, Any]:
@@ -212,8 +217,8 @@ class RuleOptions:
 
     @property
     def changed(self) -> bool:
-        """Whether any option about the rule was given."""
-        return self != RuleOptions()
+        """Whether any option about the rule was given. The target error is not about the rule."""
+        return any(value is not None for name, value in vars(self).items() if name != "at_most")
 
     @property
     def about_ratio(self) -> bool:
@@ -310,7 +315,7 @@ def chosen_rule(options: RuleOptions, model: ModelName | None = None) -> Criteri
         InvalidValueError: The options name no rule, or do not go together.
 
     Examples:
-        >>> chosen_rule(RuleOptions("maxvariance", threshold=0.2))
+        >>> chosen_rule(RuleOptions(rule="maxvariance", threshold=0.2))
         MaxVariance(threshold=0.2)
         >>> chosen_rule(RuleOptions(mistake_cost=5.0))
         LabelWorth(error_cost=None, label_cost=1.0, mistake_cost=5.0, tolerance=None)
@@ -319,7 +324,7 @@ def chosen_rule(options: RuleOptions, model: ModelName | None = None) -> Criteri
     """
     costs = options.costs
     unnamed: type[Criterion] = ErrorStability if options.about_ratio else LabelWorth
-    kind = unnamed if options.name is None else _found(options.name)
+    kind = unnamed if options.rule is None else _rule_named(options.rule)
     fields = {spec.name for spec in dataclasses.fields(_as_dataclass(kind))}
     _require_together(options, kind, fields)
     _require_fitting_tolerance(options, model)
@@ -343,7 +348,7 @@ def require_provided_fields(rule: Criterion, model: Any, name: ModelName) -> Non
     from suffice.learner.prepare import provided_fields, require_provided
 
     provided = provided_fields(model)
-    others = [each for each, kind in named_rules().items() if kind.requires <= provided]
+    others = [other for other, kind in named_rules().items() if kind.requires <= provided]
     require_provided(
         rule.needs(),
         model,
@@ -376,8 +381,8 @@ def screening_rule(name: str | None, recall: float) -> Criterion:
         >>> screening_rule("quantci", 0.9)
         QuantCI(at_least=0.9, deviations=2.0)
     """
-    usable = {each: kind for each, kind in _rules().items() if kind.requires & _OF_SCREENING and not _arguments(kind)}
-    by_lower = {each.lower(): kind for each, kind in usable.items()}
+    usable = {rule: kind for rule, kind in _rules().items() if kind.requires & _OF_SCREENING and not _arguments(kind)}
+    by_lower = {rule.lower(): kind for rule, kind in usable.items()}
     kind = RecallTest if name is None else by_lower.get(name.strip().lower())
     if kind is None:
         raise InvalidValueError(f"--rule with --positive must be one of {', '.join(usable)}, not {name!r}")
@@ -387,18 +392,18 @@ def screening_rule(name: str | None, recall: float) -> Criterion:
     return made
 
 
-def _found(name: str) -> type[Criterion]:
+def _rule_named(name: str) -> type[Criterion]:
     """The rule of a name, without regard to upper and lower case."""
     rules, usable = _rules(), named_rules()
-    by_costs = {each: kind for each, kind in rules.items() if set(_arguments(kind)) == _COSTS}
-    lower = {each.lower(): each for each in rules}
+    by_costs = {rule: kind for rule, kind in rules.items() if set(_arguments(kind)) == _COSTS}
+    lower = {rule.lower(): rule for rule in rules}
     asked = lower.get(name.strip().lower())
-    known = f"{', '.join(usable)}; and with --error-cost and --label-cost {' or '.join(sorted(by_costs))}"
+    available = f"{', '.join(usable)}; and with --error-cost and --label-cost {' or '.join(sorted(by_costs))}"
     if asked is None:
-        possible = [each.lower() for each in (*usable, *by_costs)]
+        possible = [rule.lower() for rule in (*usable, *by_costs)]
         near = get_close_matches(name.strip().lower(), possible, n=1, cutoff=0.5)
         guess = f" Did you mean {lower[near[0]]}?" if near else ""
-        raise InvalidValueError(f"--rule: no stopping rule is named {name!r}.{guess} There are {known}")
+        raise InvalidValueError(f"--rule: no stopping rule is named {name!r}.{guess} There are {available}")
     if asked not in usable and asked not in by_costs:
         if rules[asked].requires & _OF_SCREENING:
             remedy = "give suffice run --positive CLASS, the class that is looked for, or use it from Python"
@@ -407,7 +412,7 @@ def _found(name: str) -> type[Criterion]:
             remedy = "use it from Python, with suffice.learner.OptimisationMonitor"
             raise InvalidValueError(f"--rule {asked} is for Bayesian optimisation: {remedy}")
         wanted = ", ".join(_arguments(rules[asked]) or sorted(rules[asked].requires))
-        remedy = f"use sf.{asked} from Python, or one of {known}"
+        remedy = f"use sf.{asked} from Python, or one of {available}"
         raise InvalidValueError(f"--rule {asked} requires {wanted}, which cannot be given here: {remedy}")
     return rules[asked]
 
@@ -415,7 +420,7 @@ def _found(name: str) -> type[Criterion]:
 def _require_together(options: RuleOptions, kind: type[Criterion], fields: set[str]) -> None:
     """Raise an error for options that do not apply to a rule, and for missing required options."""
     rule, costs = kind.__name__, options.costs
-    if options.name is None and options.about_ratio and costs:
+    if options.rule is None and options.about_ratio and costs:
         ratio_options = ("threshold", "bound", *options.stability_options)
         which = next(name for name in ratio_options if getattr(options, name) is not None)
         raise InvalidValueError(
@@ -519,8 +524,8 @@ class RuleValues:
     @property
     def threshold(self) -> float | None:
         """The threshold, or None if it differs between steps."""
-        found = set(_there(self.thresholds))
-        return found.pop() if len(found) == 1 else None
+        levels = set(_there(self.thresholds))
+        return levels.pop() if len(levels) == 1 else None
 
     @property
     def caption(self) -> str:

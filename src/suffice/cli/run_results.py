@@ -19,30 +19,31 @@ from suffice.criteria.label_worth import total_costs
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import write_whole
 from suffice.models.factory import MODEL_FAMILIES
-from suffice.presentation.charts import chart, number_chart
-from suffice.presentation.messages import (
-    RATIO_RULE,
+from suffice.presentation.audit_words import (
     audit_error_sentence,
     audit_headline,
     audit_orders_sentences,
+    orders_skipped_sentence,
+    unlike_random_sentence,
+    unseen_classes_sentence,
+)
+from suffice.presentation.charts import chart, number_chart
+from suffice.presentation.decision_words import decision_words
+from suffice.presentation.error_words import worsening_sentence
+from suffice.presentation.rule_words import RATIO_RULE, details_sentence
+from suffice.presentation.run_words import (
     best_stop_sentence,
     classes_without_labels_sentence,
     counted_costs,
-    decision_words,
-    details_sentence,
     labels_saved_sentence,
     measured_target_sentence,
     off_share_sentence,
-    orders_skipped_sentence,
     raise_cost_sentence,
     run_headline,
     trivial_error_words,
     true_error_sentence,
     try_sentence,
-    unlike_random_sentence,
-    unseen_classes_sentence,
     with_labels,
-    worsening_sentence,
 )
 from suffice.presentation.text_format import number
 from suffice.report.figures import WRONG_SHARE_NAME, RunCurves, draw_run
@@ -235,31 +236,36 @@ class Best:
         return (self.cost_at_stop - self.cost) / self.cost if self.cost > 0.0 else 0.0
 
 
-def summarise(console: Console, found: RunFinding) -> None:
+def summarise(console: Console, finding: RunFinding) -> None:
     """Print the results."""
-    classes, audited = len(np.unique(found.table.y)), found.command == "audit"
-    if found.unmet and audited:
-        stopped = found.audited is not None and found.audited.n_labelled is not None
-        warning = unseen_classes_sentence(found.unmet, classes, stopped=stopped)
+    classes, audited = len(np.unique(finding.table.y)), finding.command == "audit"
+    if finding.unmet and audited:
+        stopped = finding.audited is not None and finding.audited.n_labelled is not None
+        warning = unseen_classes_sentence(finding.unmet, classes, stopped=stopped)
         console.print(f"\n{warning}", style="bold", markup=False)
-    _show_chart(console, found)
+    _show_chart(console, finding)
     if audited:
-        _summarise_audit(console, found)
+        _summarise_audit(console, finding)
     else:
-        _summarise_run(console, found)
-    if found.unmet and not audited:
-        console.print(classes_without_labels_sentence(found.unmet, classes))
-    if found.warning:
-        console.print(f"Warning: {found.warning}")
-    certificate = found.verdicts[found.last].certificate
+        _summarise_run(console, finding)
+    if finding.unmet and not audited:
+        console.print(classes_without_labels_sentence(finding.unmet, classes))
+    if finding.warning:
+        console.print(f"Warning: {finding.warning}")
+    certificate = finding.verdicts[finding.last].certificate
     if certificate is not None:
         console.print(f"Certificate: {certificate}", markup=False)
 
 
-def _summarise_run(console: Console, found: RunFinding) -> None:
-    decision, verdict, n, end = found.decision, found.verdicts[found.last], found.n_labelled[found.last], found.pool
+def _summarise_run(console: Console, finding: RunFinding) -> None:
+    decision, verdict, n, end = (
+        finding.decision,
+        finding.verdicts[finding.last],
+        finding.n_labelled[finding.last],
+        finding.pool,
+    )
     assert decision is not None
-    stopped = found.stop is not None
+    stopped = finding.stop is not None
     answer = decision.answer if stopped else "keep going"
     limited = decision.hardly_better or decision.alternative is not None
     by_cost = decision.large_error if answer == "enough" else not limited
@@ -270,57 +276,59 @@ def _summarise_run(console: Console, found: RunFinding) -> None:
             console.print(sentence, markup=False)
     other = decision.alternative
     if decision.answer == "limit" and other is not None and other.name in MODEL_FAMILIES:
-        console.print(try_sentence(other.name, command=found.command))
-    if found.shown_error:
-        errors = found.shown_error[found.last] if stopped else None, found.shown_error[-1]
-        last = with_labels(found.n_labelled[-1], found.pool)
-        said = true_error_sentence(errors, last, found.test, share=found.share, baseline=found.test_baseline)
-        console.print(said, markup=False)
+        console.print(try_sentence(other.name, command=finding.command))
+    if finding.shown_error:
+        errors = finding.shown_error[finding.last] if stopped else None, finding.shown_error[-1]
+        last = with_labels(finding.n_labelled[-1], finding.pool)
+        sentence = true_error_sentence(errors, last, finding.test, share=finding.share, baseline=finding.test_baseline)
+        console.print(sentence, markup=False)
         if errors[0] is not None and decision.at_most is not None:
-            console.print(measured_target_sentence(errors[0], decision.at_most, share=found.share), markup=False)
-        off, rule = found.trace.measures.get(OFF_SHARE), found.rule
+            console.print(measured_target_sentence(errors[0], decision.at_most, share=finding.share), markup=False)
+        off, rule = finding.trace.measures.get(OFF_SHARE), finding.rule
         if off is not None and isinstance(rule, LabelWorth) and rule.tolerance is not None:
-            shares = float(off[found.last]) if stopped else None, float(off[-1])
+            shares = float(off[finding.last]) if stopped else None, float(off[-1])
             console.print(off_share_sentence(shares, last, rule.tolerance), markup=False)
-        _say_whether_more_helps(console, found, *errors, rows=found.test)
+        _say_whether_more_helps(console, finding, *errors, rows=finding.test)
     if stopped:
-        console.print(labels_saved_sentence(n, found.pool))
-    elif n + found.batch <= found.pool:
-        console.print(f"There are {found.pool:,} rows to label: look further with --most, or to the end with --most 0.")
-    if found.best is not None:
-        here, best = (n, found.best.cost_at_stop), (found.best.labels, found.best.cost)
-        console.print(best_stop_sentence(found.counted, here, best, stopped=stopped), markup=False)
+        console.print(labels_saved_sentence(n, finding.pool))
+    elif n + finding.batch <= finding.pool:
+        console.print(
+            f"There are {finding.pool:,} rows to label: look further with --most, or to the end with --most 0."
+        )
+    if finding.best is not None:
+        here, best = (n, finding.best.cost_at_stop), (finding.best.labels, finding.best.cost)
+        console.print(best_stop_sentence(finding.counted, here, best, stopped=stopped), markup=False)
     if stopped:
         console.print(details_sentence(decision.rule, decision.reason), style="dim", markup=False)
 
 
-def _summarise_audit(console: Console, found: RunFinding) -> None:
-    verdict, stop = found.verdicts[found.last], found.audited
+def _summarise_audit(console: Console, finding: RunFinding) -> None:
+    verdict, stop = finding.verdicts[finding.last], finding.audited
     assert stop is not None
     decision = stop.decision
     answer = "" if decision is None else decision.answer
-    headline = audit_headline(stop.n_labelled, found.n_labelled[-1], verdict.reason)
+    headline = audit_headline(stop.n_labelled, finding.n_labelled[-1], verdict.reason)
     console.print(f"\n{headline}", style="bold", markup=False)
     if stop.n_labelled is None:
         if verdict.forecast is not None:
             console.print(f"It would take {verdict.forecast} (extrapolated).", markup=False)
     else:
-        console.print(labels_saved_sentence(stop.n_labelled, found.pool))
+        console.print(labels_saved_sentence(stop.n_labelled, finding.pool))
     if stop.error is not None:
-        console.print(audit_error_sentence(stop.error, stop.error_at_end, stop.rows, share=found.share))
+        console.print(audit_error_sentence(stop.error, stop.error_at_end, stop.rows, share=finding.share))
     if decision is not None and answer == "limit":
         console.print(decision_words(decision.as_dict()).remedy, markup=False)
         if decision.alternative is not None and decision.alternative.name in MODEL_FAMILIES:
-            console.print(try_sentence(decision.alternative.name, command=found.command))
-        _say_whether_more_helps(console, found, stop.error, stop.error_at_end, rows=stop.rows)
-    if found.orders is None:
-        console.print(orders_skipped_sentence(5, found.orders_seconds))
-    elif found.orders:
-        stops = [each.n_labelled for each in found.orders]
-        errors = [each.error for each in found.orders if each.error is not None]
-        for sentence in audit_orders_sentences(stops, errors, share=found.share):
+            console.print(try_sentence(decision.alternative.name, command=finding.command))
+        _say_whether_more_helps(console, finding, stop.error, stop.error_at_end, rows=stop.rows)
+    if finding.orders is None:
+        console.print(orders_skipped_sentence(5, finding.orders_seconds))
+    elif finding.orders:
+        stops = [order.n_labelled for order in finding.orders]
+        errors = [order.error for order in finding.orders if order.error is not None]
+        for sentence in audit_orders_sentences(stops, errors, share=finding.share):
             console.print(sentence)
-        if _is_unlike(stop.n_labelled, [each for each in stops if each]) or _is_unlike(stop.error, errors):
+        if _is_unlike(stop.n_labelled, [labels for labels in stops if labels]) or _is_unlike(stop.error, errors):
             console.print(unlike_random_sentence())
 
 
@@ -332,125 +340,129 @@ def _is_unlike(value: float | None, others: Sequence[float]) -> bool:
 
 
 def _say_whether_more_helps(
-    console: Console, found: RunFinding, at_stop: float | None, at_end: float | None, *, rows: int
+    console: Console, finding: RunFinding, at_stop: float | None, at_end: float | None, *, rows: int
 ) -> None:
     """If the target error is not reached, say whether more labels would have lowered it, by more than chance."""
-    decision = found.decision
+    decision = finding.decision
     if decision is None or not decision.above_target or at_stop is None or at_end is None:
         return
-    rule = found.verdicts[0].rule
-    if found.best is not None and found.best.labels <= found.n_labelled[found.last]:
+    rule = finding.verdicts[0].rule
+    if finding.best is not None and finding.best.labels <= finding.n_labelled[finding.last]:
         # With these costs, fewer labels would have been better.
         return
     # For shares, two standard errors of what is measured on these rows.
-    chance = 2.0 * math.sqrt(at_stop * (1.0 - at_stop) / max(rows, 1)) if found.share else 0.0
+    chance = 2.0 * math.sqrt(at_stop * (1.0 - at_stop) / max(rows, 1)) if finding.share else 0.0
     clearly = at_end < min(_CLEARLY_LOWER * at_stop, at_stop - chance)
     if clearly and rule in (RATIO_RULE, LabelWorth.__name__):
         console.print(raise_cost_sentence(ratio=rule == RATIO_RULE))
 
 
-def as_json(found: RunFinding, figure: Path | None, saved_trace: Path | None) -> dict[str, object]:
+def as_json(finding: RunFinding, figure: Path | None, saved_trace: Path | None) -> dict[str, object]:
     """The result as JSON values."""
-    verdict, n, forecast = found.verdicts[found.last], found.n_labelled[found.last], found.verdicts[found.last].forecast
+    verdict, n, forecast = (
+        finding.verdicts[finding.last],
+        finding.n_labelled[finding.last],
+        finding.verdicts[finding.last].forecast,
+    )
     left = (
         None if forecast is None else {name: getattr(forecast, name) for name in ("labels", "low", "high", "coverage")}
     )
-    error, stopped = _plain(found.error), found.stop is not None
-    wrong, decision = found.wrong_share, found.decision
+    error, stopped = _plain(finding.error), finding.stop is not None
+    wrong, decision = finding.wrong_share, finding.decision
     ratio = verdict.rule == RATIO_RULE
-    values = {"value": _plain(found.compared.values), "threshold": _plain(found.compared.thresholds)}
-    values |= {"ratio": _plain(found.ratio)} if ratio else {}
+    values = {"value": _plain(finding.compared.values), "threshold": _plain(finding.compared.thresholds)}
+    values |= {"ratio": _plain(finding.ratio)} if ratio else {}
     return {
-        "task": found.table.kind,
-        "model": found.model,
-        "acquisition": found.trace.about.get("acquisition"),
-        "random_share": found.trace.about.get("random_share", 0.0),
-        "rows": len(found.table.y),
-        "pool": found.pool,
-        "features": found.table.X.shape[1],
-        "initial": found.initial,
-        "batch": found.batch,
+        "task": finding.table.kind,
+        "model": finding.model,
+        "acquisition": finding.trace.about.get("acquisition"),
+        "random_share": finding.trace.about.get("random_share", 0.0),
+        "rows": len(finding.table.y),
+        "pool": finding.pool,
+        "features": finding.table.X.shape[1],
+        "initial": finding.initial,
+        "batch": finding.batch,
         "stopped": stopped,
         "labels": n,
-        "saved": found.pool - n if stopped else 0,
+        "saved": finding.pool - n if stopped else 0,
         "decision": None if decision is None else decision.as_dict(),
         "sentences": [] if decision is None else decision_words(decision.as_dict()).sentences,
-        "warning": found.warning,
-        "wrong_share_at_stop": wrong[found.last] if wrong and stopped else None,
+        "warning": finding.warning,
+        "wrong_share_at_stop": wrong[finding.last] if wrong and stopped else None,
         "wrong_share_at_end": wrong[-1] if wrong else None,
-        "error_at_stop": error[found.last] if error and stopped else None,
+        "error_at_stop": error[finding.last] if error and stopped else None,
         "error_at_end": error[-1] if error else None,
-        "error_name": found.error_name,
-        "accuracy_at_stop": 1.0 - wrong[found.last] if wrong and stopped else None,
+        "error_name": finding.error_name,
+        "accuracy_at_stop": 1.0 - wrong[finding.last] if wrong and stopped else None,
         "accuracy_at_end": 1.0 - wrong[-1] if wrong else None,
-        "classes_not_met": found.unmet,
-        "rule": {"name": verdict.rule, **found.rule.state_dict()["params"]},
+        "classes_not_met": finding.unmet,
+        "rule": {"name": verdict.rule, **finding.rule.state_dict()["params"]},
         "best_in_hindsight": None
-        if found.best is None
-        else {name: getattr(found.best, name) for name in ("labels", "cost", "cost_at_stop", "regret")},
+        if finding.best is None
+        else {name: getattr(finding.best, name) for name in ("labels", "cost", "cost_at_stop", "regret")},
         "value": verdict.value,
         **({"ratio": verdict.value} if ratio else {}),
         "threshold": verdict.threshold,
         "reason": verdict.reason if decision is None or not stopped else decision.reason,
         "certificate": None if verdict.certificate is None else str(verdict.certificate),
         "forecast": left,
-        **({} if found.audited is None else _audit_json(found)),
-        "notes": list(found.table.notes),
+        **({} if finding.audited is None else _audit_json(finding)),
+        "notes": list(finding.table.notes),
         "figure": None if figure is None else str(figure),
         "saved_trace": None if saved_trace is None else str(saved_trace),
-        "curve": {"n_labelled": found.n_labelled, **values, "wrong_share": wrong, "error": error},
+        "curve": {"n_labelled": finding.n_labelled, **values, "wrong_share": wrong, "error": error},
     }
 
 
-def _audit_json(found: RunFinding) -> dict[str, object]:
-    assert found.audited is not None
+def _audit_json(finding: RunFinding) -> dict[str, object]:
+    assert finding.audited is not None
     names = ("n_labelled", "rows", "error", "error_at_end")
     return {
-        "later_rows": {name: getattr(found.audited, name) for name in names[1:]},
+        "later_rows": {name: getattr(finding.audited, name) for name in names[1:]},
         "orders": None
-        if found.orders is None
-        else [{name: asdict(each)[name] for name in names[:3]} for each in found.orders],
+        if finding.orders is None
+        else [{name: asdict(order)[name] for name in names[:3]} for order in finding.orders],
     }
 
 
-def curves(found: RunFinding) -> RunCurves:
+def curves(finding: RunFinding) -> RunCurves:
     """The run as the figure takes it."""
-    compared, ratio = found.compared, found.verdicts[0].rule == RATIO_RULE
+    compared, ratio = finding.compared, finding.verdicts[0].rule == RATIO_RULE
     thresholds = compared.thresholds if compared.threshold is None else compared.threshold
-    wrong = found.wrong_share
+    wrong = finding.wrong_share
     return RunCurves(
-        title=found.title,
-        n_labelled=found.n_labelled,
-        error=wrong or found.error,
-        error_name=WRONG_SHARE_NAME if wrong else found.error_name or "",
-        value=found.ratio if ratio else compared.values,
+        title=finding.title,
+        n_labelled=finding.n_labelled,
+        error=wrong or finding.error,
+        error_name=WRONG_SHARE_NAME if wrong else finding.error_name or "",
+        value=finding.ratio if ratio else compared.values,
         value_name=compared.name,
         threshold=thresholds,
-        stop=found.stop,
-        complete=found.n_labelled[-1] == found.pool,
+        stop=finding.stop,
+        complete=finding.n_labelled[-1] == finding.pool,
         scale="ratio" if ratio else "log" if compared.log else "linear",
         threshold_name=compared.threshold_name,
         error_is_share=bool(wrong),
     )
 
 
-def _show_chart(console: Console, found: RunFinding) -> None:
-    compared, width = found.compared, max(20, min(64, console.width - 10))
+def _show_chart(console: Console, finding: RunFinding) -> None:
+    compared, width = finding.compared, max(20, min(64, console.width - 10))
     plain = not console.encoding.lower().startswith("utf")
     size: dict[str, Any] = {"width": width, "height": 9, "plain": plain}
-    first, last = str(found.n_labelled[0]), f"{found.n_labelled[-1]} labels"
-    errors = found.shown_error
-    if found.verdicts[0].rule == LabelWorth.__name__ and errors and np.isfinite(errors).all():
+    first, last = str(finding.n_labelled[0]), f"{finding.n_labelled[-1]} labels"
+    errors = finding.shown_error
+    if finding.verdicts[0].rule == LabelWorth.__name__ and errors and np.isfinite(errors).all():
         # The error comes first; what the rule compares is in the figure.
-        values = [100.0 * each for each in errors] if found.share else errors
-        caption = "Wrong predictions among the test rows, %" if found.share else "Error on the test rows (RMSE)"
+        values = [100.0 * error for error in errors] if finding.share else errors
+        caption = "Wrong predictions among the test rows, %" if finding.share else "Error on the test rows (RMSE)"
         lines = number_chart(values, [math.nan] * len(values), log=False, **size)
     elif not compared.any:
         return
-    elif found.verdicts[0].rule == RATIO_RULE:
+    elif finding.verdicts[0].rule == RATIO_RULE:
         caption, threshold = compared.caption, compared.threshold or 0.0
         # The axis is cut far below the threshold, because smaller values would flatten the rest.
-        lines = chart([max(value, threshold / 20.0) for value in found.ratio], threshold, **size)
+        lines = chart([max(value, threshold / 20.0) for value in finding.ratio], threshold, **size)
     else:
         caption, lines = compared.caption, compared.chart(**size)
     console.print(f"\n{caption[0].upper()}{caption[1:]}", style="dim")
@@ -479,7 +491,7 @@ def found_run(request: RunRequest, job: TableJob, trace: Trace) -> RunFinding:
     if not trace.decisions:
         raise InvalidValueError("the run has no step; there is nothing to decide")
     verdicts, made = trace.replay(job.rule), trace.decisions[-1]
-    step, decision, worse = made.step if made.decision.stop else None, made.decision, made.worsening
+    step, decision, worse = made.step if made.ends else None, made.decision, made.worsening
     last = len(verdicts) - 1 if step is None else step
     share, baseline = job.table.kind == "classification", ""
     if len(job.test) > 1:
@@ -525,7 +537,7 @@ def _about(request: RunRequest, job: TableJob, trace: Trace, verdicts: list[Verd
     """Fields of a finding about the run itself."""
     return {
         "command": request.command,
-        "title": f"{request.data.name}: {request.target}",
+        "title": f"{request.table.data.name}: {request.table.target}",
         "table": job.table,
         "model": job.name.value,
         "pool": len(job.pool),
@@ -558,13 +570,13 @@ def write_results(request: RunRequest, finding: RunFinding, output: RunOutput) -
     console.print(f"No figure: {failure}" if failure else f"Figure: {path}", markup=False)
     unsaved = (
         ""
-        if request.save is None
-        else problem(lambda: write_whole(Path(request.save or ""), finding.trace.save), raised=False)
+        if request.output.save is None
+        else problem(lambda: write_whole(Path(request.output.save or ""), finding.trace.save), raised=False)
     )
-    saved = None if request.save is None or unsaved else request.save
+    saved = None if request.output.save is None or unsaved else request.output.save
     if saved:
         console.print(f"Run saved: {saved}", markup=False)
     if request.as_json:
         typer.echo(json.dumps(as_json(finding, None if failure else path, saved)))
-    if failures := [each for each in (failure if request.figure else "", unsaved) if each]:
+    if failures := [reason for reason in (failure if request.output.figure else "", unsaved) if reason]:
         raise SufficeError("; ".join(failures))

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from importlib import import_module
@@ -22,38 +22,17 @@ from threadpoolctl import threadpool_limits
 
 from suffice.arguments import whole
 from suffice.checks import Guarantee, plan_recall, spent_alpha
-from suffice.cli.rule_options import (
-    AsJson,
-    Average,
-    Bound,
-    CalibrationLabels,
-    ErrorCost,
-    LabelCost,
-    MistakeCost,
-    Rule,
-    RuleOptions,
-    Scale,
-    TargetError,
-    Threshold,
-    Tolerance,
-    problem,
-    screening_rule,
-    share_of,
-)
+from suffice.cli.rule_options import AsJson, Recall, RuleOptions, figure_option, problem, screening_rule, share_of
 from suffice.cli.run_results import OFF_SHARE, found_audit, found_run, write_results
+from suffice.cli.settings_options import with_settings
 from suffice.cli.table_run import (
-    BarUpdate,
-    Basis,
     Batch,
-    Data,
-    Ignore,
     Initial,
-    Model,
+    ModelOptions,
+    OutputOptions,
     RunRequest,
-    Save,
     TableJob,
-    Target,
-    Task,
+    TableOptions,
     checked_output,
     counts,
     interruptible,
@@ -64,7 +43,7 @@ from suffice.criteria import Criterion, LabelWorth, Verdict
 from suffice.errors import CheckpointError, InvalidValueError, MissingExtraError, SufficeError
 from suffice.files import write_whole
 from suffice.presentation.charts import number_chart
-from suffice.presentation.messages import screening_headline, screening_sentences
+from suffice.presentation.run_words import screening_headline, screening_sentences
 from suffice.presentation.text_format import count
 
 _RECALL: Final = 0.95
@@ -77,21 +56,144 @@ _CHECKS: Final = (100, 300, 1000)
 _OTHERS: Final = ("threshold", "bound", "error_cost", "label_cost", "mistake_cost", "tolerance", "average", "scale")
 
 
+_ACQUISITIONS: Final = (
+    "variance",
+    "variance-reduction",
+    "entropy",
+    "margin",
+    "bald",
+    "relevance",
+    "batchbald",
+    "random",
+    "k-centre",
+    "order",
+)
+
+
+class Engine(StrEnum):
+    """Where a pool is kept and scored."""
+
+    memory = "memory"
+    dask = "dask"
+
+
 @dataclass(frozen=True)
-class ScreeningRequest:
-    """Options of a screening, in addition to those of a run.
+class RunOptions:
+    """Options of ``suffice run`` about the labels that it simulates."""
 
-    Attributes:
-        positive: Name of the class.
-        recall: The target recall as it was written; None if it was not given.
-        acquisition: Which row next; None for the likeliest.
-        growing: Whether the number of labels at each step grows with the number so far.
-    """
+    acquisition: Annotated[
+        str | None,
+        typer.Option(help=f"Which row next: {', '.join(_ACQUISITIONS)}.", autocompletion=lambda: _ACQUISITIONS),
+    ] = None
+    random_share: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Share of the labels, from 0 to 1, that are drawn at random instead.",
+            show_default="the recommended one; 0 with --acquisition",
+        ),
+    ] = None
+    initial: Initial = None
+    batch: Batch = None
+    most: Annotated[
+        int | None,
+        typer.Option(help="Labels to simulate at most; 0 for the whole pool.", show_default="1000; 0 with --positive"),
+    ] = None
+    test: Annotated[float, typer.Option(help="Share of the rows held back to measure the error on.")] = 0.2
+    seed: Annotated[int, typer.Option(help="Seed of the split and of the first labels.")] = 0
 
-    positive: str
-    recall: str | None
-    acquisition: str | None
-    growing: bool
+
+@dataclass(frozen=True)
+class ScreeningOptions:
+    """Options about screening for a class."""
+
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASS",
+            help="Screen the table for this class: the likeliest rows first, until enough of them are found.",
+            show_default=False,
+        ),
+    ] = None
+    recall: Recall = None
+
+
+@dataclass(frozen=True)
+class PoolOptions:
+    """Options about the place where the pool is kept and scored, and about its labels."""
+
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where to save the labels during the run; the same command continues from there.",
+            show_default="suffice-run.checkpoint for large pools",
+        ),
+    ] = None
+    engine: Annotated[
+        Engine | None,
+        typer.Option(
+            metavar="ENGINE",
+            help="Where the pool is kept and scored: memory, or dask for the workers of a Dask cluster.",
+            show_default="memory",
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        typer.Option(help="With --engine dask: workers on this machine.", show_default="one for each processor"),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="With --engine dask: join the cluster of this scheduler instead, such as tcp://10.0.0.1:8786.",
+            show_default=False,
+        ),
+    ] = None
+
+    @property
+    def on_workers(self) -> bool:
+        """Whether the pool is on the workers of a Dask cluster.
+
+        Raises:
+            InvalidValueError: The options do not fit each other.
+        """
+        if self.workers is not None:
+            whole(self.workers, "--workers", least=1)
+            if self.scheduler is not None:
+                raise InvalidValueError(
+                    "--workers starts workers here, and --scheduler joins others; leave one of them out"
+                )
+        if self.scheduler is None and self.workers is None:
+            return self.engine is Engine.dask
+        if self.engine is Engine.memory or (self.engine is None and self.workers is not None):
+            given = "--workers" if self.scheduler is None else "--scheduler"
+            raise InvalidValueError(f"{given} is for --engine dask: give that too, or leave {given} out")
+        return True
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """Options of ``suffice audit`` about the labels that it uses."""
+
+    initial: Initial = None
+    batch: Batch = None
+    most: Annotated[int, typer.Option(help="Number of labels to use, from the first row on; 0 for all.")] = 5000
+    orders: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Repeat the audit in this many random orders of the rows, to see how much depends on the order.",
+            show_default="5 if that takes less than a minute",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class AuditOutputOptions(OutputOptions):
+    """Options about the files that ``suffice audit`` writes."""
+
+    figure: Annotated[Path | None, figure_option("audit")] = None
 
 
 @dataclass(frozen=True)
@@ -155,40 +257,37 @@ class ScreenedTable:
         return Guarantee.of_recall(self.positive, self.found, 0, size, rest, alpha=alpha).value
 
 
-def screen_table(request: RunRequest, wanted: ScreeningRequest) -> None:
-    """Screen a table, and print the result.
+def screen_table(request: RunRequest, run: RunOptions, screening: ScreeningOptions) -> None:
+    """Screen a table for a class, and print the result.
 
     Raises:
         InvalidValueError: The options or the table cannot be used.
         SufficeError: The run could not be saved; the result has been shown by then.
     """
-    recall = share_of(wanted.recall, "--recall") if wanted.recall is not None else _RECALL
+    assert screening.positive is not None
+    recall = share_of(screening.recall, "--recall") if screening.recall is not None else _RECALL
     assert recall is not None
-    rule = screening_rule(request.rule.name, recall)
+    rule = screening_rule(request.rule.rule, recall)
     _require_fitting(request)
     # The rule of the request concerns the error of predictions; the rule of the screening replaces it.
-    plain = RunRequest(**{**vars(request), "test": 0.0, "rule": type(request.rule)(), "figure": None})
-    output = checked_output(plain)
+    request = replace(request, test=0.0, rule=RuleOptions(), output=replace(request.output, figure=None))
+    output, save = checked_output(request), request.output.save
     with threadpool_limits(limits=1):
-        job = read_job(plain, output.console)
-        positive = _class_named(wanted.positive, job, request.target)
-        learner, found = _screened(plain, wanted, job, rule, positive, output.console)
+        job = read_job(request, output.console)
+        positive = _class_named(screening.positive, job, request.table.target)
+        learner, verdicts = _screened(request, run, job, rule, positive, output.console)
     result = ScreenedTable(
-        positive=wanted.positive,
+        positive=screening.positive,
         recall=recall,
         rule=rule,
         relevance=[bool(label == positive) for label in learner.labels.values()],
-        verdicts=found,
+        verdicts=verdicts,
         size=len(job.pool),
         relevant=int(np.sum(job.pool_labels == positive)),
     )
     _show(output.console, result)
-    unsaved = (
-        ""
-        if request.save is None
-        else problem(lambda: write_whole(Path(request.save or ""), learner.trace().save), raised=False)
-    )
-    saved = None if request.save is None or unsaved else request.save
+    unsaved = "" if save is None else problem(lambda: write_whole(save, learner.trace().save), raised=False)
+    saved = None if unsaved else save
     if saved:
         output.console.print(f"Run saved: {saved}", markup=False)
     if request.as_json:
@@ -200,8 +299,8 @@ def screen_table(request: RunRequest, wanted: ScreeningRequest) -> None:
 def _require_fitting(request: RunRequest) -> None:
     """Raise an error for options that do not apply to a screening."""
     given = [name for name in _OTHERS if getattr(request.rule, name, None) is not None]
-    given += ["at_most"] if request.target_error is not None else []
-    given += ["figure"] if request.figure is not None else []
+    given += ["at_most"] if request.rule.at_most is not None else []
+    given += ["figure"] if request.output.figure is not None else []
     if given:
         raise InvalidValueError(
             f"--{given[0].replace('_', '-')} is not used with --positive, which stops by the share of the class that "
@@ -221,20 +320,20 @@ def _class_named(name: str, job: TableJob, target: str) -> Any:
             "are classes"
         )
     classes = np.unique(job.table.y).tolist()
-    by_name = {str(each): each for each in classes}
+    by_name = {str(value): value for value in classes}
     if name not in by_name:
         near = get_close_matches(name, list(by_name), n=1, cutoff=0.6)
         guess = f" Did you mean {near[0]!r}?" if near else ""
         more = ", ..." if len(by_name) > 10 else ""
         raise InvalidValueError(
             f"--positive must be a class of the column {target!r}, not {name!r}.{guess} The file has "
-            f"{', '.join(repr(each) for each in list(by_name)[:10])}{more}"
+            f"{', '.join(repr(other) for other in list(by_name)[:10])}{more}"
         )
     return by_name[name]
 
 
 def _screened(
-    request: RunRequest, wanted: ScreeningRequest, job: TableJob, rule: Criterion, positive: Any, console: Console
+    request: RunRequest, run: RunOptions, job: TableJob, rule: Criterion, positive: Any, console: Console
 ) -> tuple[Any, list[Verdict]]:
     """The learner at the stop, and all verdicts."""
     # Imported after the options are validated, because it loads scikit-learn.
@@ -245,7 +344,7 @@ def _screened(
         job.model,
         job.pool_features,
         criterion=rule,
-        acquisition=wanted.acquisition,
+        acquisition=run.acquisition,
         random_share=request.random_share,
         seed=request.seed,
         initial=request.initial,
@@ -260,37 +359,38 @@ def _screened(
                 progress(done, job.labels)
             if verdict.stop or done >= job.labels:
                 return learner, learner.verdicts
-            size = max(1, int(_GROWTH * done)) if wanted.growing else request.batch
+            # Without --batch the number of labels per step grows with the number so far.
+            size = max(1, int(_GROWTH * done)) if run.batch is None else request.batch
             items = learner.ask(min(size, job.labels - done))
 
 
-def _show(console: Console, found: ScreenedTable) -> None:
+def _show(console: Console, result: ScreenedTable) -> None:
     """Print the results."""
-    gains = np.cumsum(found.relevance).astype(float).tolist()
+    gains = np.cumsum(result.relevance).astype(float).tolist()
     width = max(20, min(64, console.width - 10))
     plain = not console.encoding.lower().startswith("utf")
     console.print("\nRelevant rows found, by rows screened", style="dim")
     lines = number_chart(gains, [float("nan")] * len(gains), log=False, width=width, height=9, plain=plain)
-    end = f"{found.screened} rows"
+    end = f"{result.screened} rows"
     console.print("\n".join([*lines, f"{'':8}1{end:>{width - 1}}"]), style="cyan", markup=False)
-    reason = found.verdicts[-1].reason if found.verdicts else "the rule has judged no step"
-    headline = screening_headline(found.screened, found.size, found.found, stopped=found.stopped, reason=reason)
+    reason = result.verdicts[-1].reason if result.verdicts else "the rule has judged no step"
+    headline = screening_headline(result.screened, result.size, result.found, stopped=result.stopped, reason=reason)
     console.print(f"\n{headline}", style="bold", markup=False)
-    for sentence in screening_sentences(found.about()):
+    for sentence in screening_sentences(result.about()):
         console.print(sentence, markup=False)
-    if found.stopped:
+    if result.stopped:
         console.print(f"The rule: {reason}.", style="dim", markup=False)
 
 
-def _as_json(found: ScreenedTable, job: TableJob, saved: Path | None) -> dict[str, Any]:
-    about = found.about()
-    last = found.verdicts[-1] if found.verdicts else None
+def _as_json(result: ScreenedTable, job: TableJob, saved: Path | None) -> dict[str, Any]:
+    about = result.about()
+    last = result.verdicts[-1] if result.verdicts else None
     return {
         "task": job.table.kind,
         "model": job.name.value,
         **about,
-        "rule": {"name": type(found.rule).__name__, **found.rule.state_dict()["params"]},
-        "recall_reached": found.found / found.relevant,
+        "rule": {"name": type(result.rule).__name__, **result.rule.state_dict()["params"]},
+        "recall_reached": result.found / result.relevant,
         "checks": [{"labels": size, "guaranteed_recall": value} for size, value in about["checks"]],
         "value": None if last is None else last.value,
         "threshold": None if last is None else last.threshold,
@@ -299,25 +399,12 @@ def _as_json(found: ScreenedTable, job: TableJob, saved: Path | None) -> dict[st
         "notes": list(job.table.notes),
         "saved_trace": None if saved is None else str(saved),
         "curve": {
-            "n_labelled": [verdict.n_labelled for verdict in found.verdicts],
-            "found": np.cumsum(found.relevance)[[verdict.n_labelled - 1 for verdict in found.verdicts]].tolist(),
-            "value": [verdict.value for verdict in found.verdicts],
+            "n_labelled": [verdict.n_labelled for verdict in result.verdicts],
+            "found": np.cumsum(result.relevance)[[verdict.n_labelled - 1 for verdict in result.verdicts]].tolist(),
+            "value": [verdict.value for verdict in result.verdicts],
         },
     }
 
-
-_ACQUISITIONS: Final = (
-    "variance",
-    "variance-reduction",
-    "entropy",
-    "margin",
-    "bald",
-    "relevance",
-    "batchbald",
-    "random",
-    "k-centre",
-    "order",
-)
 
 # Number of rows of a pool from which labels are saved automatically, and the file for them.
 _LARGE_POOL: Final = 1_000_000
@@ -326,95 +413,15 @@ _AUTOMATIC: Final = Path("suffice-run.checkpoint")
 _PATIENCE: Final = 10.0
 
 
-class Engine(StrEnum):
-    """Where a pool is kept and scored."""
-
-    memory = "memory"
-    dask = "dask"
-
-
+@with_settings
 def run_command(
-    data: Data,
-    target: Target,
-    task: Task = None,
-    model: Model = None,
-    basis: Basis = None,
-    label_cost: LabelCost = None,
-    mistake_cost: MistakeCost = None,
-    tolerance: Tolerance = None,
-    target_error: TargetError = None,
-    error_cost: ErrorCost = None,
-    rule: Rule = None,
-    threshold: Threshold = None,
-    bound: Bound = None,
-    average: Average = None,
-    calibration_labels: CalibrationLabels = None,
-    scale: Scale = None,
-    acquisition: Annotated[
-        str | None,
-        typer.Option(help=f"Which row next: {', '.join(_ACQUISITIONS)}.", autocompletion=lambda: _ACQUISITIONS),
-    ] = None,
-    random_share: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Share of the labels, from 0 to 1, that are drawn at random instead.",
-            show_default="the recommended one; 0 with --acquisition",
-        ),
-    ] = None,
-    initial: Initial = None,
-    batch: Batch = None,
-    most: Annotated[
-        int | None,
-        typer.Option(help="Labels to simulate at most; 0 for the whole pool.", show_default="1000; 0 with --positive"),
-    ] = None,
-    test: Annotated[float, typer.Option(help="Share of the rows held back to measure the error on.")] = 0.2,
-    seed: Annotated[int, typer.Option(help="Seed of the split and of the first labels.")] = 0,
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CLASS",
-            help="Screen the table for this class: the likeliest rows first, until enough of them are found.",
-            show_default=False,
-        ),
-    ] = None,
-    recall: Annotated[
-        str | None,
-        typer.Option(metavar="SHARE", help="With --positive: the share of the class to find.", show_default="95%"),
-    ] = None,
-    ignore: Ignore = None,
-    figure: Annotated[
-        Path | None, typer.Option(help="Where to write the figure (.png, .pdf, .svg).", show_default="suffice-run.png")
-    ] = None,
-    save: Save = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where to save the labels during the run; the same command continues from there.",
-            show_default="suffice-run.checkpoint for large pools",
-        ),
-    ] = None,
-    engine: Annotated[
-        Engine | None,
-        typer.Option(
-            metavar="ENGINE",
-            help="Where the pool is kept and scored: memory, or dask for the workers of a Dask cluster.",
-            show_default="memory",
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(help="With --engine dask: workers on this machine.", show_default="one for each processor"),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="With --engine dask: join the cluster of this scheduler instead, such as tcp://10.0.0.1:8786.",
-            show_default=False,
-        ),
-    ] = None,
+    table: TableOptions,
+    model: ModelOptions,
+    rule: RuleOptions,
+    run: RunOptions,
+    screening: ScreeningOptions,
+    output: OutputOptions,
+    pool: PoolOptions,
     as_json: AsJson = False,
 ) -> None:
     """Find out how many labels of a labelled table would have been enough if they had been bought one by one.
@@ -429,50 +436,37 @@ def run_command(
 
     A large pool on four workers: suffice run big.parquet --target y --acquisition variance --engine dask --workers 4
     """
-    on_workers = _on_workers(engine, workers, scheduler)
-    if positive is None and recall is not None:
+    on_workers, screens = pool.on_workers, screening.positive is not None
+    if not screens and screening.recall is not None:
         raise InvalidValueError("--recall is for screening: give --positive CLASS too, the class that is looked for")
-    first, size = counts(model, initial, batch)
+    initial, batch = counts(model.model, run.initial, run.batch)
     request = RunRequest(
         command="run",
-        data=data,
-        target=target,
-        task=task,
+        table=table,
         model=model,
-        basis=basis,
-        rule=RuleOptions(
-            rule,
-            threshold,
-            bound,
-            error_cost,
-            label_cost,
-            average,
-            calibration_labels,
-            scale,
-            mistake_cost,
-            tolerance,
-        ),
-        initial=first,
-        batch=size,
-        most=(1000 if positive is None else 0) if most is None else most,
-        ignore=tuple(ignore or ()),
-        figure=figure,
-        save=save,
+        rule=rule,
+        output=output,
+        initial=initial,
+        batch=batch,
+        most=(0 if screens else 1000) if run.most is None else run.most,
         as_json=as_json,
-        test=test,
-        seed=seed,
-        random_share=random_share,
-        target_error=target_error,
+        test=run.test,
+        seed=run.seed,
+        random_share=run.random_share,
     )
-    if positive is not None:
-        if on_workers or checkpoint is not None:
-            given = "--checkpoint" if checkpoint is not None else "--engine dask"
+    if screens:
+        if on_workers or pool.checkpoint is not None:
+            given = "--checkpoint" if pool.checkpoint is not None else "--engine dask"
             raise InvalidValueError(f"{given} cannot be combined with --positive; leave one of them out")
-        wanted = ScreeningRequest(positive, recall, acquisition, growing=batch is None)
         with interruptible("run"):
-            screen_table(request, wanted)
-        return
+            screen_table(request, run, screening)
+    else:
+        _run_table(request, run, pool)
 
+
+def _run_table(request: RunRequest, run: RunOptions, pool: PoolOptions) -> None:
+    """Simulate the labelling of a table, and print the result."""
+    on_workers, checkpoint = pool.on_workers, pool.checkpoint
     saved = _AUTOMATIC if checkpoint is None and on_workers else checkpoint
     with interruptible("run"), ExitStack() as stack:
         output = checked_output(request)
@@ -483,68 +477,47 @@ def run_command(
         job = read_job(request, output.console)
         X: Any = job.pool_features
         if on_workers:
-            _require_able(job, acquisition)
+            _require_able(job, run.acquisition)
             from suffice.engines.worker_rows import rows_on_workers
 
-            X = rows_on_workers(stack.enter_context(_client(workers, scheduler, output.console)), X)
+            X = rows_on_workers(stack.enter_context(_client(pool, output.console)), X)
         if saved is None and len(job.pool) >= _LARGE_POOL:
             saved = _AUTOMATIC
         X_test, y_test = job.test_set
 
-        def run(progress: BarUpdate | None) -> Any:
-            return simulate(
-                job.model,
-                X,
-                job.pool_labels,
-                initial=first,
-                steps=(job.labels - first) // size,
-                X_test=X_test,
-                y_test=y_test,
-                acquisition=acquisition,
-                random_share=random_share,
-                batch=size,
-                seed=seed,
-                checkpoint=saved,
-                decide=job.rule,
-                at_most=job.at_most,
-                watch=_off_share(job),
-                progress=progress,
-            )
+        def simulated() -> Any:
+            with labelling_bar(output.console) as progress:
+                return simulate(
+                    job.model,
+                    X,
+                    job.pool_labels,
+                    initial=request.initial,
+                    steps=(job.labels - request.initial) // request.batch,
+                    X_test=X_test,
+                    y_test=y_test,
+                    acquisition=run.acquisition,
+                    random_share=run.random_share,
+                    batch=request.batch,
+                    seed=run.seed,
+                    checkpoint=saved,
+                    decide=job.rule,
+                    at_most=job.at_most,
+                    watch=_off_share(job),
+                    progress=progress,
+                )
 
         with interruptible("run", saved):
             try:
-                with labelling_bar(output.console) as progress:
-                    trace = run(progress)
+                trace = simulated()
             except CheckpointError:
                 if checkpoint is not None:
                     raise
                 # The file was saved automatically by another run.
                 _AUTOMATIC.unlink()
-                with labelling_bar(output.console) as progress:
-                    trace = run(progress)
+                trace = simulated()
         write_results(request, found_run(request, job, trace), output)
         if checkpoint is None and saved is not None:
             saved.unlink(missing_ok=True)
-
-
-def _on_workers(engine: Engine | None, workers: int | None, scheduler: str | None) -> bool:
-    """Whether the pool is on the workers of a Dask cluster.
-
-    Raises:
-        InvalidValueError: The options do not fit each other.
-    """
-    if workers is not None:
-        whole(workers, "--workers", least=1)
-        if scheduler is not None:
-            raise InvalidValueError(
-                "--workers starts workers here, and --scheduler joins others; leave one of them out"
-            )
-    if scheduler is None and workers is None:
-        return engine is Engine.dask
-    if engine is Engine.memory or (engine is None and workers is not None):
-        given = "--workers" if scheduler is None else "--scheduler"
-        raise InvalidValueError(f"{given} is for --engine dask: give that too, or leave {given} out")
-    return True
 
 
 def _require_able(job: TableJob, acquisition: str | None) -> None:
@@ -559,18 +532,19 @@ def _require_able(job: TableJob, acquisition: str | None) -> None:
             "out, and the pool is kept in memory"
         )
     if acquisition is not None and acquisition not in backend.worker_acquisitions:
-        known = " or ".join(f"--acquisition {name}" for name in sorted(backend.worker_acquisitions))
-        raise InvalidValueError(f"--acquisition {acquisition} cannot use --engine dask; give {known}")
+        usable = " or ".join(f"--acquisition {name}" for name in sorted(backend.worker_acquisitions))
+        raise InvalidValueError(f"--acquisition {acquisition} cannot use --engine dask; give {usable}")
 
 
 @contextmanager
-def _client(workers: int | None, scheduler: str | None, console: Console) -> Iterator[Any]:
+def _client(pool: PoolOptions, console: Console) -> Iterator[Any]:
     """A client of a Dask cluster: of the scheduler that is named, or of workers that are started here.
 
     Raises:
         MissingExtraError: Dask's package ``distributed`` is not installed.
         SufficeError: No scheduler answers.
     """
+    scheduler = pool.scheduler
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
@@ -588,7 +562,7 @@ def _client(workers: int | None, scheduler: str | None, console: Console) -> Ite
             console.print(f"Joined the Dask cluster at {scheduler}.", markup=False)
             yield client
         return
-    size = workers or cpu_count() or 1
+    size = pool.workers or cpu_count() or 1
     from suffice.engines.worker_rows import local_client
 
     with local_client(size) as client:
@@ -610,40 +584,13 @@ _ORDERS: Final = 5
 _MOST_SECONDS: Final = 60.0
 
 
+@with_settings
 def audit_command(
-    data: Data,
-    target: Target,
-    task: Task = None,
-    model: Model = None,
-    basis: Basis = None,
-    label_cost: LabelCost = None,
-    mistake_cost: MistakeCost = None,
-    tolerance: Tolerance = None,
-    target_error: TargetError = None,
-    error_cost: ErrorCost = None,
-    rule: Rule = None,
-    threshold: Threshold = None,
-    bound: Bound = None,
-    average: Average = None,
-    calibration_labels: CalibrationLabels = None,
-    scale: Scale = None,
-    initial: Initial = None,
-    batch: Batch = None,
-    most: Annotated[int, typer.Option(help="Number of labels to use, from the first row on; 0 for all.")] = 5000,
-    orders: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Repeat the audit in this many random orders of the rows, to see how much depends on the order.",
-            show_default="5 if that takes less than a minute",
-        ),
-    ] = None,
-    ignore: Ignore = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(help="Where to write the figure (.png, .pdf, .svg).", show_default="suffice-audit.png"),
-    ] = None,
-    save: Save = None,
+    table: TableOptions,
+    model: ModelOptions,
+    rule: RuleOptions,
+    labels: AuditOptions,
+    output: AuditOutputOptions,
     as_json: AsJson = False,
 ) -> None:
     """Find out when the labelling of a table could have stopped. Its rows must be in the order of labelling.
@@ -652,38 +599,25 @@ def audit_command(
 
     With what labels and mistakes cost you: suffice audit labelled.csv --target spam --label-cost 0.1 --mistake-cost 2
     """
-    first, size = counts(model, initial, batch)
-    if orders is not None:
-        whole(orders, "--orders", least=0)
+    initial, batch = counts(model.model, labels.initial, labels.batch)
+    if labels.orders is not None:
+        whole(labels.orders, "--orders", least=0)
     request = RunRequest(
         command="audit",
-        data=data,
-        target=target,
-        task=task,
+        table=table,
         model=model,
-        basis=basis,
-        rule=RuleOptions(
-            rule,
-            threshold,
-            bound,
-            error_cost,
-            label_cost,
-            average,
-            calibration_labels,
-            scale,
-            mistake_cost,
-            tolerance,
-        ),
-        initial=first,
-        batch=size,
-        most=most,
-        ignore=tuple(ignore or ()),
-        figure=figure,
-        save=save,
+        rule=rule,
+        output=output,
+        initial=initial,
+        batch=batch,
+        most=labels.most,
         as_json=as_json,
-        target_error=target_error,
     )
+    _audit_table(request, labels.orders)
 
+
+def _audit_table(request: RunRequest, orders: int | None) -> None:
+    """Audit the labels of a table, and print the result."""
     with interruptible("audit"):
         output = checked_output(request)
         # Brings scikit-learn, which a wrong option need not wait for; only loaded libraries can be limited to a thread.
@@ -693,7 +627,7 @@ def audit_command(
         with threadpool_limits(limits=1):
             job = read_job(request, output.console)
             X, y = job.pool_features[: job.labels], job.pool_labels[: job.labels]
-            options: dict[str, Any] = {"initial": first, "batch": size}
+            options: dict[str, Any] = {"initial": request.initial, "batch": request.batch}
             since = time.monotonic()
             with labelling_bar(output.console) as progress:
                 trace = audit(job.model, X, y, **options, record=job.rule, progress=progress)

@@ -27,10 +27,12 @@ from suffice.cli.rule_options import (
     RuleOptions,
     TaskName,
     chosen_rule,
+    figure_option,
     problem,
     require_provided_fields,
     target_error,
 )
+from suffice.cli.settings_options import Before
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError, NotEnoughMemoryError
 from suffice.files import require_writable
@@ -42,7 +44,7 @@ from suffice.models.factory import (
     model_description,
     model_names,
 )
-from suffice.presentation.messages import interrupted_sentence, memory_sentence
+from suffice.presentation.run_words import interrupted_sentence, memory_sentence
 from suffice.presentation.text_format import count
 from suffice.report.figures import require_writable_figure
 from suffice.tables import Table, read_table
@@ -53,63 +55,87 @@ _LARGE_FILE: Final = 10_000_000
 # Copies of a table in memory while it becomes features: the file, its columns, those in use, and the features.
 _COPIES: Final = 5
 
-Data = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file whose first line names the columns.")]
-Target = Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.", show_default=False)]
-Task = Annotated[
-    TaskName | None,
-    typer.Option(metavar="TASK", help="regression or classification; by the target's values if left out."),
-]
-Model = Annotated[
-    ModelName | None,
-    typer.Option(
-        help="The model; gp for regression and logistic for classification if left out. dropout is a network for "
-        "classes, and needs torch."
-    ),
-]
-Basis = Annotated[
-    int | None, typer.Option(help="Bumps that each feature becomes before the model, 0 for none; 10 for ridge, else 0.")
-]
 Initial = Annotated[int | None, typer.Option(help="Labels before the first step.", show_default="10; 50 for dropout")]
-Batch = Annotated[int | None, typer.Option(help="Labels that come at each step.", show_default="1; 5 for dropout")]
+Batch = Annotated[int | None, typer.Option(help="Labels per step.", show_default="1; 5 for dropout")]
 Ignore = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="A column to leave out; may be given several times.", show_default=False),
 ]
-Save = Annotated[Path | None, typer.Option(metavar="TRACE.npz", help="Where to save the run, for suffice.Trace.load.")]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Options about the table."""
+
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file whose first line names the columns.")
+    ]
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.", show_default=False)]
+    task: Annotated[
+        TaskName | None,
+        typer.Option(metavar="TASK", help="regression or classification; by the target's values if left out."),
+    ] = None
+    ignore: Annotated[Ignore, Before("figure")] = None
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Options about the model."""
+
+    model: Annotated[
+        ModelName | None,
+        typer.Option(
+            help="The model; gp for regression and logistic for classification if left out. dropout is a network for "
+            "classes, and needs torch."
+        ),
+    ] = None
+    basis: Annotated[
+        int | None,
+        typer.Option(help="Number of radial basis functions per feature, 0 for none; 10 for ridge, else 0."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Options about the files to write."""
+
+    figure: Annotated[Path | None, figure_option("run")] = None
+    save: Annotated[
+        Path | None, typer.Option(metavar="TRACE.npz", help="Where to save the run, for suffice.Trace.load.")
+    ] = None
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Options of a command.
+    """A run or an audit of a table, with validated options.
 
     Attributes:
         command: Name of the command, for the default figure.
+        table: Options about the table.
+        model: Options about the model.
         rule: Options about the stopping rule.
+        output: Files to write.
+        initial: Labels before the first step.
+        batch: Labels per step.
         most: Labels to go to at most; 0 for all.
+        as_json: Whether the result is printed as JSON.
         test: Share of the rows held back to measure the error on; 0 for none.
         seed: Seed of that split, and of a network.
         random_share: Share of the labels that are drawn at random; None for the recommended one.
-        target_error: The target error as it was written; None if it was not given.
     """
 
     command: str
-    data: Path
-    target: str
-    task: TaskName | None
-    model: ModelName | None
-    basis: int | None
+    table: TableOptions
+    model: ModelOptions
     rule: RuleOptions
+    output: OutputOptions
     initial: int
     batch: int
     most: int
-    ignore: tuple[str, ...]
-    figure: Path | None
-    save: Path | None
     as_json: bool
     test: float = 0.0
     seed: int = 0
     random_share: float | None = None
-    target_error: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,12 +225,12 @@ def checked_output(request: RunRequest) -> RunOutput:
         SufficeError: A file that was asked for cannot be written.
     """
     chosen_rule(request.rule)
-    target_error(request.target_error, None if request.task is None else request.task.value)
+    target_error(request.rule.at_most, None if request.table.task is None else request.table.task.value)
     _require_counts(request)
-    path = request.figure or Path(f"suffice-{request.command}.png")
-    failure = problem(lambda: require_writable_figure(path), raised=request.figure is not None)
-    if request.save is not None:
-        _require_writable_run(request.save)
+    path = request.output.figure or Path(f"suffice-{request.command}.png")
+    failure = problem(lambda: require_writable_figure(path), raised=request.output.figure is not None)
+    if request.output.save is not None:
+        _require_writable_run(request.output.save)
     console = Console(quiet=request.as_json, highlight=False)
     # Lines are broken only for a terminal.
     console.soft_wrap = not console.is_terminal
@@ -217,21 +243,25 @@ def read_job(request: RunRequest, console: Console) -> TableJob:
     Raises:
         InvalidValueError: The table cannot be used, or the options do not fit it.
     """
-    task: Kind | None = None if request.task is None else request.task.value
-    _require_memory(request.data)
-    size = request.data.stat().st_size if request.data.is_file() else 0
+    task: Kind | None = None if request.table.task is None else request.table.task.value
+    _require_memory(request.table.data)
+    size = request.table.data.stat().st_size if request.table.data.is_file() else 0
     if size > _LARGE_FILE:
-        console.print(f"Reading {request.data.name}, {size / 1e6:,.0f} MB.", markup=False)
+        console.print(f"Reading {request.table.data.name}, {size / 1e6:,.0f} MB.", markup=False)
     with progress_bar(console, "reading", BarColumn(), TimeElapsedColumn()):
         table = read_table(
-            request.data, request.target, task=task, ignore=request.ignore, ordered=_chooses_components(request)
+            request.table.data,
+            request.table.target,
+            task=task,
+            ignore=tuple(request.table.ignore or ()),
+            ordered=_chooses_components(request),
         )
     pool, test = _split(request, len(table.y))
     name, description, model = chosen_model(table.kind, request, table.y, table.components)
-    rule, at_most = chosen_rule(request.rule, name), target_error(request.target_error, table.kind)
+    rule, at_most = chosen_rule(request.rule, name), target_error(request.rule.at_most, table.kind)
     require_provided_fields(rule, model, name)
     about = f"{description}; {_about_rows(request, len(pool), len(test))}"
-    introduce(console, request.data, request.target, table, about)
+    introduce(console, request.table.data, request.table.target, table, about)
     labels = min(request.most or len(pool), len(pool))
     if request.command == "run":
         first = f"{request.initial:,} at random, then {request.batch:,} at each step"
@@ -284,9 +314,9 @@ def labelling_bar(console: Console, what: str = "labelling") -> AbstractContextM
 
 
 def _chooses_components(request: RunRequest) -> bool:
-    name = request.model or ModelName(model_names("classification")[0])
+    name = request.model.model or ModelName(model_names("classification")[0])
     # An option that cannot be used is refused when the model is made.
-    return MODEL_FAMILIES[name].basis is not None and not request.basis and chooses_components(name)
+    return MODEL_FAMILIES[name].basis is not None and not request.model.basis and chooses_components(name)
 
 
 def chosen_model(
@@ -297,16 +327,16 @@ def chosen_model(
     Raises:
         InvalidValueError: The model that was asked for does not fit the task, or takes no basis.
     """
-    name = request.model or ModelName(model_names(kind)[0])
+    name = request.model.model or ModelName(model_names(kind)[0])
     task = MODEL_FAMILIES[name].task
     if task != kind:
-        fitting = " or ".join(f"--model {each}" for each in model_names(kind))
+        fitting = " or ".join(f"--model {other}" for other in model_names(kind))
         meaning = "a class" if task == "classification" else "a number"
         raise InvalidValueError(
             f"--model {name} is for {task}, and the task is {kind}; use {fitting}, or --task {task} if the target is "
             f"{meaning}"
         )
-    basis = basis_size(name, request.basis, argument="--basis")
+    basis = basis_size(name, request.model.basis, argument="--basis")
     # All classes are known from the start, as they would be to an annotator.
     classes = np.unique(y).tolist() if kind == "classification" else None
     model = make_model(name, classes=classes, basis=basis, seed=request.seed, components=components)
@@ -343,7 +373,7 @@ def _split(request: RunRequest, rows: int) -> tuple[NDArray[np.intp], NDArray[np
             else f"too few for {request.initial} initial labels and a step of {request.batch}"
         )
         remedy = "label more, or lower --initial" + (", --batch or --test" if held_back else " or --batch")
-        raise InvalidValueError(f"{request.data} has {rows} rows with a target{less}, {short}; {remedy}")
+        raise InvalidValueError(f"{request.table.data} has {rows} rows with a target{less}, {short}; {remedy}")
     # Another seed than that of the first labels of the run, so that both draws are independent.
     shuffled = np.random.default_rng([request.seed, 1]).permutation(rows)
     return np.sort(shuffled[held_back:]).astype(np.intp), np.sort(shuffled[:held_back]).astype(np.intp)

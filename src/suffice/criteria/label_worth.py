@@ -123,7 +123,7 @@ class LabelWorth(Criterion):
     - :math:`r`, the *reducible error*: the model's estimate of how much its error would fall if it knew its parameters.
       :math:`\rho` is the calibration by random labels. This estimate is about the labels to come.
     - :math:`g`, the *recent gain*: the fall of the error from the predictions at half of the labels to the present
-      ones, as estimated by the present model. This estimate is about the labels already bought.
+      ones, as estimated by the current model. This estimate is about the labels already bought.
 
     Neither includes the irreducible part of the error, so noise does not increase the worth of a label. The second term
     of the maximum, with :math:`e` the expected error, is for the first labels, from which a model may conclude that all

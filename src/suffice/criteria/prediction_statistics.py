@@ -155,7 +155,7 @@ def relevance_facts(probabilities: Any, labelled: Any) -> dict[str, Any]:
     """Return the fields of a :class:`Step` that :class:`QuantCI` requires.
 
     Args:
-        probabilities: Probability of the positive class of each item by the present model, labelled and unlabelled
+        probabilities: Probability of the positive class of each item by the current model, labelled and unlabelled
             items, ``N``.
         labelled: Whether each item is labelled, ``N`` flags.
 

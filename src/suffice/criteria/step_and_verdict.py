@@ -81,7 +81,7 @@ class Step:
         reducible_error: The part of ``unlabelled_error`` that would vanish if the model knew its parameters: the most
             that further labels can remove, as estimated by the model.
         recent_gain: Error of the predictions at half of the labels minus that of the present ones, both as estimated
-            by the present model.
+            by the current model.
         error_scale: The error that counts as one wrong prediction: 1 for classes, the variance of the labels for
             numbers.
         calibration: Ratio of the leave-one-out losses of labels drawn at random to the losses that the model expects,
@@ -93,14 +93,14 @@ class Step:
             prediction.
         validation_labels: Number of labels of that set. They were paid for too.
         guaranteed_error: Upper bound on the share of wrong predictions for the unlabelled items that a check has proved
-            for the present model, see :class:`suffice.checks.Guarantee`.
+            for the current model, see :class:`suffice.checks.Guarantee`.
         guaranteed_recall: Lower bound on the recall of the class that the rule is about, which a check has proved for
-            the present model.
+            the current model.
         guarantee_confidence: Confidence of these bounds.
         relevant_found: Number of labelled items of the positive class, which a screening looks for.
         estimated_relevant: Estimate of the number of items of the positive class among all items, labelled and
             unlabelled, from labels drawn at random.
-        expected_found: Sum of ``p`` of the positive class over the labelled items, by the present model.
+        expected_found: Sum of ``p`` of the positive class over the labelled items, by the current model.
         found_variance: Sum of ``p (1 - p)`` over the labelled items.
         expected_missed: Sum of ``p`` of the positive class over the unlabelled items.
         missed_variance: Sum of ``p (1 - p)`` over the unlabelled items.

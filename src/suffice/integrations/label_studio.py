@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -35,12 +34,13 @@ from xml.etree import ElementTree
 
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.html_parts import paragraphs
-from suffice.presentation.messages import progress_sentence
+from suffice.presentation.project_words import progress_sentence
 from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:
+    from suffice.project.assignment import Assignment
     from suffice.project.background_learner import BackgroundLearner
-    from suffice.project.labelling_project import Assignment, Project
+    from suffice.project.labelling_project import Project
     from suffice.project.learning_status import LearningStatus
     from suffice.project.state import ProjectState
 
@@ -573,21 +573,383 @@ def status_section(told: Mapping[str, Any], name: str) -> Section:
     return Section(instruction, f"{_BEGIN} {' '.join(sentences)} {_END}")
 
 
-@dataclass
-class _Published:
-    """The known state of the data that suffice has published in Label Studio.
+class RemoteProject:
+    """One project of Label Studio.
+
+    Args:
+        server: The server.
+        number: Number of the project.
 
     Attributes:
-        predictions: Number of the prediction, its model version and whether it holds a label, by task.
-        project: The project as it was read or written last.
-        counts: Counts of tasks and annotations when it was read last.
-        said: The section that was written last.
+        server: The server.
+        number: Number of the project.
+        about: The project as it was read or written last.
+        config: The labelling configuration that is used.
     """
 
-    predictions: dict[int, tuple[int, str, bool]] = field(default_factory=dict)
-    project: dict[str, Any] = field(default_factory=dict)
-    counts: tuple[int, ...] = ()
-    said: Section | None = None
+    def __init__(self, server: LabelStudio, number: int) -> None:
+        self.server, self.number = server, number
+        self.about = server.project(number)
+        self.config = self.present_config()
+
+    def read(self) -> dict[str, Any]:
+        """Read settings and counts of the project again, and return them."""
+        self.about = self.server.project(self.number)
+        return self.about
+
+    def present_config(self) -> LabelConfig:
+        """The labelling configuration, as it was read last."""
+        return label_config(str(self.about["label_config"]))
+
+    def change(self, changes: Mapping[str, Any]) -> None:
+        """Change settings of the project, if there are changes."""
+        if changes:
+            self.about = self.server.call("PATCH", f"/api/projects/{self.number}/", dict(changes))
+
+    def remove_prediction(self, prediction: int) -> None:
+        """Remove a prediction, unless it was removed before."""
+        try:
+            self.server.call("DELETE", f"/api/predictions/{prediction}/")
+        except LabelStudioError as error:
+            if getattr(error, "code", None) != 404:
+                raise
+
+
+class AnnotationImporter:
+    """Compares tasks and annotations of Label Studio with the journal, and writes the differences to the journal.
+
+    Args:
+        remote: The project of Label Studio.
+        project: The project of suffice; the id of an item is the number of its task.
+        show_predictions: Whether predictions hold the predicted choice.
+        say: Called with a sentence about what is left out; once for each sentence.
+
+    Raises:
+        LabelStudioError: The labelling configuration does not belong to the project.
+    """
+
+    def __init__(
+        self, remote: RemoteProject, project: "Project", *, show_predictions: bool, say: Callable[[str], None]
+    ) -> None:
+        self._remote, self._project = remote, project
+        self._show, self._say = show_predictions, say
+        main = project.settings.main
+        if main is not None and main != remote.config.field:
+            raise LabelStudioError(
+                f"the labelling configuration shows the field {remote.config.field!r}, and {project.place} was made "
+                f"from {main!r}; restore the configuration, or start a new project of suffice with --folder"
+            )
+        self._people: dict[int, str] = {}
+        self._positions: dict[int, int] = {}
+        self._sentences: set[str] = set()
+
+    def take_all(self, tasks: Sequence[Mapping[str, Any]]) -> None:
+        """Add new tasks, write the annotations of all tasks, and skip items whose task was deleted.
+
+        Args:
+            tasks: All tasks of the project.
+        """
+        self._people = self._remote.server.people()
+        self._add_new(tasks)
+        self.take(tasks)
+        self._skip_deleted({task["id"] for task in tasks})
+
+    def take(self, tasks: Sequence[Mapping[str, Any]]) -> None:
+        """Write annotations of some tasks to the journal, in the order in which they were made."""
+        positions = self.positions_of_tasks()
+        users = {_user(annotation) for task in tasks for annotation in task.get("annotations", ())}
+        if users - set(self._people):
+            self._people = self._remote.server.people()
+        annotations = {
+            positions[task["id"]]: task_annotations(task, self._remote.config, self._people)
+            for task in tasks
+            if task["id"] in positions
+        }
+        with self._project.lock:
+            state = self._project.state()
+            withdrawn = [
+                (item, person)
+                for item, by_person in annotations.items()
+                for person in sorted(_people_of_label_studio(state, item))
+                if person not in by_person
+            ]
+        for item, person in withdrawn:
+            self._project.label_writer.take_back(item, person=person)
+        given = [(annotation, item) for item, by_person in annotations.items() for annotation in by_person.values()]
+        for annotation, item in sorted(given, key=lambda pair: (pair[0].at, pair[0].number)):
+            try:
+                self._write(item, annotation)
+            except SufficeError as error:
+                # An annotation that cannot be used does not block the others.
+                self._say_once(f"Annotation {annotation.number} is left out: {error}.")
+
+    def follow_classes(self) -> None:
+        """Add choices that were added in Label Studio; removed choices remain classes.
+
+        Raises:
+            LabelStudioError: The labelling configuration shows or asks for something else.
+        """
+        config = self._remote.present_config()
+        if config._replace(classes=()) != self._remote.config._replace(classes=()):
+            raise LabelStudioError(
+                "the labelling configuration of the project now shows or asks for something else; nothing was changed. "
+                "Restore it, or start a new project of suffice in another folder with --folder"
+            )
+        self._remote.config = config
+        present = self._project.settings.classes
+        added = [name for name in config.classes if name not in present]
+        if added:
+            try:
+                self._project.class_editor.change([*present, *added], person=ASKER, before=present)
+            except SufficeError as error:
+                self._say_once(f"The choice {added[0]!r} is not added yet: {error}.")
+
+    def positions_of_tasks(self) -> dict[int, int]:
+        """The item of each task, by the number of the task."""
+        if len(self._positions) != self._project.size:
+            rows = self._project.contents.rows(range(self._project.size))
+            self._positions = {int(row[0]): position for position, row in enumerate(rows)}
+        return self._positions
+
+    def changed_tasks(self, event: Mapping[str, Any]) -> list[int] | None:
+        """Numbers of the tasks whose annotations changed, by the content of a webhook; None if it is not known."""
+        action, annotation = event.get("action"), event.get("annotation")
+        if action in {"ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_CREATED"}:
+            annotations = annotation if isinstance(annotation, list) else [annotation]
+            numbers = [one.get("task") if isinstance(one, Mapping) else None for one in annotations]
+            positions = self.positions_of_tasks()
+            existing = [int(number) for number in numbers if number in positions]
+            return existing if len(existing) == len(numbers) else None
+        if action == "ANNOTATIONS_DELETED":
+            return self._annotated_tasks({str(deleted.get("id")) for deleted in event.get("annotations", ())})
+        return None
+
+    def _annotated_tasks(self, annotations: set[str]) -> list[int]:
+        """Numbers of the tasks of some annotations, from the journal; other annotations need not be removed."""
+        positions = self.positions_of_tasks()
+        with self._project.lock:
+            state = self._project.state()
+            return [
+                task
+                for task, position in positions.items()
+                for act in state.acts.of_item(position)
+                if (act.request or "").startswith(_REQUEST_PREFIX) and (act.request or "").split(":")[1] in annotations
+            ]
+
+    def _add_new(self, tasks: Sequence[Mapping[str, Any]]) -> None:
+        positions = self.positions_of_tasks()
+        new = [task for task in tasks if task["id"] not in positions]
+        if not new:
+            return
+        settings, config = self._project.settings, self._remote.config
+        try:
+            values = task_values(config, new)
+            if settings.shown == "image":
+                values[config.field] = saved_images(self._remote.server, Path(settings.root), config, new)
+            columns = {name: values.get(name, [""] * len(new)) for name in settings.columns}
+            name = free_name(("task_id", "label_studio_task"), columns)
+            data = {name: [str(task["id"]) for task in new], **columns}
+            self._project.importer.add_items(data, person=ASKER, id=name)
+        except UnreachableError:
+            raise
+        except SufficeError as error:
+            self._say_once(f"{count(len(new), 'new task')} cannot be added: {error}.")
+
+    def _write(self, item: int, annotation: TaskAnnotation) -> None:
+        project, (person, label) = self._project, (annotation.person, annotation.label)
+        writer = project.label_writer
+        with project.lock:
+            state = project.state()
+            acts = [act for act in state.acts.of_item(item) if act.person == person]
+            newest = acts[-1] if acts else None
+            decides = (deciding := state.acts.deciding(item)) is not None and deciding.person == person
+            present, in_check = state.label_of(item), state.checks.includes(item)
+            saw = self._show and state.predictions.was_shown(item, ASKER) and not in_check
+            request = f"{_REQUEST_PREFIX}{annotation.number}:{state.seq}"
+        if label is None:
+            if newest is not None and "label" in newest.data:
+                writer.take_back(item, person=person)
+                newest = None
+            if newest is None:
+                writer.skip(item, person=person, reason=annotation.reason, request=request)
+            return
+        if newest is None or newest.data.get("label") != label:
+            if newest is not None and not decides:
+                writer.take_back(item, person=person)
+                newest = None
+            if newest is None:
+                writer.label(item, label, person=person, request=request, saw_prediction=saw)
+            else:
+                writer.correct(item, label, person=person, request=request, saw_prediction=saw)
+            present = label if newest is not None or present is None else present
+        if annotation.decides and present != label:
+            writer.correct(item, label, person=person, request=f"{request}:truth", saw_prediction=saw)
+
+    def _skip_deleted(self, present: set[int]) -> None:
+        """Skip items whose task was deleted; labels of deleted tasks are kept."""
+        with self._project.lock:
+            state = self._project.state()
+            deleted = [
+                position
+                for number, position in self.positions_of_tasks().items()
+                if number not in present and state.labels.is_open(position)
+            ]
+        for position in deleted:
+            self._project.label_writer.skip(position, person=ASKER, reason="its task was deleted in Label Studio")
+
+    def _say_once(self, sentence: str) -> None:
+        if sentence not in self._sentences:
+            self._sentences.add(sentence)
+            self._say(sentence)
+
+
+class OrderPrediction(NamedTuple):
+    """A prediction of suffice for a task: its number, its model version, and whether it holds a label."""
+
+    number: int
+    version: str
+    has_label: bool
+
+
+class StatusPublisher:
+    """Publishes the next tasks and the decision of suffice in Label Studio.
+
+    Args:
+        remote: The project of Label Studio.
+        project: The project of suffice.
+        background: Learns its labels.
+        show_predictions: Whether predictions hold the predicted choice, except those for random items.
+    """
+
+    def __init__(
+        self, remote: RemoteProject, project: "Project", background: "BackgroundLearner", *, show_predictions: bool
+    ) -> None:
+        self._remote, self._project, self._background = remote, project, background
+        self._show = show_predictions
+        # Predictions of suffice in Label Studio, by task; and the section that was written last.
+        self._predictions: dict[int, OrderPrediction] = {}
+        self._section: Section | None = None
+
+    def read_predictions(self, tasks: Sequence[Mapping[str, Any]]) -> None:
+        """Read the predictions of suffice from tasks, and remove superfluous ones."""
+        self._predictions = {}
+        for task in tasks:
+            ours = [prediction for prediction in task.get("predictions", ()) if _is_ours(prediction)]
+            # There is more than one if the program was killed between creating the new one and removing the old one.
+            for superfluous in ours[:-1]:
+                self._remote.remove_prediction(superfluous["id"])
+            for newest in ours[-1:]:
+                prediction = OrderPrediction(newest["id"], newest["model_version"], bool(newest.get("result")))
+                self._predictions[task["id"]] = prediction
+
+    def publish(self) -> None:
+        """Publish the next tasks, and the decision of suffice."""
+        self._publish_order()
+        self._publish_section()
+
+    def forget_section(self) -> None:
+        """Compare the section with that in Label Studio at the next publication."""
+        self._section = None
+
+    def remove(self) -> None:
+        """Remove the sections and the predictions of suffice from Label Studio; annotations and the journal stay."""
+        now = self._remote.server.project(self._remote.number)
+        texts = {key: str(now.get(key) or "") for key in ("expert_instruction", "description")}
+        self._remote.change({key: with_section(text, "") for key, text in texts.items() if section_of(text)})
+        for task in self._remote.server.tasks(self._remote.number):
+            for prediction in task.get("predictions", ()):
+                if _is_ours(prediction):
+                    self._remote.remove_prediction(prediction["id"])
+        self._predictions, self._section = {}, None
+
+    def _publish_order(self) -> None:
+        from suffice.project.background_learner import queue_size
+
+        project, status = self._project, self._background.learning_status
+        with project.lock:
+            state = project.state()
+            active = sum(time.time() - person.last < 600.0 for name, person in state.people.items() if name != ASKER)
+            pending, check = len(state.checks.pending()), state.checks.open_check
+            wanted = pending or queue_size(max(1, active), state.left)
+        asked = project.assigner.next(ASKER, wanted, queue=status.queue) if wanted else []
+        if check is not None:
+            asked = [assignment for assignment in asked if assignment.check]
+        version = MODEL_VERSION if check is None else f"{MODEL_VERSION} check {check.number}"
+        rows = project.contents.rows([assignment.position for assignment in asked]) if asked else []
+        order = {int(row[0]): assignment for row, assignment in zip(rows, asked, strict=True)}
+        # Add new predictions before removing old ones, because Label Studio serves tasks at random if there are none.
+        self._add_predictions(order, version, self._predicted(order) if self._show and check is None else {})
+        changes: dict[str, Any] = {} if self._remote.about.get("sampling") == SAMPLING else {"sampling": SAMPLING}
+        if order and self._remote.about.get("model_version") != version:
+            # Let Label Studio serve the tasks that have a prediction of this version.
+            changes["model_version"] = version
+        self._remote.change(changes)
+        for task, prediction in list(self._predictions.items()):
+            # Predictions of earlier checks contain no label, and mark the tasks of a check.
+            answered_check = prediction.version not in (MODEL_VERSION, version)
+            in_check = check is not None and prediction.version == version
+            if task not in order and not answered_check and not in_check:
+                self._remote.remove_prediction(prediction.number)
+                del self._predictions[task]
+
+    def _add_predictions(self, order: "Mapping[int, Assignment]", version: str, labels: Mapping[int, str]) -> None:
+        """Write predictions whose scores order the tasks.
+
+        Args:
+            order: Assignments by the numbers of their tasks, in order.
+            version: Model version of the predictions.
+            labels: Labels to show, by item.
+        """
+        with self._project.lock:
+            # A number that increases with every requested item, so that earlier items keep their position.
+            first = self._project.state().seq
+        for place, (task, assignment) in enumerate(order.items()):
+            before, label = self._predictions.get(task), labels.get(assignment.position)
+            if before is not None and before[1:] == (version, label is not None):
+                continue
+            if label is not None:
+                self._project.label_writer.show_prediction(assignment.position, person=ASKER)
+            result = [] if label is None else self._remote.config.result(label)
+            content = {"task": task, "result": result, "score": _score(first + place), "model_version": version}
+            made = self._remote.server.call("POST", "/api/predictions/", content)
+            if before is not None:
+                self._remote.remove_prediction(before.number)
+            self._predictions[task] = OrderPrediction(int(made["id"]), version, label is not None)
+
+    def _predicted(self, order: "Mapping[int, Assignment]") -> dict[int, str]:
+        """Predicted choices of items that were not drawn at random."""
+        with self._project.lock:
+            state = self._project.state()
+            random = state.random_items()
+            positions = [assignment.position for assignment in order.values()]
+            chosen = [item for item in positions if item not in random and not state.checks.includes(item)]
+        if not chosen:
+            return {}
+        try:
+            labels = self._background.predictor().predict(self._project.X[chosen]).labels
+        except SufficeError:
+            return {}  # the model has not begun
+        return dict(zip(chosen, map(str, labels.tolist()), strict=True))
+
+    def _publish_section(self) -> None:
+        from suffice.project.status_summary import status
+
+        section = status_section(status(self._project, self._background.learning_status), self._project.settings.name)
+        if section == self._section:
+            return
+        # People may have changed the texts meanwhile.
+        now = self._remote.read()
+        changes: dict[str, Any] = {}
+        instruction, description = (str(now.get(key) or "") for key in ("expert_instruction", "description"))
+        if section_of(instruction) != section.instruction:
+            changes["expert_instruction"] = with_section(instruction, section.instruction)
+        if section_of(description) != section.description:
+            changes["description"] = with_section(description, section.description)
+        if not section_of(instruction):
+            # Only at the first publication, so that people can switch it off later.
+            changes["show_instruction"] = True
+        self._remote.change(changes)
+        self._section = section
 
 
 class LabelStudioSync:
@@ -620,28 +982,20 @@ class LabelStudioSync:
         say: Callable[[str], None] = lambda _: None,
         every: float = 600.0,
     ) -> None:
-        self._server, self._number, self._project, self._background = server, number, project, background
-        self._show, self._say, self._every = show_predictions, say, every
+        self._project, self._background = project, background
+        self._remote = RemoteProject(server, number)
+        self._annotations = AnnotationImporter(self._remote, project, show_predictions=show_predictions, say=say)
+        self._publisher = StatusPublisher(self._remote, project, background, show_predictions=show_predictions)
+        self._say, self._every = say, every
         self._news: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self._closing = threading.Event()
-        self._published = _Published()
-        self._config = label_config(str(server.project(number)["label_config"]))
-        main = project.settings.main
-        if main is not None and main != self._config.field:
-            raise LabelStudioError(
-                f"the labelling configuration shows the field {self._config.field!r}, and {project.place} was made "
-                f"from {main!r}; restore the configuration, or start a new project of suffice with --folder"
-            )
-        self._people: dict[int, str] = {}
-        self._positions: dict[int, int] = {}
-        self._told: set[str] = set()
+        # Counts of tasks and annotations when they were read last.
+        self._counts: tuple[int, ...] = ()
         # The last event and the results of the model at the last publication.
         self._done: tuple[int, LearningStatus | None] = (-1, None)
         self._read_at = self._probed_at = float("-inf")
         self._interval = every
         self.n_read = 0
-
-    # Received changes.
 
     def notify(self, event: Mapping[str, Any] | None) -> None:
         """Signal a change in Label Studio.
@@ -658,28 +1012,18 @@ class LabelStudioSync:
             LabelStudioError: Label Studio does not answer, or has no tasks any more. Events written so far are correct.
         """
         start = time.monotonic()
-        self._published.project = self._server.project(self._number)
-        self._follow_classes(label_config(str(self._published.project["label_config"])))
-        self._people = self._server.people()
-        tasks = self._server.tasks(self._number)
+        remote = self._remote
+        remote.read()
+        self._annotations.follow_classes()
+        tasks = remote.server.tasks(remote.number)
         if not tasks:
             raise LabelStudioError(
-                f"project {self._number} of Label Studio has no tasks any more; nothing was changed. Restore them, or "
+                f"project {remote.number} of Label Studio has no tasks any more; nothing was changed. Restore them, or "
                 "start a new project of suffice in another folder with --folder"
             )
-        self._add_new(tasks)
-        self._published.predictions = {}
-        for task in tasks:
-            ours = [each for each in task.get("predictions", ()) if _is_ours(each.get("model_version"))]
-            # There is more than one if the program was killed between creating the new one and removing the old one.
-            for extra in ours[:-1]:
-                self._remove_prediction(extra["id"])
-            for each in ours[-1:]:
-                held = (each["id"], each["model_version"], bool(each.get("result")))
-                self._published.predictions[task["id"]] = held
-        self._write(tasks)
-        self._skip_deleted({task["id"] for task in tasks})
-        self._published.counts = _counts(self._server.project(self._number))
+        self._publisher.read_predictions(tasks)
+        self._annotations.take_all(tasks)
+        self._counts = _counts(remote.server.project(remote.number))
         self._read_at = self._probed_at = time.monotonic()
         self._interval = max(self._every, 50.0 * (self._read_at - start))
         self.n_read += 1
@@ -690,249 +1034,21 @@ class LabelStudioSync:
         tasks = []
         for number in dict.fromkeys(numbers):
             try:
-                tasks.append(self._server.call("GET", f"/api/tasks/{number}/"))
+                tasks.append(self._remote.server.call("GET", f"/api/tasks/{number}/"))
             except LabelStudioError as error:
                 if getattr(error, "code", None) != 404:
                     raise
-                self._read_at = float("-inf")  # it was deleted: look at all of them
-        self._write(tasks)
+                self._read_at = float("-inf")  # the task was deleted: read all tasks
+        self._annotations.take(tasks)
         self._background.wake()
-
-    def _follow_classes(self, config: LabelConfig) -> None:
-        """Add choices that were added in Label Studio; removed choices remain classes."""
-        if config._replace(classes=()) != self._config._replace(classes=()):
-            raise LabelStudioError(
-                "the labelling configuration of the project now shows or asks for something else; nothing was changed. "
-                "Restore it, or start a new project of suffice in another folder with --folder"
-            )
-        self._config = config
-        present = self._project.settings.classes
-        added = [name for name in config.classes if name not in present]
-        if added:
-            try:
-                self._project.change_classes([*present, *added], person=ASKER, before=present)
-            except SufficeError as error:
-                self._say_once(f"The choice {added[0]!r} is not added yet: {error}.")
-
-    def _positions_of_tasks(self) -> dict[int, int]:
-        if len(self._positions) != self._project.size:
-            rows = self._project.rows(range(self._project.size))
-            self._positions = {int(row[0]): position for position, row in enumerate(rows)}
-        return self._positions
-
-    def _add_new(self, tasks: Sequence[Mapping[str, Any]]) -> None:
-        known = self._positions_of_tasks()
-        new = [task for task in tasks if task["id"] not in known]
-        if not new:
-            return
-        try:
-            values = task_values(self._config, new)
-            if self._project.settings.shown == "image":
-                values[self._config.field] = saved_images(
-                    self._server, Path(self._project.settings.root), self._config, new
-                )
-            columns = {name: values.get(name, [""] * len(new)) for name in self._project.settings.columns}
-            name = free_name(("task_id", "label_studio_task"), columns)
-            self._project.add_items({name: [str(task["id"]) for task in new], **columns}, person=ASKER, id=name)
-        except UnreachableError:
-            raise
-        except SufficeError as error:
-            self._say_once(f"{count(len(new), 'new task')} cannot be added: {error}.")
-
-    def _write(self, tasks: Sequence[Mapping[str, Any]]) -> None:
-        """Write annotations to the journal, in the order in which they were made."""
-        positions = self._positions_of_tasks()
-        users = {_user(each) for task in tasks for each in task.get("annotations", ())}
-        if users - set(self._people):
-            self._people = self._server.people()
-        wanted = {
-            positions[task["id"]]: task_annotations(task, self._config, self._people)
-            for task in tasks
-            if task["id"] in positions
-        }
-        with self._project.lock:
-            state = self._project.state()
-            withdrawn = [
-                (item, person)
-                for item, found in wanted.items()
-                for person in sorted(_people_of_label_studio(state, item))
-                if person not in found
-            ]
-        for item, person in withdrawn:
-            self._project.take_back(item, person=person)
-        given = [(annotation, item) for item, found in wanted.items() for annotation in found.values()]
-        for annotation, item in sorted(given, key=lambda each: (each[0].at, each[0].number)):
-            try:
-                self._write_one(item, annotation)
-            except SufficeError as error:
-                # An annotation that cannot be used does not block the others.
-                self._say_once(f"Annotation {annotation.number} is left out: {error}.")
-
-    def _write_one(self, item: int, annotation: TaskAnnotation) -> None:
-        project, (person, label) = self._project, (annotation.person, annotation.label)
-        with project.lock:
-            state = project.state()
-            said = [act for act in state.acts(item) if act.person == person]
-            newest = said[-1] if said else None
-            decides = (deciding := state.deciding_act(item)) is not None and deciding.person == person
-            present, in_check = state.label_of(item), state.is_in_check(item)
-            saw = self._show and state.saw_prediction(item, ASKER) and not in_check
-            request = f"{_REQUEST_PREFIX}{annotation.number}:{state.seq}"
-        if label is None:
-            if newest is not None and "label" in newest.data:
-                project.take_back(item, person=person)
-                newest = None
-            if newest is None:
-                project.skip(item, person=person, reason=annotation.reason, request=request)
-            return
-        if newest is None or newest.data.get("label") != label:
-            if newest is not None and not decides:
-                project.take_back(item, person=person)
-                newest = None
-            if newest is None:
-                project.label(item, label, person=person, request=request, saw_prediction=saw)
-            else:
-                project.correct(item, label, person=person, request=request, saw_prediction=saw)
-            present = label if newest is not None or present is None else present
-        if annotation.decides and present != label:
-            project.correct(item, label, person=person, request=f"{request}:truth", saw_prediction=saw)
-
-    def _skip_deleted(self, present: set[int]) -> None:
-        """Skip items whose task was deleted; labels of deleted tasks are kept."""
-        with self._project.lock:
-            state = self._project.state()
-            gone = [
-                position
-                for number, position in self._positions_of_tasks().items()
-                if number not in present and state.is_open(position)
-            ]
-        for position in gone:
-            self._project.skip(position, person=ASKER, reason="its task was deleted in Label Studio")
-
-    # Publication.
 
     def publish(self) -> None:
         """Publish the next tasks, and the decision of suffice."""
-        self._publish_order()
-        self._publish_words()
-
-    def _publish_order(self) -> None:
-        from suffice.project.background_learner import queue_size
-
-        project, status = self._project, self._background.learning_status
-        with project.lock:
-            state = project.state()
-            active = sum(time.time() - each.last < 600.0 for name, each in state.people.items() if name != ASKER)
-            pending, check = len(state.pending()), state.open_check
-            wanted = pending or queue_size(max(1, active), state.left)
-        asked = project.next(ASKER, wanted, queue=status.queue) if wanted else []
-        if check is not None:
-            asked = [each for each in asked if each.check]
-        version = MODEL_VERSION if check is None else f"{MODEL_VERSION} check {check.number}"
-        numbers = self._task_numbers(each.position for each in asked)
-        order = dict(zip(numbers, asked, strict=True))
-        held = self._published.predictions
-        shown = self._predicted(order) if self._show and check is None else {}
-        # Add new predictions before removing old ones, because Label Studio serves tasks at random if there are none.
-        first = self._next_score()
-        for place, (task, assignment) in enumerate(order.items()):
-            known = held.get(task)
-            label = shown.get(assignment.position)
-            if known is not None and known[1:] == (version, label is not None):
-                continue
-            result = [] if label is None else self._config.result(label)
-            if label is not None:
-                project.show_prediction(assignment.position, person=ASKER)
-            content = {"task": task, "result": result, "score": _score(first + place), "model_version": version}
-            made = self._server.call("POST", "/api/predictions/", content)
-            if known is not None:
-                self._remove_prediction(known[0])
-            held[task] = (int(made["id"]), version, label is not None)
-        self._set_up(version if order else None)
-        for task, (number, of_version, _) in list(held.items()):
-            # Predictions of earlier checks contain no label, and mark the tasks of a check.
-            answered_check = of_version not in (MODEL_VERSION, version)
-            if task not in order and not answered_check and not (check is not None and of_version == version):
-                self._remove_prediction(number)
-                del held[task]
-
-    def _next_score(self) -> int:
-        """A number that increases with every requested item, so that earlier items keep their position."""
-        with self._project.lock:
-            return self._project.state().seq
-
-    def _task_numbers(self, positions: Iterable[int]) -> list[int]:
-        wanted = list(positions)
-        return [int(row[0]) for row in self._project.rows(wanted)] if wanted else []
-
-    def _predicted(self, order: "Mapping[int, Assignment]") -> dict[int, str]:
-        """Predicted choices of items that were not drawn at random."""
-        with self._project.lock:
-            state = self._project.state()
-            chosen = [
-                each.position
-                for each in order.values()
-                if not state.is_random(each.position) and not state.is_in_check(each.position)
-            ]
-        if not chosen:
-            return {}
-        try:
-            labels = self._background.predictor().predict(self._project.X[chosen]).labels
-        except SufficeError:
-            return {}  # the model has not begun
-        return dict(zip(chosen, map(str, labels.tolist()), strict=True))
-
-    def _remove_prediction(self, number: int) -> None:
-        try:
-            self._server.call("DELETE", f"/api/predictions/{number}/")
-        except LabelStudioError as error:
-            if getattr(error, "code", None) != 404:
-                raise
-
-    def _set_up(self, version: str | None) -> None:
-        """Let Label Studio serve the tasks that have a prediction of a version."""
-        now = self._published.project
-        changes: dict[str, Any] = {} if now.get("sampling") == SAMPLING else {"sampling": SAMPLING}
-        if version is not None and now.get("model_version") != version:
-            changes["model_version"] = version
-        self._change_project(changes)
-
-    def _change_project(self, changes: Mapping[str, Any]) -> None:
-        if changes:
-            self._published.project = self._server.call("PATCH", f"/api/projects/{self._number}/", dict(changes))
-
-    def _publish_words(self) -> None:
-        from suffice.project.status_summary import status
-
-        section = status_section(status(self._project, self._background.learning_status), self._project.settings.name)
-        if section == self._published.said:
-            return
-        # People may have changed the texts meanwhile.
-        self._published.project = now = self._server.project(self._number)
-        changes: dict[str, Any] = {}
-        instruction, description = (str(now.get(key) or "") for key in ("expert_instruction", "description"))
-        if section_of(instruction) != section.instruction:
-            changes["expert_instruction"] = with_section(instruction, section.instruction)
-        if section_of(description) != section.description:
-            changes["description"] = with_section(description, section.description)
-        if not section_of(instruction):
-            # Only at the first publication, so that people can switch it off later.
-            changes["show_instruction"] = True
-        self._change_project(changes)
-        self._published.said = section
+        self._publisher.publish()
 
     def remove(self) -> None:
         """Remove the sections and the predictions of suffice from Label Studio; annotations and the journal stay."""
-        now = self._server.project(self._number)
-        texts = {key: str(now.get(key) or "") for key in ("expert_instruction", "description")}
-        self._change_project({key: with_section(text, "") for key, text in texts.items() if section_of(text)})
-        for task in self._server.tasks(self._number):
-            for each in task.get("predictions", ()):
-                if _is_ours(each.get("model_version")):
-                    self._remove_prediction(each["id"])
-        self._published = _Published()
-
-    # The loop.
+        self._publisher.remove()
 
     def update(self, timeout: float = 600.0) -> None:
         """Read all annotations, learn them, and publish.
@@ -959,8 +1075,8 @@ class LabelStudioSync:
                 reason = str(error) if isinstance(error, SufficeError) else f"Label Studio's answer has no {error}"
                 if not lost:
                     self._say(f"{reason}. Trying again until it works; labels stay in Label Studio meanwhile.")
-                lost, self._read_at = True, float("-inf")
-                self._published.said, self._done = None, (-1, None)
+                lost, self._read_at, self._done = True, float("-inf"), (-1, None)
+                self._publisher.forget_section()
                 self._closing.wait(wait)
                 wait = min(30.0, 2.0 * wait)
                 continue
@@ -1000,52 +1116,22 @@ class LabelStudioSync:
     def _take_in(self, events: Sequence[Mapping[str, Any] | None]) -> None:
         numbers: list[int] = []
         for event in events:
-            found = None if event is None else self._changed_tasks(event)
-            if found is None:
+            changed = None if event is None else self._annotations.changed_tasks(event)
+            if changed is None:
                 self.read_all()
                 return
-            numbers += found
+            numbers += changed
         if numbers:
             self.read_tasks(numbers)
-            self._published.counts = _counts(self._server.project(self._number))
-
-    def _changed_tasks(self, event: Mapping[str, Any]) -> list[int] | None:
-        """Numbers of the tasks whose annotations changed; None if it is not known."""
-        action, annotation = event.get("action"), event.get("annotation")
-        if action in {"ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_CREATED"}:
-            each = annotation if isinstance(annotation, list) else [annotation]
-            numbers = [one.get("task") if isinstance(one, Mapping) else None for one in each]
-            known = self._positions_of_tasks()
-            return [int(one) for one in numbers if one in known] if all(one in known for one in numbers) else None
-        if action == "ANNOTATIONS_DELETED":
-            return self._annotated_tasks({each.get("id") for each in event.get("annotations", ())})
-        return None
-
-    def _annotated_tasks(self, annotations: set[Any]) -> list[int]:
-        """Numbers of the tasks of some annotations, from the journal; other annotations need not be removed."""
-        names = {str(number) for number in annotations}
-        positions = self._positions_of_tasks()
-        with self._project.lock:
-            state = self._project.state()
-            return [
-                task
-                for task, position in positions.items()
-                for act in state.acts(position)
-                if (act.request or "").startswith(_REQUEST_PREFIX) and (act.request or "").split(":")[1] in names
-            ]
+            self._counts = _counts(self._remote.server.project(self._remote.number))
 
     def _probe(self) -> None:
         """Check that Label Studio is reachable, and whether something changed without a call of the webhook."""
         self._probed_at = time.monotonic()
-        now = self._server.project(self._number)
-        if _counts(now) != self._published.counts or now["label_config"] != self._published.project["label_config"]:
+        before = self._remote.about["label_config"]
+        now = self._remote.read()
+        if _counts(now) != self._counts or now["label_config"] != before:
             self.read_all()
-        self._published.project = now
-
-    def _say_once(self, sentence: str) -> None:
-        if sentence not in self._told:
-            self._told.add(sentence)
-            self._say(sentence)
 
 
 def _nothing() -> None:
@@ -1053,12 +1139,12 @@ def _nothing() -> None:
 
 
 def _drained(news: "queue.SimpleQueue[Any]") -> list[Any]:
-    found = []
+    events = []
     while True:
         try:
-            found.append(news.get_nowait())
+            events.append(news.get_nowait())
         except queue.Empty:
-            return found
+            return events
 
 
 def _counts(project: Mapping[str, Any]) -> tuple[int, ...]:
@@ -1066,13 +1152,15 @@ def _counts(project: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(int(project.get(key) or 0) for key in keys)
 
 
-def _is_ours(version: Any) -> bool:
+def _is_ours(prediction: Mapping[str, Any]) -> bool:
+    """Whether suffice has made a prediction."""
+    version = prediction.get("model_version")
     return isinstance(version, str) and re.fullmatch(rf"{MODEL_VERSION}( check \d+)?", version) is not None
 
 
 def _people_of_label_studio(state: "ProjectState", item: int) -> set[str]:
     """People who labelled an item in Label Studio, from the journal."""
-    return {act.person for act in state.acts(item) if (act.request or "").startswith(_REQUEST_PREFIX)}
+    return {act.person for act in state.acts.of_item(item) if (act.request or "").startswith(_REQUEST_PREFIX)}
 
 
 def _score(place: int) -> float:

@@ -1,6 +1,7 @@
 """The active learning loop: ask for the most useful label, tell it, and get a verdict. It does no input or output."""
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
@@ -714,6 +715,17 @@ class ActiveLearner(SessionDriver):
             return learner
 
         return restored(_FORMAT, state, "ActiveLearner.state_dict", restore)
+
+    def progress(self) -> dict[str, Any]:
+        """Return :meth:`state_dict`; deprecated, use that."""
+        warnings.warn("progress is deprecated; use state_dict", DeprecationWarning, stacklevel=2)
+        return self.state_dict()
+
+    @one_at_a_time
+    def resume(self, progress: Mapping[str, Any]) -> None:
+        """Continue from the state of a learner with the same arguments; deprecated, use :meth:`from_state`."""
+        warnings.warn("resume is deprecated; use ActiveLearner.from_state", DeprecationWarning, stacklevel=2)
+        restored(_FORMAT, progress, "ActiveLearner.state_dict", self._load)
 
     def _load(self, content: Mapping[str, Any]) -> None:
         """Restore the state of a learner with the same arguments."""

@@ -12,7 +12,7 @@ _EXAMINED_AGAIN: Final = 1.1
 
 
 class StopSearch:
-    """Makes the decisions of a run, until one of them is to stop.
+    """Makes the decisions of a run, until one of them is to stop or to check the model.
 
     The decision is made when a stop of the rule stands. If it is not to stop, it is made again some labels later, and
     where the doubt about it ends.
@@ -33,8 +33,8 @@ class StopSearch:
 
     @property
     def active(self) -> bool:
-        """Whether no decision was to stop yet."""
-        return not (self.decisions and self.decisions[-1].decision.stop)
+        """Whether no decision was to stop or to check the model yet."""
+        return not (self.decisions and self.decisions[-1].ends)
 
     def examine(self, step: int, *, last: bool = False) -> None:
         """Make the decision after a step if it is due.

@@ -54,7 +54,7 @@ class GaussianEvidence:
             self._all = FollowedVariance(points.rows(state, points.in_memory(), capacity, np.float64))
         if wanted.about(REST_FIELDS):
             m = len(features)
-            self._rest_items = np.sort(np.random.default_rng(0).permutation(m)[:REST_ITEMS])
+            self._rest_items = sampled_items(m, RULE_ITEMS["regression"])
             self._rest_place = np.full(m, -1, dtype=np.intp)
             self._rest_place[self._rest_items] = np.arange(len(self._rest_items))
             self._rest = FollowedVariance(points.rows(state, features[self._rest_items], capacity, np.float64))

@@ -760,7 +760,8 @@ class StopMonitor(SessionDriver):
             return monitor
 
         older = isinstance(state, Mapping) and state.get("format") == _OLDER_FORMAT
-        return restored(_OLDER_FORMAT if older else _FORMAT, state, "StopMonitor.state_dict", restore)
+        kind = _OLDER_FORMAT if older else _FORMAT
+        return restored(kind, state, "StopMonitor.state_dict", restore, older=older)
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], X_pool: Any, predict: Predict | None = None) -> "StopMonitor":

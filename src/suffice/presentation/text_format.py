@@ -125,7 +125,7 @@ def percents(value: float, low: float, high: float) -> tuple[str, str, str]:
     """
     width = 100.0 * (high - low)
     digits = 0 if width >= 3.0 or width <= 0.0 else 1 if width >= 0.3 else 2
-    first, second, third = (f"{100.0 * each:.{digits}f}" for each in (value, low, high))
+    first, second, third = (f"{100.0 * share:.{digits}f}" for share in (value, low, high))
     return first, second, third
 
 
@@ -140,7 +140,7 @@ def numbers(value: float, low: float, high: float) -> tuple[str, str, str]:
     digits = -math.floor(math.log10(width)) if width > 0.0 else 2
     if value > 0.0:
         digits = max(digits, 1 - math.floor(math.log10(value)))
-    first, second, third = (_rounded(each, digits) for each in (value, low, high))
+    first, second, third = (_rounded(bound, digits) for bound in (value, low, high))
     return first, second, third
 
 
@@ -233,13 +233,39 @@ def thinned_positions(values: ArrayLike, most: int) -> list[int]:
         Positions, rising; all of them if the curve is short enough.
 
     Examples:
-        >>> kept = thinned_positions(np.arange(8000) % 7, 400)
-        >>> len(kept) <= 400, kept[0], kept[-1], max(position % 7 for position in kept)
+        >>> positions = thinned_positions(np.arange(8000) % 7, 400)
+        >>> len(positions) <= 400, positions[0], positions[-1], max(position % 7 for position in positions)
         (True, 0, 7999, 6)
     """
     heights = np.asarray(values, dtype=float)
     if len(heights) <= most:
         return list(range(len(heights)))
     stretches = np.array_split(np.arange(len(heights)), most // 2 - 1)
-    extremes = {int(each[at(heights[each])]) for each in stretches for at in (np.argmin, np.argmax)}
+    extremes = {int(stretch[at(heights[stretch])]) for stretch in stretches for at in (np.argmin, np.argmax)}
     return sorted(extremes | {0, len(heights) - 1})
+
+
+def as_sentence(words: str) -> str:
+    """Words with a capital at the start and a full stop at the end.
+
+    Examples:
+        >>> as_sentence("about 40 labels (or 50)"), as_sentence("Why?")
+        ('About 40 labels (or 50).', 'Why?')
+    """
+    text = words.strip()
+    end = "" if not text or text.endswith((".", "!", "?", ".)")) else "."
+    return f"{text[:1].upper()}{text[1:]}{end}"
+
+
+def two_digits_of(value: float) -> str:
+    """A number above 0 rounded to two digits, without an exponent.
+
+    Examples:
+        >>> two_digits_of(33.7), two_digits_of(1234.0), two_digits_of(0.567), two_digits_of(1.0)
+        ('34', '1,200', '0.57', '1')
+    """
+    if value <= 0.0:
+        return "0"
+    digits = 1 - math.floor(math.log10(value))
+    shown = f"{round(value, digits):,.{max(digits, 0)}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown

@@ -8,6 +8,7 @@ from suffice.project.settings import Settings
 
 _LATER = {
     "ConflictError": "labelling_project",
+    "CreationOptions": "create",
     "Project": "labelling_project",
     "ProjectCheck": "project_check",
     "ProjectGuarantee": "project_check",
@@ -18,6 +19,7 @@ _LATER = {
 
 __all__ = [
     "ConflictError",
+    "CreationOptions",
     "ErrorEstimate",
     "Item",
     "Items",

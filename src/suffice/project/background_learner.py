@@ -2,25 +2,20 @@
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final
 
 from numpy.typing import NDArray
 
 from suffice.criteria import Verdict
-from suffice.errors import SufficeError
-from suffice.numerics import Floats
-from suffice.presentation.messages import CATCHING_UP
+from suffice.presentation.decision_words import CATCHING_UP
 from suffice.project.learned_files import LearnedFiles
 from suffice.project.learning_status import LearningStatus, Predictions
-from suffice.project.project_learner import Predictor, ProjectLearner, reason, suspicious_labels
-from suffice.project.settings import Settings
-from suffice.project.state import Answer, ProjectState
+from suffice.project.project_learner import Predictor, reason
+from suffice.project.shared_learner import LearnableProject, LearnerSaver, LearningWork, SharedLearner
+from suffice.project.state import Answer
 from suffice.project.status_summary import decision_of
-from suffice.session.decision import Decision
 from suffice.session.suspicious_labels import SuspiciousLabel
 
 # Seconds between two checks of the journal for events of other processes.
@@ -32,45 +27,6 @@ _ACTIVE: Final = 600.0
 _LEAST_QUEUE, _MOST_QUEUE, _ITEMS_A_PERSON = 4, 100, 3
 # Seconds to wait at the end for a computation that cannot be interrupted.
 _LEAVING: Final = 10.0
-# Minimal time between two saved states: in seconds, and as a multiple of the time that saving takes.
-_KEEP, _KEEP_SHARE = 30.0, 50.0
-# Predictions for all items are computed after this many idle seconds; and seconds allowed for them at the end.
-_IDLE, _LAST_PREDICTIONS = 10.0, 2.0
-
-
-class LearnableProject(Protocol):
-    """The interface of a project that the background learner uses."""
-
-    @property
-    def settings(self) -> Settings:
-        """Settings of the project."""
-
-    @property
-    def X(self) -> Floats:  # noqa: N802 - the field's own name
-        """Features of its items."""
-
-    @property
-    def lock(self) -> AbstractContextManager[Any]:
-        """Lock to hold while the state is read."""
-
-    def state(self) -> ProjectState:
-        """Present state."""
-
-    def advise(self, decision: Decision) -> bool:
-        """Record a change of the decision to stop."""
-
-
-class _PendingWork(NamedTuple):
-    """Labels to learn, settings, number of items to keep ready, and whether there is advice to stop.
-
-    ``items`` is the number of items. When items are added, the model learns all labels again.
-    """
-
-    answers: list[Answer]
-    queue: int
-    advised: bool
-    settings: Settings
-    items: int
 
 
 def queue_size(people: int, left: int) -> int:
@@ -87,6 +43,36 @@ def queue_size(people: int, left: int) -> int:
     return min(max(_LEAST_QUEUE, _ITEMS_A_PERSON * people), _MOST_QUEUE, left)
 
 
+class SavedResults:
+    """Results that were read from files, until the learner has learned as many answers.
+
+    Args:
+        files: The files, or None.
+    """
+
+    def __init__(self, files: LearnedFiles | None) -> None:
+        self._files = files
+        self._status: LearningStatus | None = None
+        self._work: LearningWork | None = None
+
+    def read(self, work: LearningWork) -> LearningStatus | None:
+        """Read the results for exactly the answers of some work; None if there are none."""
+        self._status = None if self._files is None else self._files.status(work.settings, work.answers)
+        self._work = work
+        return self._status
+
+    def status_of(self, work: LearningWork) -> LearningStatus | None:
+        """The results that were read, if their answers are the first of the work; otherwise None."""
+        before = self._work
+        if before is None or not work.settings.learns_like(before.settings):
+            return None
+        return self._status if work.answers[: len(before.answers)] == before.answers else None
+
+    def forget(self) -> None:
+        """Drop the results."""
+        self._status = self._work = None
+
+
 class BackgroundLearner:
     """Learns the labels of a project in a separate thread, keeps items ready, and records the advice to stop.
 
@@ -101,39 +87,27 @@ class BackgroundLearner:
     Attributes:
         learning_status: Results for the labels learned so far. It is replaced, never modified, so reading it needs no
             lock.
+        learner: The learner.
     """
 
     def __init__(self, project: LearnableProject, files: LearnedFiles | None = None) -> None:
-        self._project, self._files = project, files
+        self._project = project
         self.learning_status = LearningStatus()
+        self.learner = SharedLearner(project, files, lambda: self.learning_status.problem)
+        self._saver, self._saved_results = LearnerSaver(self.learner, files), SavedResults(files)
         self._news = threading.Condition()
         self._woken = self._closing = False
-        # The number of answers that could not be learned; -1 while learning works.
+        # The work that is complete, or failed, and the number of answers that could not be learned; -1 if none.
+        self._done: LearningWork | None = None
         self._given_up = -1
         # Number of answers that a check withholds.
         self._held = 0
-        self._project_learner: ProjectLearner | None = None
-        self._in_use = threading.Lock()
-        self._done: _PendingWork | None = None
-        # Cache of the newest ranking of labels, with its model and answers.
-        self._reviewing = threading.Lock()
-        self._reviewed: tuple[str, list[Answer], list[SuspiciousLabel]] | None = None
-        # Whether the model has learned other answers than the published ones, for a check.
-        self._ahead = False
         # Number of rounds, and the last round after which all answers were learned or had failed.
         self._rounds = self._settled = 0
         # Whether all labels are being learned again from the first on; intermediate results are then not shown.
         self._afresh = True
-        self._chosen = float("-inf")
-        # Results that were read from files, and their answers, until the learner has learned as many.
-        self._reopened: tuple[LearningStatus, _PendingWork] | None = None
-        # Number of answers in the state that was read from files.
-        self._resumed = 0
-        # Time of the last new answer; the answers that were saved last, when, and how long that took.
-        self._changed = self._kept_at = float("-inf")
-        self._kept_work: _PendingWork | None = None
-        self._predicted_work: _PendingWork | None = None
-        self._keep_seconds = 0.0
+        # Times of the last choice of the best items, and of the last new answer.
+        self._chosen_at = self._changed_at = float("-inf")
         self._thread = threading.Thread(target=self._run, name="suffice background learner", daemon=True)
 
     def __enter__(self) -> "BackgroundLearner":
@@ -208,15 +182,7 @@ class BackgroundLearner:
         Raises:
             SufficeError: The model has not started.
         """
-        with self._in_use:
-            project_learner = self._begun_learner()
-            predictor, settings, answers = (
-                project_learner.predictor(),
-                project_learner.settings,
-                project_learner.answers,
-            )
-        kept = None if self._files is None else self._files.predictions(settings, answers)
-        return predictor.predict(self._project.X) if kept is None else kept
+        return self.learner.predictions()
 
     def predictor(self) -> Predictor:
         """A copy of the present model for predictions; it does not change while more is learned.
@@ -224,15 +190,7 @@ class BackgroundLearner:
         Raises:
             SufficeError: The model has not started.
         """
-        with self._in_use:
-            return self._begun_learner().predictor()
-
-    def _begun_learner(self) -> ProjectLearner:
-        if self._project_learner is None:
-            raise SufficeError(
-                self.learning_status.problem or "the model has no prediction yet: it has not begun to learn"
-            )
-        return self._project_learner
+        return self.learner.copy().predictor
 
     def suspicious_labels(self) -> list[SuspiciousLabel]:
         """The labels learned so far, ranked by how unlikely they are; the model continues to learn meanwhile.
@@ -240,14 +198,7 @@ class BackgroundLearner:
         Raises:
             SufficeError: The model has not started.
         """
-        with self._in_use:
-            project_learner = self._begun_learner()
-            predictor, answers, model = project_learner.predictor(), project_learner.answers, project_learner.model
-        # One thread at a time: threads that wait here get the result of the first from the cache.
-        with self._reviewing:
-            if self._reviewed is None or self._reviewed[:2] != (model, answers):
-                self._reviewed = model, answers, suspicious_labels((predictor, answers), self._project.X)
-            return self._reviewed[2]
+        return self.learner.suspicious_labels()
 
     def predicted_labels(self, model: str, answers: list[Answer]) -> NDArray[Any]:
         """Predictions for all items by the model after some answers, for a check.
@@ -259,77 +210,11 @@ class BackgroundLearner:
         Raises:
             SufficeError: There are too few labels, or the model cannot learn them.
         """
-        with self._in_use:
-            # If no check starts, the model may have learned answers that are withheld.
-            self._ahead = True
-            project_learner = self._learner_of(self._project.settings.using(model), answers)
-            project_learner.follow(answers)
-            predictor = project_learner.predictor()
-        return predictor.predict(self._project.X).labels
+        return self.learner.predicted_labels(model, answers)
 
     def keep(self) -> bool:
         """Save the state, and return whether it was saved. A failure has no other effect."""
-        if self._files is None:
-            return False
-        with self._in_use:
-            project_learner, work = self._project_learner, self._done
-            if project_learner is None or not project_learner.n_answers:
-                return False
-            settled = work is not None and not self._ahead and project_learner.answers == work.answers
-            start = time.monotonic()
-            try:
-                kept = project_learner.keep_in(self._files, self.learning_status if settled else None)
-            except Exception:
-                # The state can be learned again.
-                kept = False
-            self._kept_at, self._kept_work = time.monotonic(), work
-            self._keep_seconds = self._kept_at - start
-        return kept
-
-    def _keep_if_due(self) -> None:
-        """Save the state at intervals, and the predictions after some idle time."""
-        now = time.monotonic()
-        if self._done is None or self._files is None or not self._files.kept:
-            return
-        if self._kept_work != self._done:
-            if now - self._kept_at >= max(_KEEP, _KEEP_SHARE * self._keep_seconds):
-                self.keep()
-        elif self._predicted_work != self._done and now - self._changed >= _IDLE:
-            self._keep_predictions(lambda: self._closing or self._woken)
-
-    def _keep_last(self) -> None:
-        """Save unsaved state at the end, and the predictions if they take little time."""
-        if self._files is None or not self._files.kept:
-            return
-        if self._kept_work is None or self._kept_work != self._done:
-            self.keep()
-        end = time.monotonic() + _LAST_PREDICTIONS
-        if self._done is not None and self._predicted_work != self._done:
-            self._keep_predictions(lambda: time.monotonic() > end)
-
-    def _keep_predictions(self, patience: Callable[[], bool]) -> None:
-        """Save the predictions for all items, unless interrupted."""
-        with self._in_use:
-            project_learner, work = self._project_learner, self._done
-            if project_learner is None or self._files is None or not project_learner.begun:
-                return
-            predictor, settings, answers = (
-                project_learner.predictor(),
-                project_learner.settings,
-                project_learner.answers,
-            )
-        parts: list[Predictions] = []
-        try:
-            if self._files.predictions(settings, answers) is None:
-                for part in predictor.parts(self._project.X):
-                    if patience():
-                        return
-                    parts.append(part)
-                self._files.keep_predictions(settings, answers, Predictions.joined(parts))
-        except Exception:
-            # The predictions can be computed again.
-            parts.clear()
-        self._predicted_work = work
+        return self._saver.save(self._done, self.learning_status)
 
     def _run(self) -> None:
         while not self._closing:
@@ -340,22 +225,29 @@ class BackgroundLearner:
                 self._done, behind = None, False
                 self._publish(replace(self.learning_status, problem=_sentence(error)))
             if not behind:
-                self._keep_if_due()
-                self._rest()
-        self._keep_last()
+                self._saver.save_if_due(
+                    self._done,
+                    self.learning_status,
+                    idle_since=self._changed_at,
+                    interrupted=lambda: self._closing or self._woken,
+                )
+                with self._news:
+                    self._news.wait_for(lambda: self._woken or self._closing, _POLL)
+                    self._woken = False
+        self._saver.save_last(self._done, self.learning_status)
 
     def _round(self) -> bool:
         """Learn for about a second and publish the results; return whether there are more answers to learn."""
         with self._news:
             self._rounds += 1
         number, work = self._rounds, self._pending_work()
-        if work == self._done and not self._ahead:
+        if work == self._done and not self.learner.ahead:
             self._settle(number)
             return False
-        self._changed = time.monotonic()
+        self._changed_at = time.monotonic()
         try:
-            if self._project_learner is None:
-                self._reopen(work)
+            if not self.learner.started and (saved_status := self._saved_results.read(work)) is not None:
+                self._publish(saved_status)
             learning_status = self._learned(work)
         except Exception as error:
             # Do not try again before the answers change.
@@ -365,103 +257,65 @@ class BackgroundLearner:
             return False
         if self._closing:
             return False
-        self._afresh |= learning_status.n_answers < self.learning_status.n_answers
-        behind = learning_status.verdict is not None and learning_status.n_answers < len(work.answers)
-        self._given_up = -1 if learning_status.verdict is not None else len(work.answers)
-        self._afresh |= learning_status.verdict is None
+        started = learning_status.verdict is not None
+        behind = started and learning_status.n_answers < len(work.answers)
+        self._given_up = -1 if started else len(work.answers)
+        self._afresh |= learning_status.n_answers < self.learning_status.n_answers or not started
+        saved_status = self._saved_results.status_of(work)
         if behind and self._afresh:
-            known = self._reopened_status(work)
-            on_the_way = known or _on_the_way(learning_status, len(work.answers))
-            learning_status = replace(on_the_way, queue=learning_status.queue)
+            shown = saved_status or _on_the_way(learning_status, len(work.answers))
+            learning_status = replace(shown, queue=learning_status.queue)
         self._publish(learning_status)
         if behind:
             return True
-        if self._reopened is not None and self._reopened_status(work) and self._resumed == len(work.answers):
+        if saved_status is not None and self.learner.n_resumed == len(work.answers):
             # There is nothing new to write.
-            self._kept_work = work
-        self._reopened = None
-        self._afresh = learning_status.verdict is None
-        if learning_status.verdict is not None:
-            self._advise(learning_status, work)
+            self._saver.note_saved(work)
+        self._saved_results.forget()
+        self._afresh = not started
+        if started:
+            # Record the decision to stop or to continue, if it differs from the journal.
+            decision = decision_of(learning_status, work.settings, learning_status.n_labelled)
+            if decision.stop != work.advised:
+                self._project.advise(decision)
         self._done = work
         self._settle(number)
         return False
-
-    def _reopen(self, work: _PendingWork) -> None:
-        """Publish saved results for exactly these answers."""
-        found = None if self._files is None else self._files.status(work.settings, work.answers)
-        if found is not None:
-            self._reopened = found, work
-            self._publish(found)
-
-    def _reopened_status(self, work: _PendingWork) -> LearningStatus | None:
-        """The results from files, while they belong to the first of the answers."""
-        if self._reopened is None:
-            return None
-        found, before = self._reopened
-        same = work.settings.learns_like(before.settings) and work.answers[: len(before.answers)] == before.answers
-        return found if same else None
-
-    def _advise(self, learning_status: LearningStatus, work: _PendingWork) -> None:
-        """Record the decision to stop or to continue, if it differs from the journal."""
-        decision = decision_of(learning_status, work.settings, learning_status.n_labelled)
-        if decision.stop != work.advised:
-            self._project.advise(decision)
 
     def _settle(self, number: int) -> None:
         with self._news:
             self._settled = number
             self._news.notify_all()
 
-    def _pending_work(self) -> _PendingWork:
+    def _pending_work(self) -> LearningWork:
         since = time.time() - _ACTIVE
         with self._project.lock:
             state = self._project.state()
-            people = sum(each.last >= since for each in state.people.values())
+            people = sum(person.last >= since for person in state.people.values())
             settings = self._project.settings.using(state.model)
             learned = state.learned()
             self._held = state.n_labelled + state.n_skipped - len(learned)
             # The model has not learned withheld answers, so it may choose items that are answered already.
             size = min(queue_size(people, state.left) + max(0, self._held), _MOST_QUEUE)
-            return _PendingWork(learned, size, state.advice is not None, settings, len(self._project.X))
+            return LearningWork(learned, size, state.advice is not None, settings, len(self._project.X))
 
-    def _learned(self, work: _PendingWork) -> LearningStatus:
-        with self._in_use:
-            self._ahead = False
-            project_learner = self._learner_of(work.settings, work.answers)
-            project_learner.follow(work.answers, patience=self._patience(_PUBLISH))
-            due = project_learner.n_answers == len(work.answers) or time.monotonic() - self._chosen > _CHOOSE
+    def _learned(self, work: LearningWork) -> LearningStatus:
+        with self.learner.learning(work.settings, work.answers) as learner:
+            end = time.monotonic() + _PUBLISH
+            learner.follow(work.answers, patience=lambda: self._closing or time.monotonic() > end)
+            due = learner.n_answers == len(work.answers) or time.monotonic() - self._chosen_at > _CHOOSE
             if self._closing:
                 return self.learning_status
-            learning_status = project_learner.learning_status(queue=work.queue if due else 0)
+            learning_status = learner.learning_status(queue=work.queue if due else 0)
         if not due:
             return replace(learning_status, queue=self.learning_status.queue)
-        self._chosen = time.monotonic()
+        self._chosen_at = time.monotonic()
         return learning_status
-
-    def _learner_of(self, settings: Settings, answers: list[Answer]) -> ProjectLearner:
-        """The learner with these settings. A new learner continues from the saved state for these answers."""
-        X, known = self._project.X, self._project_learner
-        if known is None or not known.settings.learns_like(settings) or known.n_items != len(X):
-            self._project_learner = ProjectLearner(settings, X)
-            if self._files is not None:
-                self._resumed = self._project_learner.resume_from(self._files, answers)
-        assert self._project_learner is not None
-        return self._project_learner
-
-    def _patience(self, seconds: float) -> Callable[[], bool]:
-        end = time.monotonic() + seconds
-        return lambda: self._closing or time.monotonic() > end
 
     def _publish(self, learning_status: LearningStatus) -> None:
         with self._news:
             self.learning_status = learning_status
             self._news.notify_all()
-
-    def _rest(self) -> None:
-        with self._news:
-            self._news.wait_for(lambda: self._woken or self._closing, _POLL)
-            self._woken = False
 
 
 def _on_the_way(learning_status: LearningStatus, n_answers: int) -> LearningStatus:

@@ -12,7 +12,7 @@ from suffice.checks import attainable_bound, spent_alpha
 from suffice.checks import plan as planned_check
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.messages import (
+from suffice.presentation.check_words import (
     check_offer_rows,
     check_offer_sentences,
     class_offer_rows,
@@ -248,7 +248,7 @@ def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
         raise InvalidValueError(f"the class must be one of those of the project, {known}; not {name!r}")
     with project.lock:
         state = project.state()
-        before, number, alpha = state.items_before(), state.n_checks + 1, project.checks_alpha(confidence)
+        before, number, alpha = state.labels.items_before(), state.n_checks + 1, project.checks_alpha(confidence)
         found = state.counts().get(name, 0)
     pool = before.unlabelled
     if unlabelable_as == "excluded":

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -66,19 +66,19 @@ if TYPE_CHECKING:
 
 
 def require_layout(database: Database) -> None:
-    """Upgrade the tables of an older project. A project with the present layout is not changed.
+    """Upgrade the tables of an older project. A project with the current layout is not changed.
 
     Raises:
         SufficeError: There is no project, it was made by a later version, or it cannot be kept aside first.
     """
     with database.reading() as connection:
-        found = layout_of(database, connection)
-    if found == LAYOUT:
+        layout = layout_of(database, connection)
+    if layout == LAYOUT:
         return
-    if found > LAYOUT:
+    if layout > LAYOUT:
         raise SufficeError(
-            f"{database.place} was made by a later version of suffice (layout {found}, this one knows up to {LAYOUT}); "
-            f"{upgrade_advice()}"
+            f"{database.place} was made by a later version of suffice (layout {layout}, this one knows up to "
+            f"{LAYOUT}); {upgrade_advice()}"
         )
     if database.read_only:
         raise SufficeError(
@@ -87,13 +87,13 @@ def require_layout(database: Database) -> None:
         )
     with database.exclusive() as connection:
         # Another process may have upgraded it meanwhile.
-        found = layout_of(database, connection)
-        if found < LAYOUT:
-            _keep_aside(database, connection, found)
+        layout = layout_of(database, connection)
+        if layout < LAYOUT:
+            _keep_aside(database, connection, layout)
             if database.file is not None:
                 remove_head(database.file)  # older versions do not write it
-        for layout in range(found, LAYOUT):
-            _STEPS[layout](connection)
+        for step in range(layout, LAYOUT):
+            _STEPS[step](connection)
         connection.execute(sa.update(about_table).where(about_table.c.key == "layout").values(value=str(LAYOUT)))
 
 
@@ -104,9 +104,9 @@ def layout_of(database: Database, connection: Connection) -> int:
         SufficeError: There is no project.
     """
     if "about" in database.tables(connection):
-        found = connection.execute(sa.select(about_table.c.value).where(about_table.c.key == "layout")).scalar()
-        if found is not None and found.isdecimal() and int(found) >= min(_STEPS):
-            return int(found)
+        layout = connection.execute(sa.select(about_table.c.value).where(about_table.c.key == "layout")).scalar()
+        if layout is not None and layout.isdecimal() and int(layout) >= min(_STEPS):
+            return int(layout)
     raise SufficeError(f"there is no project in {database.place}; suffice label DATA.csv makes one")
 
 
@@ -114,18 +114,18 @@ def _keep_aside(database: Database, connection: Connection, layout: int) -> None
     if database.file is None:
         connection.execute(sa.text(f"CREATE TABLE IF NOT EXISTS events_layout_{layout} AS TABLE events"))
         return
-    kept = database.file.with_name(f"{database.file.stem}-layout-{layout}{database.file.suffix}")
+    copy = database.file.with_name(f"{database.file.stem}-layout-{layout}{database.file.suffix}")
     # The transaction is exclusive; a killed process may have left an incomplete project.
-    part = kept.with_name(f".{kept.name}.part")
+    part = copy.with_name(f".{copy.name}.part")
     try:
         part.unlink(missing_ok=True)
         # The exclusive transaction blocks all other writers, so this is the state before the upgrade.
         _copy(database.file, part)
-        part.replace(kept)
-        sync_folder(kept.parent)
+        part.replace(copy)
+        sync_folder(copy.parent)
     except (OSError, sqlite3.Error) as error:
         raise SufficeError(
-            f"the project cannot be kept aside as {kept} before it is brought up to date: {error}"
+            f"the project cannot be kept aside as {copy} before it is brought up to date: {error}"
         ) from None
     finally:
         part.unlink(missing_ok=True)
@@ -203,42 +203,11 @@ def project_file(folder: str | Path) -> Path:
     return path if path.is_file() or path.suffix == ".sqlite" else path / FILE
 
 
-def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by keyword
-    path: str | Path,
-    data: Any,
-    *,
-    classes: Iterable[Any] | None = None,
-    regression: bool = False,
-    text: str | None = None,
-    image: str | None = None,
-    id: str | None = None,
-    target: str | None = None,
-    ignore: str | Iterable[str] = (),
-    features: Any = None,
-    embed: str | None = None,
-    model: str | None = None,
-    rule: Criterion | None = None,
-    label_cost: float | None = None,
-    mistake_cost: float | None = None,
-    tolerance: float | None = None,
-    at_most: float | None = None,
-    guidelines: str = "",
-    positive: str | None = None,
-    recall: float | None = None,
-    initial: int | None = None,
-    random_share: float | None = None,
-    overlap: float = 0.0,
-    seed: int = 0,
-    person: str | None = None,
-) -> Project:
-    """Create a labelling project from data.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CreationOptions:
+    """Options of a new project: those of ``suffice serve``, with the same defaults.
 
-    The options are those of ``suffice serve``, and have the same defaults.
-
-    Args:
-        path: Where the project is stored: a folder, which is created, or the URL of a PostgreSQL database.
-        data: The items: a DataFrame of pandas or polars, a ``Dataset`` of Hugging Face, a mapping from names of columns
-            to values, a list of texts, or the path of a CSV or Parquet file or of a folder of images.
+    Attributes:
         classes: Names of the classes, in the order of their keys. May be left out if ``target`` is a column that has
             labels of all classes.
         regression: Whether labels are numbers.
@@ -246,8 +215,8 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         image: Column with paths of images: relative to the folder of the file, or to the current folder for data in
             memory.
         id: Column that names the items; by default a column called id, if its values are distinct.
-        target: Name of the label. A column of this name contains existing labels; items with an empty or NaN
-        value are unlabelled.
+        target: Name of the label. A column of this name contains existing labels; items with an empty or NaN value are
+            unlabelled.
         ignore: Columns that are neither shown nor used as features.
         features: Features to use instead of those made from the columns: an array with a row for each item, or the path
             of a .npy file.
@@ -261,6 +230,7 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
             ``rule``.
         at_most: The target error: for classes the share of wrong predictions, for numbers the root mean squared error.
             It does not decide when to stop; the status states whether it is reached.
+        guidelines: How to label, in Markdown; shown next to the item.
         positive: For screening: the class that is looked for. Its likeliest items are asked for first, and the default
             rule is :class:`~suffice.RecallTest`.
         recall: With ``positive``: the share of the class to find, 0.95 by default.
@@ -268,9 +238,105 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         random_share: Share of the later items that are drawn at random too, from 0 to 1; 0.2 by default, and 0 for
             screening. Their labels show how good the model is on the unlabelled items. 0 switches this off.
         overlap: Share of the items that two people label, from 0 to 1.
-        guidelines: How to label, in Markdown; shown next to the item.
         seed: Seed of all randomness.
         person: Who creates the project.
+    """
+
+    classes: Iterable[Any] | None = None
+    regression: bool = False
+    text: str | None = None
+    image: str | None = None
+    id: str | None = None
+    target: str | None = None
+    ignore: str | Iterable[str] = ()
+    features: Any = None
+    embed: str | None = None
+    model: str | None = None
+    rule: Criterion | None = None
+    label_cost: float | None = None
+    mistake_cost: float | None = None
+    tolerance: float | None = None
+    at_most: float | None = None
+    guidelines: str = ""
+    positive: str | None = None
+    recall: float | None = None
+    initial: int | None = None
+    random_share: float | None = None
+    overlap: float = 0.0
+    seed: int = 0
+    person: str | None = None
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """The arguments of the default rule that are given."""
+        costs = {"label_cost": self.label_cost, "mistake_cost": self.mistake_cost, "tolerance": self.tolerance}
+        return {name: value for name, value in costs.items() if value is not None}
+
+    def checked(self) -> "CreationOptions":
+        """Return the same options with validated numbers, names of classes as texts, and the default rule of the costs.
+
+        Raises:
+            InvalidValueError: An option cannot be used.
+            InvalidTypeError: An option has the wrong type.
+        """
+        if self.rule is not None:
+            require_rule(self.rule, "rule")
+        costs = self.costs
+        if self.positive is not None and costs:
+            raise InvalidValueError(
+                f"{next(iter(costs))} does not go with positive: a screening stops by the share of the class that is "
+                "found"
+            )
+        if self.rule is not None and costs:
+            raise InvalidValueError(
+                f"{next(iter(costs))} is an argument of the default rule, and rule is given too; leave out one of "
+                f"them, or give it to the rule, as in rule=sf.LabelWorth({next(iter(costs))}=...)"
+            )
+        if self.model is not None:
+            require_project_model(self.model)
+        return replace(
+            self,
+            classes=_class_names(self.classes),
+            ignore=(self.ignore,) if isinstance(self.ignore, str) else tuple(self.ignore),
+            rule=LabelWorth(**costs) if self.rule is None and self.positive is None else self.rule,
+            positive=None if self.positive is None else str(self.positive),
+            initial=None if self.initial is None else whole(self.initial, "initial", least=1),
+            random_share=None if self.random_share is None else _share(self.random_share, "random_share"),
+            overlap=_share(self.overlap, "overlap"),
+            seed=whole(self.seed, "seed", least=0),
+            person=None if self.person is None else checked_person(self.person),
+        )
+
+    def reading(self) -> "ReadingOptions":
+        """The options for reading the items; ``features`` must be a path."""
+        from suffice.project.read_items import ReadingOptions
+
+        return ReadingOptions(
+            target=self.target,
+            task="regression" if self.regression else None,
+            classes=tuple(self.classes or ()),
+            text=self.text,
+            image=self.image,
+            id=self.id,
+            ignore=tuple(self.ignore),
+            features=self.features,
+            embed=self.embed,
+        )
+
+
+def _share(value: float, name: str) -> float:
+    return real(value, name, "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+
+
+def create_project(path: str | Path, data: Any, options: CreationOptions | None = None, **keywords: Any) -> Project:
+    """Create a labelling project from data.
+
+    Args:
+        path: Where the project is stored: a folder, which is created, or the URL of a PostgreSQL database.
+        data: The items: a pandas or polars DataFrame, a Hugging Face ``Dataset``, a mapping from names of columns to
+            values, a list of texts, or the path of a CSV or Parquet file or of a folder of images.
+        options: Options of the project.
+        **keywords: In place of ``options``: fields of :class:`CreationOptions`, such as ``classes``.
 
     Returns:
         The project, open; close it, or use it in a ``with`` statement.
@@ -291,106 +357,49 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         ...         project.size, project.state().label_of(0), project.settings.model
         (4, 'spam', 'logistic')
     """
-    if rule is not None:
-        require_rule(rule, "rule")
-    costs = {"label_cost": label_cost, "mistake_cost": mistake_cost, "tolerance": tolerance}
-    given = {name: value for name, value in costs.items() if value is not None}
-    if positive is not None and given:
-        raise InvalidValueError(
-            f"{next(iter(given))} does not go with positive: a screening stops by the share of the class that is found"
-        )
-    if rule is not None and given:
-        raise InvalidValueError(
-            f"{next(iter(given))} is an argument of the default rule, and rule is given too; leave out one of them, or "
-            f"give it to the rule, as in rule=sf.LabelWorth({next(iter(given))}=...)"
-        )
-    if model is not None:
-        require_project_model(model)
+    if options is None:
+        options = CreationOptions(**keywords)
+    elif keywords:
+        raise InvalidTypeError(f"{next(iter(keywords))} is a field of options, which are given too; set it there")
+    options = options.checked()
     table = isinstance(data, Mapping) or hasattr(data, "columns") or hasattr(data, "column_names")
     if not (is_path(data) or _is_list(data) or table):
         raise InvalidTypeError(
             "data must be a DataFrame, a list of texts, or the path of a file or folder, not "
             f"{type(data).__name__}; wrap other tables in a DataFrame"
         )
-    items, text = (data, text) if is_path(data) or not _is_list(data) else _texts(data, text)
-    from suffice.project.read_items import ReadingOptions
-
-    with _features_file(features) as features_file, _argument_names():
-        return make_project(
-            path,
-            items,
-            ReadingOptions(
-                target=target,
-                task="regression" if regression else None,
-                classes=_class_names(classes),
-                text=text,
-                image=image,
-                id=id,
-                ignore=(ignore,) if isinstance(ignore, str) else tuple(ignore),
-                features=features_file,
-                embed=embed,
-            ),
-            model=model,
-            rule=LabelWorth(**given) if rule is None and positive is None else rule,
-            at_most=at_most,
-            guidelines=guidelines,
-            positive=None if positive is None else str(positive),
-            recall=recall,
-            initial=None if initial is None else whole(initial, "initial", least=1),
-            random_share=None
-            if random_share is None
-            else real(random_share, "random_share", "from 0 to 1", lambda x: 0.0 <= x <= 1.0),
-            overlap=real(overlap, "overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0),
-            seed=whole(seed, "seed", least=0),
-            person="" if person is None else checked_person(person),
-        )
+    items, text = (data, options.text) if is_path(data) or not _is_list(data) else _texts(data, options.text)
+    with _features_file(options.features) as features, _argument_names():
+        return make_project(path, items, replace(options, text=text, features=features))
 
 
-def make_project(  # noqa: PLR0913 - as above
+def make_project(
     place: str | Path,
     data: Any,
-    options: "ReadingOptions",
+    options: CreationOptions,
     *,
-    model: str | None = None,
-    rule: Criterion | Callable[[Settings], Criterion] | None = None,
-    initial: int | None = None,
-    random_share: float | None = None,
-    overlap: float = 0.0,
-    seed: int = 0,
-    person: str = "",
-    at_most: float | None = None,
-    guidelines: str = "",
-    positive: str | None = None,
-    recall: float | None = None,
+    rule: Callable[[Settings], Criterion] | None = None,
     progress: ItemProgress = no_progress,
 ) -> Project:
-    """Read the data, check the settings, and create a project; :func:`create_project` describes the arguments.
+    """Read the data, check the settings, and create a project.
 
     Error messages name the options of the command line.
 
     Args:
         place: Where the project is stored.
         data: A path, or a table in memory.
-        options: How to read the data.
-        model: The model; that of the task if left out.
-        rule: The stopping rule, or a function that returns it, given the settings without a rule.
-        initial: Labels at random before the model chooses.
-        random_share: Share of the later items that are drawn at random.
-        overlap: Share of the items that two people label.
-        seed: Seed of all randomness.
-        person: Who creates the project.
-        at_most: The target error.
-        guidelines: How to label, in Markdown.
-        positive: The class that a screening looks for.
-        recall: The share of it to find.
-        progress: Receives the present activity and its progress.
+        options: Options of the project; ``features`` must be a path, and the costs are not used.
+        rule: Returns the stopping rule, given the settings without a rule; in place of the rule of the options.
+        progress: Receives the current activity and its progress.
     """
     from suffice.project.read_items import read_items
 
     _require_empty(place)
-    items = read_items(data, options, progress)
+    items = read_items(data, options.reading(), progress)
+    initial, positive = options.initial, options.positive
     if initial is not None and initial > len(items):
         raise InvalidValueError(f"--initial must be at most the number of items, {len(items)}; not {initial}; lower it")
+    default_share = DEFAULT_RANDOM_SHARE if positive is None else 0.0
     source = Path(data).resolve().name if is_path(data) else _name_of(place)
     settings = Settings(
         name=source,
@@ -400,30 +409,33 @@ def make_project(  # noqa: PLR0913 - as above
         shown=items.shown,
         columns=items.columns,
         main=items.main,
-        model=model or model_names(items.task)[0],
+        model=options.model or model_names(items.task)[0],
         rule={},
-        seed=seed,
+        seed=options.seed,
         initial=min(DEFAULT_INITIAL if initial is None else initial, len(items)),
-        random_share=(DEFAULT_RANDOM_SHARE if positive is None else 0.0) if random_share is None else random_share,
-        overlap=overlap,
+        random_share=default_share if options.random_share is None else options.random_share,
+        overlap=options.overlap,
         source=source,
         root="" if items.root is None else str(items.root),
         notes=items.notes,
         components=items.components,
-        at_most=None if at_most is None else checked_target(at_most, items.task, "--at-most"),
-        **_screening(positive, recall, items),
+        at_most=None if options.at_most is None else checked_target(options.at_most, items.task, "--at-most"),
+        **_screening(positive, options.recall, items),
     )
     settings.estimator()  # refuses a model that does not fit the task
-    if rule is None:
-        rule = default_rule() if settings.recall is None else RecallTest(settings.recall)
-    chosen = rule.copy() if isinstance(rule, Criterion) else rule(settings)
+    if rule is not None:
+        chosen = rule(settings)
+    elif options.rule is not None:
+        chosen = options.rule.copy()
+    else:
+        chosen = default_rule() if settings.recall is None else RecallTest(settings.recall)
     chosen.reset()
     if isinstance(chosen, LabelWorth) and chosen.tolerance is not None and settings.task == "classification":
         raise InvalidValueError("--tolerance is for numbers, and the labels of this project are classes; leave it out")
     settings = replace(settings, rule=chosen.state_dict())
-    settings = settings.with_changes(settings.checked_changes({"guidelines": guidelines}))
+    settings = settings.with_changes(settings.checked_changes({"guidelines": options.guidelines}))
     settings.require_usable_rule()
-    return write_project(place, settings, items, person=person, progress=progress)
+    return write_project(place, settings, items, person=options.person or "", progress=progress)
 
 
 def _screening(positive: str | None, recall: float | None, items: Any) -> dict[str, Any]:
@@ -523,8 +535,8 @@ def _require_head(project: Project, database: Database) -> None:
     if head is None:
         return
     last = project.state().seq
-    found = [event.digest for event in project.events(head.seq - 1)[:1]] if head.seq <= last else []
-    if found != [head.digest]:
+    digests = [event.digest for event in project.events(head.seq - 1)[:1]] if head.seq <= last else []
+    if digests != [head.digest]:
         lost = f"its last {head.seq - last:,} events are missing" if head.seq > last else "it has other events"
         raise StorageError(
             f"{database.place} is not the journal that was written last: {lost}. Was its write-ahead file removed, or "
@@ -715,8 +727,8 @@ def _put_in_place(part: Path, file: Path) -> None:
 
 
 def _remove(folder: Path, beginning: str) -> None:
-    for each in folder.glob(f"{escape(beginning)}*"):
-        each.unlink(missing_ok=True)
+    for file in folder.glob(f"{escape(beginning)}*"):
+        file.unlink(missing_ok=True)
 
 
 def _fill(database: Database, items: Items, drafts: list[Draft], progress: ItemProgress) -> None:

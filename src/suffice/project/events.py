@@ -66,9 +66,9 @@ class Draft:
             ``started`` (whether the model had its first labels then).
             A label or correction has ``saw_prediction`` if the person saw a prediction for the item, and ``imported``
             if it was read from a file. A confirmed label has ``label``. For imported predictions see
-            :func:`suffice.project.state.prediction_data`. Added items have ``first`` (the position of the first
-            item), ``count`` and ``source``. Events of accounts have the ``name`` of the account; events that create
-            or change an account have also its ``role``, or the hash of its ``password`` or ``link``.
+            :func:`suffice.project.prediction_log.prediction_data`. Added items have ``first`` (the position of the
+            first item), ``count`` and ``source``. Events of accounts have the ``name`` of the account; events that
+            create or change an account have also its ``role``, or the hash of its ``password`` or ``link``.
         request: A name that the sender chose for the message. A message with a known name is not processed again.
     """
 
@@ -292,6 +292,10 @@ class ClassChange:
     def label(self, name: str) -> str:
         """The name that a label has afterwards."""
         return self.moved.get(name, name)
+
+    def answer(self, label: Label | None) -> Label | None:
+        """An answer afterwards: a class by its name, or None for a skipped item. Numbers do not change."""
+        return self.label(label) if isinstance(label, str) else label
 
     def _origins(self) -> dict[str, list[str]]:
         origins: dict[str, list[str]] = {name: [] for name in self.after}

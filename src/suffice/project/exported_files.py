@@ -141,7 +141,7 @@ def predictions_file(project: "Project", predictions: "Predictions", format: For
     ``p(name)``. For classes, the uncertainty is the probability of all other classes, from 0 to 1. For numbers, it is
     the standard deviation of a label, in the units of the label.
 
-    If a guarantee covers the present model, the predictions are exactly those that were recorded when its check
+    If a guarantee covers the current model, the predictions are exactly those that were recorded when its check
     started, because the guarantee covers these.
 
     Args:

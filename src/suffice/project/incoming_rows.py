@@ -12,7 +12,7 @@ import numpy as np
 
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
-from suffice.presentation.messages import import_sentences
+from suffice.presentation.item_words import import_sentences
 from suffice.project.events import Draft, EventKind, Label, checked_label, shown
 from suffice.project.images import found_images, image_paths
 from suffice.project.item_features import given_features, project_columns
@@ -277,10 +277,10 @@ def label_drafts(
     """
     if conflicts not in get_args(Conflicts):
         raise InvalidValueError(f"conflicts must be keep, replace or opinion, not {conflicts!r}")
-    pending = frozenset(state.pending().tolist())
+    pending = frozenset(state.checks.pending().tolist())
     drafts, counts = [], Counter[str]()
     for item, label in rows.values.items():
-        before, mine = state.label_of(item), state.act_of(item, person)
+        before, mine = state.label_of(item), state.acts.label_by(item, person)
         if item in pending:
             counts["in_check"] += 1
             continue

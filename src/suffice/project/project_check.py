@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from suffice.checks import Check, Guarantee
 from suffice.errors import InvalidValueError
-from suffice.presentation.messages import guarantee_sentences
+from suffice.presentation.check_words import guarantee_sentences
 from suffice.presentation.text_format import count
 from suffice.session.model_check import CheckedQuantity, checked_pool, proven_guarantee
 

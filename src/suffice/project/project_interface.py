@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 class ReadableProject(Protocol):
-    """A project that is read; :class:`suffice.project.labelling_project.Project` is one."""
+    """A project that is read.
+
+    :class:`suffice.project.project_contents.ProjectContents` and :class:`suffice.project.Project` are such projects.
+    """
 
     @property
     def settings(self) -> Settings:

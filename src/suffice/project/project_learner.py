@@ -15,7 +15,7 @@ from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
-from suffice.presentation.messages import worsening_sentence
+from suffice.presentation.error_words import worsening_sentence
 from suffice.project.learned_files import MOST_BYTES, Checkpoint, LearnedFiles
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point, Predictions
 from suffice.project.project_interface import ReadableProject

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from suffice.presentation.messages import (
+from suffice.presentation.item_words import (
     REVIEW_NOTE,
     review_sentence,
     suspicious_label_sentence,
@@ -67,7 +67,7 @@ class Review:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
-        return asdict(self) | {"labels": [asdict(each) for each in self.labels]}
+        return asdict(self) | {"labels": [asdict(label) for label in self.labels]}
 
 
 def review(project: "Project", ranked: Sequence[SuspiciousLabel], most: int) -> Review:
@@ -80,25 +80,26 @@ def review(project: "Project", ranked: Sequence[SuspiciousLabel], most: int) -> 
     """
     if not ranked:
         return Review((), 0, 0, too_few_to_review_sentence(FEWEST))
-    found = [each for each in project.open_to_review(ranked) if each.likely_wrong]
-    listed, main = found[:most], project.settings.main
+    likely_wrong = [label for label in project.model_results.open_to_review(ranked) if label.likely_wrong]
+    listed, main = likely_wrong[:most], project.settings.main
     with project.lock:
-        by_item = {each.item: each for each in project.state().labelled()}
-    items = project.items([each.item for each in listed])
+        by_item = {labelled.item: labelled for labelled in project.state().labelled()}
+    items = project.contents.items([label.item for label in listed])
     labels = tuple(
         ReviewedLabel(
-            item=each.item,
+            item=wrong.item,
             id=item.id,
             summary=item_summary(item.cells, main),
-            label=each.label,
-            person=by_item[each.item].person,
-            at=moment(by_item[each.item].at),
-            prediction=each.prediction,
-            probability=each.probability,
-            deviation=each.deviation,
-            sentence=suspicious_label_sentence(each.label, each.prediction, each.probability, each.deviation),
+            label=wrong.label,
+            person=by_item[wrong.item].person,
+            at=moment(by_item[wrong.item].at),
+            prediction=wrong.prediction,
+            probability=wrong.probability,
+            deviation=wrong.deviation,
+            sentence=suspicious_label_sentence(wrong.label, wrong.prediction, wrong.probability, wrong.deviation),
         )
-        for each, item in zip(listed, items, strict=True)
-        if each.item in by_item
+        for wrong, item in zip(listed, items, strict=True)
+        if wrong.item in by_item
     )
-    return Review(labels, len(found), len(ranked), review_sentence(len(listed), len(found), len(ranked)))
+    sentence = review_sentence(len(listed), len(likely_wrong), len(ranked))
+    return Review(labels, len(likely_wrong), len(ranked), sentence)

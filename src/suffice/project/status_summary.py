@@ -10,15 +10,8 @@ import numpy as np
 from suffice.checks import Guarantee, GuaranteePlan, plan_total, spent_alpha
 from suffice.criteria import Verdict
 from suffice.criteria.prediction_statistics import cohen_kappa
-from suffice.presentation.messages import (
-    DecisionWords,
-    check_sentence,
-    checks_sentences,
-    decision_words,
-    guarantee_figure,
-    guarantee_sentences,
-    status_sentences,
-)
+from suffice.presentation.check_words import check_sentence, checks_sentences, guarantee_figure, guarantee_sentences
+from suffice.presentation.decision_words import DecisionWords, decision_words, status_sentences
 from suffice.presentation.text_format import thinned_positions
 from suffice.project.events import Label, moment
 from suffice.project.learning_status import LearningStatus, Point
@@ -65,7 +58,7 @@ def agreement(state: ProjectState, settings: Settings) -> Agreement | None:
         >>> agreement(state, Settings("p", "regression", (), "y", "table", ("a",), None, "gp", {}))
         Agreement(both=1, same=0, kappa=None, difference=3.0)
     """
-    pairs = [pair for each in state.labelled_often() if (pair := pair_of(each)) is not None]
+    pairs = [pair for each in state.labelled(several_acts=True) if (pair := pair_of(each)) is not None]
     if not pairs:
         return None
     same = sum(one == other for one, other in pairs)

@@ -14,26 +14,25 @@ import suffice
 from suffice.criteria import LabelWorth, Verdict
 from suffice.errors import InvalidValueError
 from suffice.presentation.charts import Chart, both_widths, ticks
-from suffice.presentation.messages import (
-    ERROR_RATIO_EXPLAINED,
-    RATIO_RULE,
-    agreement_sentence,
-    as_sentence,
-    certified_change_sentence,
-    compared_sentence,
+from suffice.presentation.error_words import error_words, expected_error_basis, target_words
+from suffice.presentation.project_words import agreement_sentence
+from suffice.presentation.report_words import (
     corrections_and_skips,
-    curve_caption,
-    error_words,
-    expected_error_basis,
     given_and_imported,
     not_guaranteed,
     not_started_sentence,
-    quantity_name,
     summary_tiles,
-    target_words,
+)
+from suffice.presentation.rule_words import (
+    ERROR_RATIO_EXPLAINED,
+    RATIO_RULE,
+    certified_change_sentence,
+    compared_sentence,
+    curve_caption,
+    quantity_name,
     threshold_name,
 )
-from suffice.presentation.text_format import count, item_summary, number, percent, shortened, utc_time
+from suffice.presentation.text_format import as_sentence, count, item_summary, number, percent, shortened, utc_time
 from suffice.project.events import moment
 from suffice.project.items import Item
 from suffice.project.learning_status import ITEMS, LearningStatus
@@ -116,7 +115,7 @@ def project_report_contents(project: "Project", learning_status: LearningStatus)
     with project.lock:
         state = project.state()
         told, labelled, made = status(project, learning_status), state.labelled(), state.made
-        checks = state.checks()
+        checks = state.checks.all()
     first = labelled[:EXAMPLES]
     items = project.items([each.item for each in first])
     return ProjectReportContents(
@@ -330,7 +329,7 @@ def _label_words(told: ProjectReportContents) -> str:
 
 
 def _model_words(told: ProjectReportContents) -> str:
-    """The present model, and the original model if it was changed."""
+    """The current model, and the original model if it was changed."""
     model, first = told.status["model"], told.settings.model
     before = "" if model["name"] == first else f" (until it was switched: {described_model(first)})"
     return f"{model['description']}{before}"

@@ -11,7 +11,7 @@ from suffice.arguments import real
 from suffice.checks import Guarantee, GuaranteePlan
 from suffice.criteria import Criterion, LabelWorth, Verdict
 from suffice.forecast import Forecast
-from suffice.presentation.messages import STOPS, decision_words
+from suffice.presentation.decision_words import STOPS, decision_words
 
 Answer = Literal["too early", "keep going", "enough", "limit", "complete"]
 

@@ -108,7 +108,7 @@ class Session:
 
     def conclude(self, verdict: Verdict, *, rule: str = "Session") -> Verdict:
         """Set the verdict: that of the rule, or a stop if the rule would go on but no items are left."""
-        if not self.labels.left and not verdict.stop and self.labels.everything:
+        if not self.labels.left and not verdict.stop:
             reason = f"every item of the pool is labelled or skipped; the rule itself: {verdict.reason}"
             n = len(self.labels.everything)
             verdict = replace(verdict, stop=True, ready=True, reason=reason, rule=rule, n_labelled=n, outlook=None)

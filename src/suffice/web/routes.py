@@ -25,7 +25,8 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 import suffice
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.html_parts import markdown_html
-from suffice.presentation.messages import prediction_sentence, setting_change_sentence
+from suffice.presentation.item_words import prediction_sentence
+from suffice.presentation.project_words import setting_change_sentence
 from suffice.presentation.text_format import item_summary, shortened
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.check_offers import SIZES, ClassOffers, check_offers, class_offers
@@ -115,8 +116,8 @@ class AppContext:
         background: Learns its labels.
         access: Access rules of the server.
         sessions: People with accounts who are signed in.
-        visitor: Who has sent the request; None where the project has no accounts.
-        long_answers: The threads of answers that take long, so that they take no thread from labels.
+        visitor: Sender of the request; None if the project has no accounts.
+        long_answers: Threads for responses that take long, so that they do not delay labels.
     """
 
     project: Project
@@ -163,7 +164,7 @@ class AppContext:
         since = time.time() - _LATELY_SECONDS
         with self.project.lock:
             people = self.project.state().people
-            return all(name == person or each.last < since for name, each in people.items())
+            return all(name == person or other.last < since for name, other in people.items())
 
 
 async def context_of(request: Request) -> AppContext:
@@ -247,14 +248,14 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 _EVERYWHERE = (400, 401, 403, 413, 422, 503)
 _MEANINGS = {
-    400: "What was sent cannot be read.",
+    400: "The request cannot be read.",
     401: "A token is needed, or it is wrong; or somebody must sign in.",
     403: "Another host or web site is named, the header X-Suffice-CSRF is missing, or the role does not allow it.",
     404: "There is no such item, or it has no image.",
     409: "The state of the project does not allow it.",
     413: "The body is too large.",
     415: "The body must be JSON.",
-    422: "Something that was sent cannot be used.",
+    422: "A value in the request is invalid.",
     501: "An extra of suffice is not installed.",
     503: "The project cannot be read or written now.",
     507: "The disk is full; nothing was written.",
@@ -271,9 +272,9 @@ class TableQuery(NamedTuple):
     Attributes:
         offset: Rows to leave out.
         limit: Rows at most.
-        search: A text that has to occur in the id, the summary, the label or the name; empty for all.
-        only: Which kind of rows.
-        person: Whose rows, without what others say of the same items; None for those of everybody.
+        search: A text that must occur in the id, the summary, the label or the name; empty for all rows.
+        only: Kind of rows.
+        person: Person whose rows are returned, without opinions of others; None for the rows of everybody.
     """
 
     offset: int = 0
@@ -304,7 +305,7 @@ def label_table(project: Project, query: TableQuery) -> LabelsAnswer:
     with project.lock:
         entries = _entries(project.state(), query.only, query.person)
     if query.search.strip():
-        entries = list(_found(project, entries, query.search.strip().casefold()))
+        entries = list(_containing(project, entries, query.search.strip().casefold()))
     page = entries[query.offset : query.offset + query.limit]
     items = project.items([entry.item for entry in page])
     rows = [_row(entry, item, project.settings.main) for entry, item in zip(page, items, strict=True)]
@@ -316,32 +317,33 @@ def _entries(state: ProjectState, only: Only, person: str | None) -> list[_Table
     entries: list[_TableEntry] = []
     if only not in {"skipped", "unsure"}:
         entries += [
-            _TableEntry(each.item, each.label, each.person, each.at, each.corrected, each.opinions)
-            for each in state.labelled()
+            _TableEntry(row.item, row.label, row.person, row.at, row.corrected, row.opinions)
+            for row in state.labelled()
         ]
     if only in {"all", "skipped", "unsure"}:
         entries += [
-            _TableEntry(each.item, None, each.person, each.at, False, (), each.unsure, each.reason)
-            for each in state.skipped()
-            if each.unsure or only != "unsure"
+            _TableEntry(row.item, None, row.person, row.at, False, (), row.unsure, row.reason)
+            for row in state.skipped()
+            if row.unsure or only != "unsure"
         ]
     if person is not None:
-        mine = (each for each in entries if each.person == person)
         entries = [
-            each._replace(opinions=tuple(said for said in each.opinions if said.person == person)) for each in mine
+            entry._replace(opinions=tuple(opinion for opinion in entry.opinions if opinion.person == person))
+            for entry in entries
+            if entry.person == person
         ]
     if only == "corrected":
-        entries = [each for each in entries if each.corrected]
+        entries = [entry for entry in entries if entry.corrected]
     if only in {"disagreed", "unresolved"}:
-        entries = [each for each in entries if len({opinion.label for opinion in each.opinions}) > 1]
+        entries = [entry for entry in entries if len({opinion.label for opinion in entry.opinions}) > 1]
     if only == "unresolved":
-        entries = [each for each in entries if not each.corrected]
+        entries = [entry for entry in entries if not entry.corrected]
     # Of two entries with the same time, the later one is newer.
     entries.reverse()
     return sorted(entries, key=lambda entry: -entry.at)
 
 
-def _found(project: Project, entries: Sequence[_TableEntry], text: str) -> Iterator[_TableEntry]:
+def _containing(project: Project, entries: Sequence[_TableEntry], text: str) -> Iterator[_TableEntry]:
     for start in range(0, len(entries), _CHUNK):
         chunk = entries[start : start + _CHUNK]
         items = project.items([entry.item for entry in chunk])
@@ -369,7 +371,10 @@ def _row(entry: _TableEntry, item: Item, main: str | None) -> LabelRow:
         skipped=entry.label is None,
         unsure=entry.unsure,
         reason=entry.reason,
-        opinions=[OpinionAnswer(person=each.person, label=each.label, at=moment(each.at)) for each in entry.opinions],
+        opinions=[
+            OpinionAnswer(person=opinion.person, label=opinion.label, at=moment(opinion.at))
+            for opinion in entry.opinions
+        ],
     )
 
 
@@ -391,9 +396,9 @@ class Asset:
     """A file of the page.
 
     Attributes:
-        content: What it holds.
-        media_type: What HTTP calls its format.
-        tag: A name for exactly this content.
+        content: Content of the file.
+        media_type: Media type of the file.
+        tag: Entity tag, which changes with the content.
     """
 
     content: bytes
@@ -404,15 +409,15 @@ class Asset:
 @cache
 def assets() -> dict[str, Asset]:
     """The installed files of the page, by name. No other files are served."""
-    found = {}
+    by_name = {}
     # Page and reports have the same colours.
     shared = files("suffice.report").joinpath("templates", "palette.css")
     for file in [*files("suffice.web").joinpath("static").iterdir(), shared]:
         media_type = _TYPES.get(f".{file.name.rpartition('.')[2]}")
         if media_type is not None and file.is_file():
             content = file.read_bytes()
-            found[file.name] = Asset(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
-    return found
+            by_name[file.name] = Asset(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+    return by_name
 
 
 @page_router.get("/", include_in_schema=False)
@@ -424,7 +429,7 @@ async def get_page() -> Response:
 
 @page_router.get("/static/{name:path}", include_in_schema=False)
 async def get_asset(name: str, request: Request) -> Response:
-    """A file of the page, kept by the browser until it is another one."""
+    """A file of the page. The browser caches it until its content changes."""
     asset = assets().get(name)
     if asset is None or name == _PAGE:
         raise HTTPException(404, f"the page has no file {name[:200]!r}")
@@ -451,7 +456,7 @@ session_router = APIRouter(route_class=JsonRoute, include_in_schema=False)
 
 @session_router.post(SIGN_IN_PATH)
 async def sign_in(sent: SignInSent, request: Request, context: Context) -> Response:
-    """Sign in to an account by its password; a cookie keeps the session."""
+    """Sign in to an account with its password. The session is stored in a cookie."""
     visitor = await context.sessions.sign_in(sent.person, sent.password, address_of(request))
     answer = VisitorAnswer(name=visitor.name, role=visitor.role)
     return context.sessions.start(JSONResponse(answer.model_dump()), visitor, secure=is_encrypted(request))
@@ -516,10 +521,10 @@ def get_project(context: Context) -> ProjectAnswer:
 
 @reading_router.get("/settings", responses=documented())
 def get_settings(context: Context) -> SettingsAnswer:
-    """The settings that can be changed, and who changed which, the newest first."""
+    """The settings that can be changed, and the history of their changes, the newest first."""
     settings = context.project.current_settings
     label_cost, mistake_cost = settings.costs() or (None, None)
-    events = context.project.setting_changes()[:_MOST_CHANGES]
+    events = context.project.settings_editor.history()[:_MOST_CHANGES]
     return SettingsAnswer(
         name=settings.name,
         guidelines=settings.guidelines,
@@ -541,8 +546,8 @@ def get_settings(context: Context) -> SettingsAnswer:
 @reading_router.get("/status", responses=documented())
 def get_status(context: Context) -> StatusAnswer:
     """Status of labelling and learning, in numbers and in words."""
-    told: dict[str, Any] = status(context.project, context.background.learning_status)
-    return StatusAnswer(**told)
+    fields: dict[str, Any] = status(context.project, context.background.learning_status)
+    return StatusAnswer(**fields)
 
 
 @reading_router.get("/checks/offers", responses=documented(409))
@@ -554,8 +559,8 @@ def get_check_offers(
 ) -> CheckOffersAnswer:
     """Likely guarantees of checks, if the estimated error is correct. Nothing is started."""
     sizes, learned = SIZES if size is None else (size,), context.background.learning_status
-    found = _or_conflict(lambda: check_offers(context.project, learned, tolerance=tolerance, sizes=sizes))
-    return CheckOffersAnswer(**found.as_dict())
+    offers = _or_conflict(lambda: check_offers(context.project, learned, tolerance=tolerance, sizes=sizes))
+    return CheckOffersAnswer(**offers.as_dict())
 
 
 @reading_router.get("/checks/recall-offers", responses=documented(409))
@@ -597,9 +602,9 @@ def get_labels(
     search: Annotated[str, Query(max_length=200, description=MEANINGS["search"])] = "",
     only: Annotated[Only, Query(description=MEANINGS["only"])] = "all",
 ) -> LabelsAnswer:
-    """The labels and skips, newest first; those alone in which a text occurs, where one is searched for.
+    """Labels and skips, newest first, filtered by search.
 
-    With the role ``label``, somebody gets their own: what others say of an item must not sway a second opinion.
+    A user with the role ``label`` sees only their own, so that other answers do not influence theirs.
     """
     return label_table(context.project, TableQuery(offset, limit, search, only, context.own_name))
 
@@ -609,7 +614,7 @@ def get_labels(
 def get_review(
     context: Context, most: Annotated[int, Query(ge=1, le=MOST_ROWS, description=MEANINGS["most"])] = 50
 ) -> ReviewAnswer:
-    """Labels that are likely wrong: the model, which judges each without having learned it, says otherwise."""
+    """Labels that are probably wrong: a model trained without them predicts something else."""
     context.catch_up(_REVIEW_WAIT)
     try:
         ranked = context.background.suspicious_labels()
@@ -623,8 +628,8 @@ def get_review(
 @reading_router.get("/items/{item}", responses=documented(404))
 def get_item(item: ItemInPath, context: Context) -> ItemAnswer:
     """One item."""
-    found = context.project.item(context.require_item(item))
-    return ItemAnswer(item=found.position, id=found.id, cells=cells_of(found), image=image_url(found))
+    shown = context.project.item(context.require_item(item))
+    return ItemAnswer(item=shown.position, id=shown.id, cells=cells_of(shown), image=image_url(shown))
 
 
 @reading_router.get(
@@ -633,17 +638,17 @@ def get_item(item: ItemInPath, context: Context) -> ItemAnswer:
     responses={200: {"content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}}, **documented(404)},
 )
 def get_image(item: ItemInPath, context: Context) -> Response:
-    """The image of an item, from the folder of the project's images and nowhere else."""
-    found = context.project.item(context.require_item(item))
-    if not found.image or not context.project.settings.root:
+    """The image of an item. Only files in the folder of the project's images are served."""
+    image, root = context.project.item(context.require_item(item)).image, context.project.settings.root
+    if not image or not root:
         raise HTTPException(404, f"item {item} has no image")
-    file, media_type = image_file(Path(context.project.settings.root), found.image)
+    file, media_type = image_file(Path(root), image)
     try:
         if file.stat().st_size > _LARGEST_IMAGE:
-            raise _no_image(found.image, f"it is larger than {_LARGEST_IMAGE >> 20} MiB")
+            raise _no_image(image, f"it is larger than {_LARGEST_IMAGE >> 20} MiB")
         return Response(file.read_bytes(), media_type=media_type)
     except OSError as error:
-        raise _no_image(found.image, error.strerror or "it cannot be read") from None
+        raise _no_image(image, error.strerror or "it cannot be read") from None
 
 
 def image_file(root: Path, image: str) -> tuple[Path, str]:
@@ -683,13 +688,13 @@ _LABEL_WAIT = 0.1
 def ask_next(sent: NextSent, context: Context) -> NextAnswer:
     """The next items for a person, reserved for a while.
 
-    Items that the person was asked for and did not answer come first, so asking again gives the same ones.
+    Items that the person was asked for and has not answered come first, so a repeated request returns the same items.
     """
     project = context.project
     if context.is_alone(sent.person):
         context.catch_up(_LABEL_WAIT)
-    asked = project.next(sent.person, sent.n, queue=context.background.learning_status.queue)
-    items = project.items([each.position for each in asked])
+    asked = project.assigner.next(sent.person, sent.n, queue=context.background.learning_status.queue)
+    items = project.items([assignment.position for assignment in asked])
     with project.lock:
         left = project.state().left
     shown = [
@@ -698,109 +703,109 @@ def ask_next(sent: NextSent, context: Context) -> NextAnswer:
             id=item.id,
             cells=cells_of(item),
             image=image_url(item),
-            until=each.until,
-            why=each.why,
-            check=each.check,
+            until=assignment.until,
+            why=assignment.why,
+            check=assignment.check,
         )
-        for each, item in zip(asked, items, strict=True)
+        for assignment, item in zip(asked, items, strict=True)
     ]
     return NextAnswer(items=shown, left=left)
 
 
 @labelling_router.post("/labels", responses=documented(404, 409, 415, 507))
 def add_label(sent: LabelSent, context: Context) -> Receipt:
-    """Label an item; what is acknowledged is on the disk. Sent again under the same request, it is not done again."""
+    """Label an item.
+
+    The label is on disk before the response is sent. A repeated request ID has no effect.
+    """
     item = context.require_item(sent.item)
     about: dict[str, Any] = sent.model_dump(include={"person", "request", "saw_prediction"})
-    return _done(context, lambda: context.project.label(item, sent.label, **about))
+    return _done(context, lambda: context.project.label_writer.label(item, sent.label, **about))
 
 
 @labelling_router.post("/skips", responses=documented(404, 409, 415, 507))
 def add_skip(sent: SkipSent, context: Context) -> Receipt:
-    """Skip an item that cannot be labelled; it is not asked for again."""
+    """Skip an item that cannot be labelled. It is not requested again."""
     item = context.require_item(sent.item)
-    said = sent.model_dump(exclude={"item"})
-    return _done(context, lambda: context.project.skip(item, **said))
+    about = sent.model_dump(exclude={"item"})
+    return _done(context, lambda: context.project.label_writer.skip(item, **about))
 
 
 @labelling_router.post("/unsure", responses=documented(404, 409, 415, 507))
 def add_unsure(sent: SkipSent, context: Context) -> Receipt:
-    """Say that a person does not know the label; like a skip, and the item is listed for review."""
+    """Record that a person does not know the label. The item is skipped and listed for review."""
     item = context.require_item(sent.item)
-    said = sent.model_dump(exclude={"item"})
-    return _done(context, lambda: context.project.unsure(item, **said))
+    about = sent.model_dump(exclude={"item"})
+    return _done(context, lambda: context.project.label_writer.skip(item, unsure=True, **about))
 
 
 @labelling_router.post("/corrections", responses=documented(404, 409, 415, 507))
 def add_correction(sent: LabelSent, context: Context) -> Receipt:
-    """Change the label that counts of an item that has one.
+    """Correct the label of an item.
 
-    With the role ``label``, of an item that nobody else has labelled.
+    A user with the role ``label`` can correct only items that nobody else has labelled.
     """
     item = context.require_item(sent.item)
     about: dict[str, Any] = sent.model_dump(include={"person", "request", "saw_prediction"})
     only_own = context.own_name is not None
-    return _done(context, lambda: context.project.correct(item, sent.label, only_own=only_own, **about))
+    return _done(context, lambda: context.project.label_writer.correct(item, sent.label, only_own=only_own, **about))
 
 
 @labelling_router.post("/confirmations", responses=documented(404, 409, 415, 507))
 def add_confirmation(sent: ConfirmationSent, context: Context) -> Receipt:
-    """Say that the label that counts is right; the review does not list it again."""
+    """Confirm that the current label is correct. The review does not list it again."""
     item = context.require_item(sent.item)
-    return _done(context, lambda: context.project.confirm(item, person=sent.person, request=sent.request))
+    return _done(context, lambda: context.project.label_writer.confirm(item, person=sent.person, request=sent.request))
 
 
 @labelling_router.post("/predictions", responses=documented(404, 409, 415, 507))
 def show_prediction(sent: PredictionSent, context: Context) -> PredictionsAnswer:
-    """Prediction for an item, and imported predictions; the journal records who saw it.
+    """The prediction of the model for an item, and imported predictions. The journal records who saw them.
 
     A label that the person gives this item afterwards has ``saw_prediction`` and does not count as a random label. For
-    an item of a check nothing is shown: the answer is 409.
+    an item of a check, the response is 409.
     """
     item = context.require_item(sent.item)
-    known = predictor_or_none(context.background)
-    imported = context.project.show_prediction(item, person=sent.person)
-    found = [] if imported is None else [_prediction(imported, None)]
-    if known is not None:
-        row = known.predict(context.project.X[[item]])
+    predictor = predictor_or_none(context.background)
+    imported = context.project.label_writer.show_prediction(item, person=sent.person)
+    predictions = [] if imported is None else [_prediction(imported, None)]
+    if predictor is not None:
+        row = predictor.predict(context.project.X[[item]])
         doubt = float(row.uncertainty[0])
         share, deviation = (None, doubt) if row.probabilities is None else (1.0 - doubt, None)
-        found.insert(0, _prediction(PredictedLabel(row.labels[0].item(), share, ""), deviation))
-    return PredictionsAnswer(item=item, predictions=found)
+        predictions.insert(0, _prediction(PredictedLabel(row.labels[0].item(), share, ""), deviation))
+    return PredictionsAnswer(item=item, predictions=predictions)
 
 
 def predictor_or_none(background: BackgroundLearner) -> Predictor | None:
-    """The present model, or None before it has started."""
+    """A copy of the current model, or None before it has started."""
     try:
         return background.predictor()
     except SufficeError:
         return None
 
 
-def _prediction(found: PredictedLabel, deviation: float | None) -> PredictionAnswer:
-    said = prediction_sentence(
-        found.label, probability=found.probability, deviation=deviation, source=shortened(found.source, 60)
-    )
-    return PredictionAnswer(
-        source=found.source, label=found.label, probability=found.probability, deviation=deviation, sentence=said
-    )
+def _prediction(predicted: PredictedLabel, deviation: float | None) -> PredictionAnswer:
+    label, probability, source = predicted
+    sentence = prediction_sentence(label, probability=probability, deviation=deviation, source=shortened(source, 60))
+    return PredictionAnswer(source=source, label=label, probability=probability, deviation=deviation, sentence=sentence)
 
 
 @labelling_router.post("/imports", responses=documented(409, 415, 507))
 @takes_long
 def import_rows(sent: ImportSent, context: Context) -> ImportAnswer:
-    """Import labels, or predictions of another model, for items by their ids; all of them or none are written."""
+    """Import labels, or predictions of another model, by item id. Either all rows are written or none."""
     table: dict[str, Any] = {
         "id": [row.id for row in sent.rows],
         "label": [row.label for row in sent.rows],
         "probability": [row.probability for row in sent.rows],
     }
     if sent.kind == "labels":
-        report = context.project.import_labels(
+        report = context.project.importer.import_labels(
             table, label="label", person=sent.person, id="id", by="id", conflicts=sent.conflicts, check=sent.check
         )
     else:
-        report = context.project.import_predictions(
+        report = context.project.importer.import_predictions(
             table,
             prediction="label",
             person=sent.person,
@@ -817,10 +822,10 @@ def import_rows(sent: ImportSent, context: Context) -> ImportAnswer:
 @labelling_router.post("/items", responses=documented(409, 415, 507))
 @takes_long
 def add_items(sent: ItemsSent, context: Context) -> ItemsAnswer:
-    """Add rows to the project, all of them or none; a guarantee does not cover them."""
+    """Add rows to the project, either all or none. Existing guarantees do not cover them."""
     names = list(dict.fromkeys(name for row in sent.rows for name in row))
     table = {name: [_cell(row.get(name)) for row in sent.rows] for name in names}
-    added = context.project.add_items(table, person=sent.person, check=sent.check)
+    added = context.project.importer.add_items(table, person=sent.person, check=sent.check)
     context.background.wake()
     return ItemsAnswer(added=added, size=context.project.size, written=not sent.check)
 
@@ -831,50 +836,58 @@ def _cell(value: str | float | None) -> str:
 
 @labelling_router.post("/undo", responses=documented(409, 415, 507))
 def undo(sent: UndoSent, context: Context) -> Receipt:
-    """Take back the newest label, skip or correction of a person; the answer says of which item it was."""
-    return _done(context, lambda: context.project.undo(person=sent.person, request=sent.request))
+    """Undo the newest label, skip or correction of a person. The response names its item."""
+    return _done(context, lambda: context.project.label_writer.undo(person=sent.person, request=sent.request))
 
 
 @labelling_router.post("/model", responses=documented(409, 415, 507))
 def switch_model(sent: ModelSent, context: Context) -> Receipt:
-    """Let another model learn all labels, from the first one on; no label is lost."""
-    return _done(context, lambda: context.project.switch_model(sent.model, person=sent.person, request=sent.request))
+    """Replace the model. The new model learns all labels; no label is lost."""
+    return _done(
+        context,
+        lambda: context.project.settings_editor.switch_model(sent.model, person=sent.person, request=sent.request),
+    )
 
 
 @labelling_router.post("/settings", responses=documented(409, 415, 507))
 def change_settings(sent: SettingsSent, context: Context) -> Receipt:
-    """Change settings for everybody; those that are left out stay. The journal keeps who changed what."""
+    """Change settings for everybody. Omitted settings keep their values. The journal records who changed what."""
     changes = sent.changes()
-    return _done(context, lambda: context.project.change_settings(changes, person=sent.person, request=sent.request))
+    return _done(
+        context, lambda: context.project.settings_editor.change(changes, person=sent.person, request=sent.request)
+    )
 
 
 @labelling_router.post("/classes", responses=documented(409, 415, 507))
 def change_classes(sent: ClassesSent, context: Context) -> Receipt:
-    """Add, rename, merge, reorder or remove classes; the model learns all labels again, and no label is lost."""
+    """Add, rename, merge, reorder or remove classes. The model learns all labels again; no label is lost."""
     asked = sent.model_dump(exclude={"classes"})
-    return _done(context, lambda: context.project.change_classes(sent.classes, **asked))
+    return _done(context, lambda: context.project.class_editor.change(sent.classes, **asked))
 
 
 @labelling_router.post("/checks", responses=documented(409, 415, 507))
 @takes_long
 def start_check(sent: CheckSent, context: Context) -> Receipt:
-    """Start a check: draw unlabelled items at random, which people are then asked for before all others.
+    """Start a check: draw unlabelled items at random. People are asked for them before all other items.
 
-    The present model learns all labels first, and its predictions are kept with the check. When all items are
-    labelled or skipped, GET /api/status states what they prove.
+    The current model learns all labels first, and its predictions are stored with the check. When all items are
+    labelled or skipped, GET /api/status contains the guarantee.
     """
     asked = sent.model_dump(exclude={"size"})
 
     def start() -> WriteReceipt:
-        return context.project.start_check(sent.size, predict=context.background.predicted_labels, **asked)
+        return context.project.check_runner.start(sent.size, predict=context.background.predicted_labels, **asked)
 
     return _done(context, lambda: _or_conflict(start))
 
 
 @labelling_router.post("/checks/abort", responses=documented(409, 415, 507))
 def abort_check(sent: AbortSent, context: Context) -> Receipt:
-    """Give the open check up: it proves nothing, and its part of the error probability is spent. Labels stay."""
-    return _done(context, lambda: context.project.abort_check(person=sent.person, request=sent.request))
+    """Abort the open check.
+
+    It gives no guarantee, its share of the error probability stays spent, and its labels are kept.
+    """
+    return _done(context, lambda: context.project.check_runner.abort(person=sent.person, request=sent.request))
 
 
 def _done(context: AppContext, write: Callable[[], WriteReceipt]) -> Receipt:
@@ -901,18 +914,18 @@ _FILE: dict[int | str, dict[str, Any]] = {
 @file_router.get("/export/labels", response_class=Response, responses=_FILE | documented(501))
 @takes_long
 def export_labels(context: Context, format: FormatInQuery = "csv") -> Response:
-    """Every item with a label, in the order of labelling."""
+    """All items with a label, in the order of labelling."""
     return _attached(labels_file(context.project, format))
 
 
 @file_router.get("/export/skipped", response_class=Response, responses=_FILE | documented(409, 501))
 @takes_long
 def export_skipped(context: Context, format: FormatInQuery = "csv") -> Response:
-    """Every item that was skipped and has no label: by whom, when, whether they were unsure, and why."""
-    found = skipped_file(context.project, format)
-    if found is None:
+    """All skipped items without a label: who skipped them, when, whether they were unsure, and the reason."""
+    file = skipped_file(context.project, format)
+    if file is None:
         raise ConflictError("no item is skipped, so there is nothing to export")
-    return _attached(found)
+    return _attached(file)
 
 
 @file_router.get("/export/predictions", response_class=Response, responses=_FILE | documented(409, 501))
@@ -927,11 +940,11 @@ def export_predictions(context: Context, format: FormatInQuery = "csv") -> Respo
 @file_router.get("/export/checked-predictions", response_class=Response, responses=_FILE | documented(409, 501))
 @takes_long
 def export_checked_predictions(context: Context, format: FormatInQuery = "csv") -> Response:
-    """The predictions that the newest guarantee is about, where it is about an earlier model."""
-    found = checked_predictions_file(context.project, format)
-    if found is None:
+    """The predictions that the newest guarantee covers, if it covers an earlier model."""
+    file = checked_predictions_file(context.project, format)
+    if file is None:
         raise ConflictError("no guarantee is about an earlier model; export the predictions instead")
-    return _attached(found)
+    return _attached(file)
 
 
 @file_router.get(
@@ -941,17 +954,17 @@ def export_checked_predictions(context: Context, format: FormatInQuery = "csv") 
 )
 @takes_long
 def export_guarantee(context: Context) -> Response:
-    """The newest guarantee with its evidence, as JSON: the statement, the items of the check and their answers."""
-    found = guarantee_file(context.project)
-    if found is None:
+    """The newest guarantee with its evidence, as JSON: the statement, the items of the check and their labels."""
+    file = guarantee_file(context.project)
+    if file is None:
         raise ConflictError("nothing is guaranteed yet: no check is complete")
-    return _attached(found)
+    return _attached(file)
 
 
 @file_router.get("/report", response_class=HTMLResponse, responses=documented(409, 501))
 @takes_long
 def get_report(context: Context) -> HTMLResponse:
-    """The report: what was labelled, the decision, what is guaranteed; a self-contained page."""
+    """The report as a self-contained page: labels, decision and guarantee."""
     from suffice.report.project_report import report_page
 
     context.settle(_EXPORT_WAIT)

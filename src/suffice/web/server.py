@@ -54,7 +54,7 @@ from suffice.web.security import (
 )
 
 _ABOUT = (
-    "Labels for a project, and a message when you can stop. A script can do here what the page does. If a token "
+    "Labels for a project, and a message when you can stop. The API offers everything that the page does. If a token "
     "is needed, a script sends it as Authorization: Bearer TOKEN; where there are accounts, that of a personal link. A "
     "browser sends the csrf value of /api/project as "
     "X-Suffice-CSRF with everything that it posts."
@@ -361,7 +361,7 @@ def _refusal(error: OSError, host: str, port: int) -> str:
             "one)"
         )
     if error.errno in {errno.EACCES, errno.EPERM}:
-        return f"port {port} on {host} is not yours to use: ports below 1024 need an administrator; give --port 8000"
+        return f"permission denied for port {port} on {host}: ports below 1024 need an administrator; give --port 8000"
     return f"{host} cannot be listened on: {_reason(error)}; give --host 127.0.0.1, or an address of this machine"
 
 

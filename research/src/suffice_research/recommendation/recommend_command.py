@@ -33,7 +33,7 @@ from suffice.cli.table_run import Ignore
 from suffice.criteria import Criterion, ErrorStability, ExpectedCost, LabelWorth
 from suffice.errors import InvalidValueError
 from suffice.models.factory import MODEL_FAMILIES, model_description, model_names
-from suffice.presentation.messages import assumed_costs_sentence, expected_cost_sentence
+from suffice.presentation.recommend_words import assumed_costs_sentence, expected_cost_sentence
 from suffice.presentation.text_format import count, rounded_percent
 
 if TYPE_CHECKING:
@@ -294,11 +294,11 @@ def run_options(rule: Criterion, model: ModelName | None = None) -> list[str] | 
             for each in ("average", "calibration_labels", "scale")
             if (value := getattr(rule, each)) != getattr(default, each)
         }
-    options = RuleOptions(None if plain else name, **numbers, **words)
+    options = RuleOptions(rule=None if plain else name, **numbers, **words)
     # A rule of the comparison may have another setting, for which there is no option.
     if chosen_rule(options, model) != rule:
         return None
-    said = [] if options.name is None else ["--rule", name]
+    said = [] if options.rule is None else ["--rule", name]
     for each, value in words.items():
         said += [f"--{each.replace('_', '-')}", str(value)]
     for each, value in numbers.items():

@@ -2,23 +2,16 @@
 
 import pytest
 
-from suffice.presentation.messages import (
-    audit_orders_sentences,
-    best_stop_sentence,
-    corrections_and_skips,
-    given_and_imported,
-    labels_saved_sentence,
-    run_error_sentence,
-    run_headline,
-    run_wrong_share_sentence,
-    true_error_sentence,
-)
+from suffice.presentation.audit_words import audit_orders_sentences
+from suffice.presentation.demo_words import run_error_sentence, run_wrong_share_sentence
+from suffice.presentation.report_words import corrections_and_skips, given_and_imported
+from suffice.presentation.run_words import best_stop_sentence, labels_saved_sentence, run_headline, true_error_sentence
 
 MORNING, NOON = "2024-03-05T09:02:59Z", "2024-03-05T12:00:00Z"
 
 
 @pytest.mark.parametrize(
-    ("given", "last", "imported", "said"),
+    ("given", "last", "imported", "sentence"),
     [
         (1, MORNING, 0, "1 label was given on 5 March 2024, 09:02 UTC."),
         (38, NOON, 0, "38 labels were given from 5 March 2024, 09:02 UTC to 5 March 2024, 12:00 UTC."),
@@ -26,8 +19,8 @@ MORNING, NOON = "2024-03-05T09:02:59Z", "2024-03-05T12:00:00Z"
         (2, MORNING, 1, "2 labels were given on 5 March 2024, 09:02 UTC. 1 label came with the data (pets.csv)."),
     ],
 )
-def test_who_gave_the_labels(given: int, last: str, imported: int, said: str) -> None:
-    assert given_and_imported(given, MORNING, last, imported=imported, source="pets.csv") == said
+def test_who_gave_the_labels(given: int, last: str, imported: int, sentence: str) -> None:
+    assert given_and_imported(given, MORNING, last, imported=imported, source="pets.csv") == sentence
 
 
 def test_nothing_is_said_of_what_did_not_happen() -> None:

@@ -1,0 +1,261 @@
+"""Sentences about random checks: offers, progress, and guarantees."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from suffice.presentation.text_format import (
+    count,
+    duration,
+    number,
+    number_at_most,
+    percent,
+    percent_at_least,
+    percent_at_most,
+    shortened,
+)
+
+
+def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
+    """Guarantee of a check, and the model that it is about.
+
+    Args:
+        guarantee: The result of :meth:`suffice.checks.Guarantee.to_dict`. If the guarantee is not about the current
+            model, also ``about_present_model``, which is False, and ``n_labelled``, the labels of the checked model.
+            If it is about other classes, also ``classes_since``: ``"merged"`` or ``"changed"``.
+            If items were added since the check was drawn, also ``added``, their number.
+
+    Examples:
+        >>> guarantee = {"statement": "At most 5 % of the predictions for the 4,618 unlabelled items are wrong."}
+        >>> guarantee_sentences(guarantee)
+        ['Guaranteed: at most 5 % of the predictions for the 4,618 unlabelled items are wrong.']
+        >>> print(guarantee_sentences({**guarantee, "about_present_model": False, "n_labelled": 300})[1])
+        This is about the model at 300 labels; its predictions are exported as checked_predictions. The current model \
+is different and has no guarantee until it is checked.
+        >>> earlier = {**guarantee, "about_present_model": False, "n_labelled": 300, "quantity": "error"}
+        >>> print(guarantee_sentences({**earlier, "classes_since": "merged"})[1].partition(". ")[0])
+        This is about the model at 300 labels and the classes of that time; classes were merged since, which can only \
+lower the share of wrong predictions; its predictions are exported as checked_predictions
+        >>> print(guarantee_sentences({**guarantee, "about_present_model": False, "n_labelled": 300, "added": 50})[2])
+        It does not cover the 50 items that were added since the check was drawn.
+    """
+    statement, added = guarantee["statement"], guarantee.get("added", 0)
+    which = "item that was" if added == 1 else f"{added:,} items that were"
+    later = [f"It does not cover the {which} added since the check was drawn."] if added else []
+    if guarantee.get("about_present_model", True):
+        return [f"Guaranteed: {statement[:1].lower()}{statement[1:]}", *later]
+    then = count(guarantee["n_labelled"], "label")
+    about = f"This is about the model at {then}"
+    since = guarantee.get("classes_since", "same")
+    if since == "merged" and guarantee["quantity"] == "error":
+        about += " and the classes of that time; classes were merged since, which can only lower the share of wrong "
+        about += "predictions"
+    elif since != "same":
+        about += " and the classes of that time; the classes were changed since"
+    return [
+        f"Guaranteed for an earlier model: {statement[:1].lower()}{statement[1:]}",
+        f"{about}; its predictions are exported as checked_predictions. The current model is different and has no "
+        "guarantee until it is checked.",
+        *later,
+    ]
+
+
+def guarantee_figure(guarantee: Mapping[str, Any]) -> tuple[str, str]:
+    r"""Guarantee of a check as a figure and a note; rounded so that it stays true.
+
+    Args:
+        guarantee: The result of :meth:`suffice.checks.Guarantee.to_dict`.
+
+    Examples:
+        >>> guarantee_figure({"quantity": "error", "value": 0.104})
+        ('≤ 11\xa0%', 'wrong, guaranteed')
+        >>> guarantee_figure({"quantity": "recall", "value": 0.958, "class_name": "spam"})
+        ('≥ 95.8\xa0%', 'of spam found, guaranteed')
+    """
+    quantity, value = guarantee["quantity"], guarantee["value"]
+    if quantity in ("error", "within"):
+        off = "wrong" if quantity == "error" else f"off by more than {number(guarantee['tolerance'])}"
+        return f"≤ {percent_at_most(value)}", f"{off}, guaranteed"
+    if quantity == "tolerance":
+        others = percent_at_least(1.0 - guarantee["share"])
+        return f"± {number_at_most(guarantee['tolerance'])}", f"for {others}, guaranteed"
+    name = shortened(str(guarantee["class_name"]), 20)
+    note = f"of {name} found" if quantity == "recall" else f"of predicted {name} right"
+    return f"≥ {percent_at_least(value)}", f"{note}, guaranteed"
+
+
+def check_sentence(check: Mapping[str, Any]) -> str:
+    """Progress of a check; empty if it is complete with a guarantee, or if an answer of an older check was undone.
+
+    Args:
+        check: ``state``, ``size`` and ``answered``; ``proves``, whether a check that is complete proves something.
+
+    Examples:
+        >>> print(check_sentence({"state": "open", "size": 100, "answered": 37, "proves": False}))
+        Check: 37 of 100 random items answered. The guarantee is stated when all are answered.
+    """
+    if check["state"] == "open":
+        done = f"{check['answered']:,} of {count(check['size'], 'random item')} answered"
+        return f"Check: {done}. The guarantee is stated when all are answered."
+    if check["state"] == "aborted":
+        return "The last check was aborted: it proves nothing."
+    if check["state"] == "complete" and not check["proves"]:
+        return "The check is complete and proves nothing: too many of its items could not be labelled."
+    return ""
+
+
+def checks_sentences(
+    guarantee: Mapping[str, Any] | None, check: Mapping[str, Any] | None, *, open_told: bool = False
+) -> tuple[list[str], list[str]]:
+    """Return the sentences about checks before the decision, and those after it.
+
+    A guarantee of the current model is first, and one of an earlier model last.
+
+    Args:
+        guarantee: As for :func:`guarantee_sentences`, or None.
+        check: The newest check, as for :func:`check_sentence`, or None.
+        open_told: Whether the decision says that the check is open.
+    """
+    first: list[str] = []
+    last: list[str] = []
+    if guarantee is not None:
+        present = guarantee["about_present_model"]
+        (first if present else last).extend(guarantee_sentences(guarantee))
+    already_stated = open_told and check is not None and check["state"] == "open"
+    if check is not None and not already_stated and (sentence := check_sentence(check)):
+        (last if check["state"] == "aborted" else first).append(sentence)
+    return first, last
+
+
+def check_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
+    r"""Likely guarantees of checks of several sizes, and their costs.
+
+    Args:
+        offers: ``pool``, ``expected``, ``confidence``, ``probability``, ``tolerance``, ``offers`` (each with ``size``
+            and ``at_most``), ``at_most``, ``planned`` and ``seconds``; see
+            :class:`suffice.project.check_offers.CheckOffers`.
+
+    Examples:
+        >>> sentences = check_offer_sentences({"pool": 4600, "expected": 0.02, "confidence": 0.95, "probability": 0.8,
+        ...     "tolerance": None, "offers": [{"size": 100, "at_most": 0.0858}], "at_most": 0.05, "planned": 370,
+        ...     "seconds": 4.0})
+        >>> print(*sentences, sep="\n")
+        A check draws unlabelled items at random. When they are labelled, it guarantees how many predictions are wrong.
+        Estimate: about 2 % of the predictions for the 4,600 unlabelled items are wrong. If so, a check has an
+        80 % chance of guaranteeing, with 95 % confidence:
+        - 100 labels (about 7 minutes): at most 8.6 % are wrong.
+        - 370 labels (about 25 minutes): at most 5 % are wrong, your target.
+        The model learns these labels afterwards.
+    """
+    wrong = "wrong" if offers["tolerance"] is None else f"off by more than {number(offers['tolerance'])}"
+    pool = count(offers["pool"], "unlabelled item")
+    share = percent(offers["expected"]) if offers["expected"] else "0 %"
+    sure = percent_at_least(offers["confidence"])
+    draws = (
+        f"A check draws unlabelled items at random. When they are labelled, it guarantees how many predictions are "
+        f"{wrong}."
+    )
+    rows = check_offer_rows(offers)
+    if not rows:
+        return [draws, f"A check is of no use for {pool}: label all of them instead."]
+    sentences = [
+        draws,
+        f"Estimate: about {share} of the predictions for the {pool} are {wrong}. If so, a check has an "
+        f"{percent(offers['probability'])} chance of guaranteeing, with {sure} confidence:",
+    ]
+    sentences += [f"- {row['cost']}: {row['words']}." for row in rows]
+    if offers["at_most"] is not None and offers["planned"] is None:
+        sentences.append(not_achievable_sentence(offers))
+    return [sentence.replace("\u00a0", " ") for sentence in [*sentences, "The model learns these labels afterwards."]]
+
+
+def check_offer_rows(offers: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return each check that is offered: its ``size``, ``cost`` and likely guarantee, ``words``, smallest first.
+
+    The size that is planned for the target is among them. The argument is that of :func:`check_offer_sentences`.
+    """
+    wrong = "wrong" if offers["tolerance"] is None else f"off by more than {number(offers['tolerance'])}"
+    rows = {offer["size"]: f"at most {percent_at_most(offer['at_most'])} are {wrong}" for offer in offers["offers"]}
+    target, planned = offers["at_most"], offers["planned"]
+    if target is not None and planned is not None:
+        rows[planned] = f"at most {percent_at_most(target)} are {wrong}, your target"
+    return [
+        {"size": size, "cost": _label_time(size, offers["seconds"]), "words": rows[size].replace("\u00a0", " ")}
+        for size in sorted(rows)
+    ]
+
+
+def not_achievable_sentence(offers: Mapping[str, Any]) -> str:
+    """Statement that no check is likely to reach the target; the argument is that of :func:`check_offer_sentences`."""
+    most, pool = percent_at_most(offers["at_most"]), count(offers["pool"], "unlabelled item")
+    unreachable = f"Your target of at most {most} is not achievable now without labelling all {pool}"
+    lowest = min((offer["at_most"] for offer in offers["offers"]), default=1.0)
+    reach = f", or ask for at most {percent_at_most(lowest)}" if lowest < 1.0 else ""
+    return f"{unreachable}: label more items first{reach}.".replace("\u00a0", " ")
+
+
+def class_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
+    r"""Cost of a check of the recall or precision of a class.
+
+    Args:
+        offers: ``quantity``, ``class_name``, ``pool``, ``expected``, ``confidence`` and ``offers`` (each with
+            ``at_least`` and ``size``); see :class:`suffice.project.check_offers.ClassOffers`.
+
+    Examples:
+        >>> sentences = class_offer_sentences({"quantity": "recall", "class_name": "spam", "pool": 4000, "expected": 3,
+        ...     "confidence": 0.95, "offers": [{"at_least": 0.9, "size": 1200}, {"at_least": 0.95, "size": None}]})
+        >>> print(*sentences, sep="\n")
+        The model's own estimate: about 3 unlabelled items of class 'spam' are not predicted as such. If so, these
+        checks are likely to guarantee, with 95 % confidence, which share of the class is labelled or predicted:
+        - at least 90 %: 1,200 of 4,000 items.
+        - at least 95 %: not achievable without labelling all 4,000 items.
+    """
+    name, pool = repr(shortened(str(offers["class_name"]), 40)), count(offers["pool"], "item")
+    sure = f"these checks are likely to guarantee, with {percent_at_least(offers['confidence'])} confidence,"
+    if offers["quantity"] == "recall":
+        items = count(offers["expected"], "unlabelled item")
+        verb = "is" if offers["expected"] == 1 else "are"
+        if offers.get("predicted_as_found", True):
+            lead = f"about {items} of class {name} {verb} not predicted as such"
+            what = f"If so, {sure} which share of the class is labelled or predicted:"
+        else:
+            lead = f"about {items} {verb} of class {name}"
+            what = f"If so, {sure} which share of the class is found:"
+    else:
+        belong = "does" if offers["expected"] == 1 else "do"
+        lead = f"about {offers['expected']:,} of {pool} predicted as {name} {belong} not belong to that class"
+        what = f"If so, {sure} which share of them belongs to it:"
+    rows = [
+        f"- at least {percent_at_least(offer['at_least'])}: "
+        + (
+            f"not achievable without labelling all {pool}."
+            if offer["size"] is None
+            else f"{offer['size']:,} of {pool}."
+        )
+        for offer in offers["offers"]
+    ]
+    return [line.replace("\u00a0", " ") for line in (f"The model's own estimate: {lead}. {what}", *rows)]
+
+
+def class_offer_rows(offers: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return each possible check of a class: its ``size``, its ``cost``, and its likely guarantee, ``words``.
+
+    The argument is that of :func:`class_offer_sentences`.
+    """
+    name = repr(shortened(str(offers["class_name"]), 40))
+    counted = "found" if not offers.get("predicted_as_found", True) else "labelled or predicted as such"
+    what = f"of the items of class {name} are {counted}"
+    if offers["quantity"] == "precision":
+        what = f"of the items predicted as {name} belong to it"
+    rows: dict[int, str] = {}
+    for offer in offers["offers"]:
+        if offer["size"] is not None:
+            rows[offer["size"]] = f"likely to guarantee that at least {percent_at_least(offer['at_least'])} {what}"
+    return [
+        {"size": size, "cost": f"{size:,} of {count(offers['pool'], 'unlabelled item')}", "words": words}
+        for size, words in sorted(rows.items())
+    ]
+
+
+def _label_time(labels: int, seconds: float | None) -> str:
+    time = "" if seconds is None else f" (about {duration(labels * seconds)})"
+    return f"{count(labels, 'label')}{time}"

@@ -1,0 +1,366 @@
+"""A decision in words: headline, sentences and figures, the same in all places that show it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from suffice.presentation.check_words import guarantee_sentences
+from suffice.presentation.error_words import error_figure, error_value, error_words
+from suffice.presentation.plan_words import forecast_sentence, outlook, plan_sentence
+from suffice.presentation.rule_words import RATIO_RULE, WORTH_RULES
+from suffice.presentation.text_format import as_sentence, count, number, percent, shortened, two_digits, two_digits_of
+
+#: The answers that are reasons to stop.
+STOPS: Final = frozenset({"enough", "limit", "complete"})
+#: Used in place of the name of the rule while a model learns the labels of a project again.
+CATCHING_UP: Final = "BackgroundLearner"
+#: The name under which a learner gives a verdict in place of its rule: before the model starts, and at the pool's end.
+_LEARNER: Final = "ActiveLearner"
+_HEADLINES: Final = {
+    "too early": ("Too early to say", "quiet"),
+    "keep going": ("Keep labelling", "on"),
+    "enough": ("You can stop now", "good"),
+    "limit": ("More labels will not help this model much", "limit"),
+    # Nothing is left to predict, so there is no error to show.
+    "complete": ("Nothing is left to label", "quiet"),
+}
+#: Headline of a stop with a large error; its colour is not green.
+NOT_WORTH: Final = "More labels are not worth their cost"
+# The error may be below the target, but too close to it for a check.
+_OUT_OF_REACH: Final = "Your target seems out of reach"
+_EXTRAPOLATED: Final = (
+    "This is extrapolated: it assumes that the error continues to fall as before. After these labels, more would not "
+    "be worth their cost."
+)
+
+
+class DecisionWords(NamedTuple):
+    """A decision in words, the same in all places that show it.
+
+    Attributes:
+        headline: The answer in a few words.
+        tone: Name of its colour: ``quiet``, ``on``, ``good`` or ``limit``. It is never ``good`` without an error.
+        sentences: The answer with its numbers, the most important first; the first one begins with the headline,
+            unless a guarantee precedes it.
+        error_figure: The error as a large figure; empty if there is none.
+        error_note: Explanation of the figure, and its basis.
+        outlook: Effect of more labels, as figures with their notes: now and after these labels. Empty if it is not
+            predictable, or if more labels are not worth their cost.
+        outlook_note: Effect of more labels, in words.
+        summary: The first sentence without the headline, to be shown below it.
+        remedy: Why the error is too large and what to try, if the answer is that the model has reached its limit.
+    """
+
+    headline: str
+    tone: str
+    sentences: list[str]
+    error_figure: str = ""
+    error_note: str = ""
+    outlook: Sequence[tuple[str, str]] = ()
+    outlook_note: str = ""
+    summary: str = ""
+    remedy: str = ""
+
+
+def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> DecisionWords:
+    r"""A decision in words.
+
+    Args:
+        decision: The result of :meth:`suffice.session.decision.Decision.as_dict`.
+        initial: Number of labels with which the model starts.
+
+    Examples:
+        >>> error = {"value": 0.061, "low": 0.04, "high": 0.09, "random_labels": 30}
+        >>> words = decision_words({"answer": "enough", "n_labelled": 300, "unlabelled": 4618, "share": True,
+        ...     "since": 283, "error": error, "rule": "LabelWorth"})
+        >>> print(words.headline, *words.sentences, words.error_figure.replace("\xa0", " "), sep="\n")
+        You can stop now
+        You can stop now: about 6 % of the 4,618 unlabelled items are predicted wrong (estimate; probably 4 to 9 %).
+        More labels are not worth their cost: each further label is expected to avoid too few wrong predictions.
+        The rule first said so at 283 labels.
+        6 %
+    """
+    answer = decision["answer"]
+    if decision.get("screening") is not None and answer in ("keep going", "enough"):
+        return _screening_words(decision)
+    headline, tone = _HEADLINES[answer]
+    planned = decision.get("plan")
+    if answer == "too early" and decision.get("rule") == CATCHING_UP:
+        headline = "Please wait"
+    if answer == "enough" and decision.get("target_guaranteed"):
+        headline = "Your target is guaranteed"
+    elif answer == "enough" and decision.get("large_error"):
+        headline, tone = NOT_WORTH, "limit"
+    if answer == "keep going" and planned is not None and planned["check_now"]:
+        headline = "Time for a check"
+    if answer == "keep going" and decision.get("check_pending"):
+        headline = "A check is running"
+    if answer == "limit" and not _model_at_limit(decision):
+        headline = _OUT_OF_REACH
+    sentences = {
+        "too early": _too_early_sentences,
+        "keep going": _keep_going_sentences,
+        "enough": _enough_sentences,
+        "limit": _limit_sentences,
+        "complete": _complete_sentences,
+    }[answer](decision, initial)
+    figure, note = ("", "") if answer == "complete" else error_figure(decision)
+    if tone == "good" and not figure:
+        tone = "quiet"
+    effect = outlook(decision)
+    by_forecast = effect and decision.get("forecast") is not None
+    outlook_note = _EXTRAPOLATED if by_forecast else _outlook_note(decision, sentences)
+    summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
+    remedy = " ".join(_remedy_sentences(decision)) if answer == "limit" else ""
+    sentences = [*_guarantee_sentences(decision), *sentences]
+    return DecisionWords(headline, tone, sentences, figure, note, effect, outlook_note, summary, remedy)
+
+
+def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:
+    """The decision of a screening in words."""
+    screening, screened = decision["screening"], decision["n_labelled"]
+    size, n_found = screened + decision["unlabelled"], screening["found"]
+    about = max(n_found, two_digits(round(screening["estimated"])))
+    progress = f"{n_found:,} of about {about:,} relevant items are found (estimate)"
+    done = f"{screened:,} of {size:,} items are screened"
+    if decision["answer"] == "keep going" and decision.get("check_pending"):
+        headline, tone = "A check is running", "on"
+        pending = decision["check_pending"]
+        waiting = f"{count(pending, 'item')} of it {'is' if pending == 1 else 'are'} not yet labelled"
+        sentences = [f"{headline}: {waiting}.", f"{progress}, and {done}."]
+    elif decision["answer"] == "keep going":
+        headline, tone = "Keep screening", "on"
+        sentences = [f"{headline}: {progress}, and {done}."]
+    else:
+        proven = decision.get("target_guaranteed")
+        headline, tone = ("Your target is guaranteed" if proven else "You can stop now"), "good"
+        sentences = [f"{headline}: {progress}, and {done}."]
+        if not proven:
+            wanted = f"at least {percent(screening['recall'])} of class {screening['positive']!r} are found"
+            sentences.append(f"By the rule {decision['rule']}, {wanted}. Only a random check can guarantee it.")
+        if decision.get("since") is not None and decision["since"] < screened:
+            sentences.append(f"The rule first said so at {count(decision['since'], 'label')}.")
+    figure = f"{n_found:,} of ≈ {about:,}"
+    note = f"of {shortened(str(screening['positive']), 20)} found (estimate), {screened:,} of {size:,} screened"
+    next_ones = "The likeliest items come first, so the next ones are less often relevant than those so far."
+    judged = f"The rule {decision['rule']}: {as_sentence(decision['reason'])}" if decision.get("reason") else ""
+    summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
+    return DecisionWords(
+        headline,
+        tone,
+        [*_guarantee_sentences(decision), *sentences],
+        figure,
+        note,
+        outlook_note=f"{next_ones} {judged}".rstrip(),
+        summary=summary,
+    )
+
+
+def _guarantee_sentences(decision: Mapping[str, Any]) -> list[str]:
+    """Guarantee for the predictions of the current model; empty if there is none."""
+    guarantee = decision.get("guarantee")
+    return [] if guarantee is None else guarantee_sentences(guarantee)
+
+
+def _outlook_note(decision: Mapping[str, Any], sentences: Sequence[str]) -> str:
+    """Effect of more labels in words, if there are no figures; the sentences are those of the decision."""
+    answer = decision["answer"]
+    if answer == "too early":
+        return "This is known once the model has learned a few labels."
+    if answer == "complete":
+        return "There are no more labels to give."
+    return sentences[1] if answer == "keep going" else next(iter(_stop_reasons(decision)), "")
+
+
+def _error_or(decision: Mapping[str, Any], otherwise: str) -> str:
+    return error_words(decision) or otherwise
+
+
+def _too_early_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
+    missing = min(initial, decision["n_labelled"] + decision["unlabelled"]) - decision["n_labelled"]
+    if missing > 0:
+        are = "are" if missing > 1 else "is"
+        return [f"Too early to say: {count(missing, 'more label')} {are} needed before the model starts."]
+    if decision.get("rule") == CATCHING_UP:
+        return [f"Please wait: {decision['reason']}. You can continue to label meanwhile."]
+    if not decision.get("reason") or decision.get("rule") == _LEARNER:
+        return ["Too early to say: the model is learning the first labels."]
+    return [f"Too early to say: {decision['reason']}."]
+
+
+def _keep_going_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
+    del initial
+    planned = decision.get("plan")
+    lead = "Time for a check" if planned is not None and planned["check_now"] else "Keep labelling"
+    lead = "A check is running" if decision.get("check_pending") else lead
+    first = f"{lead}: {_error_or(decision, 'the rule does not say stop yet')}."
+    if decision.get("check_pending"):
+        still = f"{count(decision['check_pending'], 'random item')} still to answer"
+        return [first, f"{still}. Then the check states how many predictions are wrong at most, guaranteed."]
+    if planned is not None and planned["expected_total"] is not None:
+        return [first, plan_sentence(planned, decision["unlabelled"])]
+    if decision.get("target_missed"):
+        missed = f"The check has not shown your target of at most {percent(decision['at_most'])}"
+        return [first, f"{missed}. Continue to label: the model learns the labels of the check first."]
+    doubt = _doubt_sentence(decision)
+    sentences = [first, doubt or forecast_sentence(decision)]
+    if planned is not None and not doubt:
+        target = f"your target of at most {percent(planned['target'])}"
+        unknown = f"It is not known yet whether {target} can be guaranteed."
+        out_of_reach = f"At present, a guarantee of {target} is expected to need labels of all items."
+        sentences.append(out_of_reach if decision.get("target_out_of_reach") else unknown)
+    return sentences
+
+
+def _doubt_sentence(decision: Mapping[str, Any]) -> str:
+    """Reason to continue although the rule says stop; empty if it does not."""
+    if decision.get("since") is None:
+        return ""
+    alternative = decision.get("alternative")
+    if alternative is not None:
+        return f"{_alternative_sentence(decision, alternative)} More labels will show whether that is chance."
+    planned = decision.get("plan") is not None
+    if planned or decision.get("above_target"):
+        asked = error_value(decision["at_most"], share=decision["share"])
+        where = "above" if decision.get("above_target") else "too close to"
+        falls = "falls enough for a check" if planned else "falls"
+        return f"The error is still {where} your target of at most {asked}; more labels will show whether it {falls}."
+    return "The error is not yet known well enough; some more random labels will show it."
+
+
+def _enough_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
+    del initial
+    error = _error_or(decision, "the rule says stop")
+    if decision.get("target_guaranteed"):
+        asked = f"you asked for at most {percent(decision['at_most'])} of wrong predictions"
+        return [
+            f"Your target is guaranteed: {asked}; by the check, {error}.",
+            "Export the predictions now: more labels change the model, and a guarantee is about predictions as they "
+            "are now.",
+        ]
+    if decision.get("large_error"):
+        reasons = [as_sentence(reason.removeprefix(f"{NOT_WORTH}: ")) for reason in _stop_reasons(decision)]
+        too = "many" if decision["share"] else "much"
+        remedy = "try other features or another model"
+        if decision["rule"] in WORTH_RULES:
+            remedy = f"say that a wrong prediction costs more, or {remedy}"
+        return [f"{NOT_WORTH}: {error}.", *reasons, f"If that is too {too} for you, {remedy}."]
+    return [f"You can stop now: {error}.", *_stop_reasons(decision)]
+
+
+def _stop_reasons(decision: Mapping[str, Any]) -> list[str]:
+    reason, reasons = decision.get("reason", ""), []
+    if decision["rule"] == RATIO_RULE:
+        reasons.append("The last labels changed the model so little that the stopping rule says stop.")
+    elif decision["rule"] in WORTH_RULES:
+        reasons.append(_worth_sentence(decision))
+    elif reason:
+        reasons.append(as_sentence(reason))
+    since = decision.get("since")
+    if since is not None and since < decision["n_labelled"]:
+        reasons.append(f"The rule first said so at {count(since, 'label')}.")
+    return reasons
+
+
+def _worth_sentence(decision: Mapping[str, Any]) -> str:
+    """Why more labels are not worth their cost."""
+    avoided, price = decision.get("avoided"), decision.get("price")
+    if not decision["share"]:
+        return "More labels are not worth their cost: each further label is expected to lower the error too little."
+    if avoided is None or price is None or avoided >= price:
+        return (
+            "More labels are not worth their cost: each further label is expected to avoid too few wrong predictions."
+        )
+    wrong = decision.get("wrong")
+    # The estimate for one label is noisy: it can exceed the estimate of all wrong predictions.
+    per_label = avoided if wrong is None else min(avoided, wrong)
+    few = "fewer than 0.01" if per_label < 0.01 else f"about {two_digits_of(per_label)}"
+    return (
+        f"More labels are not worth their cost: 1 more label would avoid {few} wrong predictions, and it costs as much "
+        f"as {two_digits_of(price)}."
+    )
+
+
+def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
+    del initial
+    # An error above the one asked for does not mean that the model cannot learn more.
+    lead = _HEADLINES["limit"][0] if _model_at_limit(decision) else _OUT_OF_REACH
+    first = f"{lead}: {_error_or(decision, 'the error does not fall any more')}."
+    return [first, *_remedy_sentences(decision), *_stop_reasons(decision)]
+
+
+def _model_at_limit(decision: Mapping[str, Any]) -> bool:
+    """Whether the model is the reason for the answer "limit", and not the target alone."""
+    target = decision.get("above_target") or decision.get("plan") is not None
+    return decision.get("alternative") is not None or not target
+
+
+def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
+    """Why the error is too large, and what to try."""
+    sentences = []
+    target = decision.get("at_most") or 0.0
+    if decision.get("above_target"):
+        asked, error = (error_value(value, share=decision["share"]) for value in (target, decision["error"]["value"]))
+        sentences.append(f"You asked for at most {asked}{', which is slightly less' if asked == error else ''}.")
+    elif decision.get("plan") is not None:
+        sentences.append(f"That is too close to your target of at most {percent(target)} for a check to guarantee it.")
+    if decision.get("hardly_better"):
+        baseline, common = decision["baseline"], decision.get("common")
+        if decision["share"]:
+            sentences.append(f"Always answering {shortened(str(common), 40)} would be wrong on {percent(baseline)}.")
+        else:
+            sentences.append(f"Always answering the mean of the labels would be off by {number(baseline)}.")
+    alternative = decision.get("alternative")
+    if alternative is None and not decision.get("hardly_better"):
+        sentences.append("A higher cost of a wrong prediction leads to more labels; another model may need fewer.")
+    elif alternative is None:
+        sentences.append("Try other features or another model.")
+    elif alternative["name"] == "forest":
+        remedy = "That model cannot be used here; export the labels to train it elsewhere."
+        sentences.append(f"{_alternative_sentence(decision, alternative)} {remedy}")
+    else:
+        sentences.append(f"{_alternative_sentence(decision, alternative)} Switch to that model: all labels stay.")
+    return sentences
+
+
+def _alternative_sentence(decision: Mapping[str, Any], alternative: Mapping[str, Any]) -> str:
+    """Comparison with a better model on the same labels."""
+    name, items = alternative["description"], count(alternative["labels"], "labelled item")
+    if decision["share"]:
+        theirs, ours = (f"{round(alternative[key] * alternative['labels']):,}" for key in ("error", "present"))
+        compared = f"Tested on {items} without knowing their labels, it predicts {theirs} wrong"
+        return f"Another model is better: {name}. {compared}, the current model {ours}."
+    theirs, ours = (number(alternative[key]) for key in ("error", "present"))
+    compared = f"Tested on {items} without knowing their labels, it is typically off by {theirs}"
+    return f"Another model is better: {name}. {compared}, the current model by {ours}."
+
+
+def _complete_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
+    del decision, initial
+    return ["Nothing is left to label: every item is labelled or skipped."]
+
+
+def status_sentences(
+    words: DecisionWords,
+    *,
+    warning: str,
+    problem: str,
+    behind: int,
+    checked: tuple[Sequence[str], Sequence[str]] = ((), ()),
+) -> list[str]:
+    """Return the sentences of the decision, and of a warning, of labels not learned yet and of a problem, if any.
+
+    Args:
+        words: The decision in words.
+        warning: A warning that the model may be getting worse; empty if there is none.
+        problem: Why the model cannot learn; empty if it can.
+        behind: Number of labels that the model has not learned yet.
+        checked: Sentences about checks that come before the decision, and after it; see :func:`checks_sentences`.
+    """
+    early = words.headline in (_HEADLINES["too early"][0], "Please wait")
+    first, last = checked
+    sentences = [*first, *([] if problem and early else words.sentences), *last]
+    sentences += [warning] if warning else []
+    if behind > 0 and not early:
+        newest = f"{behind} labels" if behind > 1 else "label"
+        sentences.append(f"The model is still learning the last {newest}.")
+    return sentences + ([problem] if problem else [])

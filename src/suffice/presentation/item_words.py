@@ -1,0 +1,168 @@
+"""Sentences about items of a project: predictions, imported labels, added items, and labels to review."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from suffice.presentation.project_words import some_counts
+from suffice.presentation.text_format import count, number, percent
+
+#: Why a label at the top of the list of suspicious labels may be right.
+REVIEW_NOTE: Final = (
+    "The model does not expect these labels; it judges each without having learned it. Not all of them are wrong: some "
+    "are correct but hard to predict. Confirm the correct ones; they are not listed again."
+)
+
+
+def prediction_sentence(
+    prediction: Any, *, probability: float | None = None, deviation: float | None = None, source: str = ""
+) -> str:
+    r"""Prediction of a model for an item.
+
+    Args:
+        prediction: The class, or the number.
+        probability: Probability of the class, if it is known.
+        deviation: For numbers the standard deviation, if it is known.
+        source: Name of the file that the prediction is from; empty for the project's own model.
+
+    Examples:
+        >>> print(prediction_sentence("spam", probability=0.934).replace("\N{NO-BREAK SPACE}", " "))
+        The model says spam (93 %).
+        >>> prediction_sentence(3.25, deviation=1.5)
+        'The model says 3.25, give or take 1.5.'
+        >>> prediction_sentence("ham", source="old.csv")
+        'The file old.csv says ham.'
+    """
+    who = f"The file {source}" if source else "The model"
+    what = number(float(prediction)) if isinstance(prediction, float) else str(prediction)
+    near = f", give or take {number(deviation)}" if deviation is not None else ""
+    return f"{who} says {what}{near}{'' if probability is None else f' ({percent(probability)})'}."
+
+
+def items_added_sentences(added: int, size: int, *, trial: bool = False, guaranteed: bool = False) -> list[str]:
+    """Note that items were added to a project, and the consequences.
+
+    Args:
+        added: Number of items that were added.
+        size: Number of items of the project now.
+        trial: Whether nothing was changed.
+        guaranteed: Whether the project has a guarantee.
+
+    Examples:
+        >>> print(items_added_sentences(50, 150, guaranteed=True)[1])
+        The guarantee does not cover them: draw a new check to cover all.
+        >>> items_added_sentences(1, 100, trial=True)
+        ['1 item would be added; the project has 100. Nothing was changed: this was a trial run.']
+    """
+    if trial:
+        nothing = "Nothing was changed: this was a trial run."
+        return [f"{count(added, 'item')} would be added; the project has {size:,}. {nothing}"]
+    sentences = [f"{count(added, 'item')} {'was' if added == 1 else 'were'} added; the project has {size:,}."]
+    return (
+        [*sentences, "The guarantee does not cover them: draw a new check to cover all."] if guaranteed else sentences
+    )
+
+
+def import_sentences(report: Mapping[str, Any], *, trial: bool = False) -> list[str]:
+    """Result of an import.
+
+    Args:
+        report: The values of :class:`suffice.project.incoming_rows.ImportReport`.
+        trial: Whether nothing was to be written.
+
+    Examples:
+        >>> names = ["opinions", "replaced", "same", "kept", "predicted", "contradictory", "in_check"]
+        >>> report = dict.fromkeys(names, 0) | {"rows": 12, "matched": 10, "matched_by": "id", "labelled": 8}
+        >>> report |= {"empty": 1, "unmatched": 2, "unmatched_examples": ["'x7'"], "unknown": {"egg": 1}, "same": 1}
+        >>> for sentence in import_sentences(report):
+        ...     print(sentence)
+        10 of 12 rows belong to items, matched by id.
+        Items: 8 newly labelled, 1 with this label already.
+        Rows that belong to no item: 2, such as 'x7'.
+        Rows without a label: 1.
+        Rows with a label that cannot be used: 1 (egg 1).
+    """
+    matched_by = _MATCHED[report["matched_by"]]
+    sentences = [f"{report['matched']:,} of {count(report['rows'], 'row')} belong to items, matched by {matched_by}."]
+    items = [f"{report[name]:,} {words}" for name, words in _IMPORTED if report[name]]
+    sentences += [f"Items: {', '.join(items)}."] if items else ["No item is changed."]
+    if report["unmatched"]:
+        some = ", ".join(report["unmatched_examples"])
+        sentences.append(f"Rows that belong to no item: {report['unmatched']:,}, such as {some}.")
+    if report["empty"]:
+        sentences.append(f"Rows without a label: {report['empty']:,}.")
+    if report["unknown"]:
+        listed = some_counts(list(report["unknown"].items()))
+        sentences.append(f"Rows with a label that cannot be used: {sum(report['unknown'].values()):,} ({listed}).")
+    return [*sentences, "Nothing was written: this was a trial run."] if trial else sentences
+
+
+_MATCHED: Final = {"id": "id", "row": "their order", "text": "their text"}
+# Counts of an imported file, and their descriptions.
+_IMPORTED: Final = (
+    ("labelled", "newly labelled"),
+    ("opinions", "with a further opinion"),
+    ("replaced", "with a replaced label"),
+    ("same", "with this label already"),
+    ("kept", "with another label, which is kept"),
+    ("predicted", "with a prediction"),
+    ("contradictory", "in the file with several labels, of which none is used"),
+    ("in_check", "of the open check, which are left out"),
+)
+
+
+def suspicious_label_sentence(label: Any, prediction: Any, probability: float, deviation: float | None) -> str:
+    r"""Prediction of the model for a label that it has not learned.
+
+    Args:
+        label: The label.
+        prediction: The prediction without it.
+        probability: Probability of the label; for numbers, of one at least as far from the prediction.
+        deviation: For numbers the standard deviation; None for classes.
+
+    Examples:
+        >>> print(suspicious_label_sentence("ham", "spam", 0.021, None).replace("\N{NO-BREAK SPACE}", " "))
+        Labelled ham; without this label the model says spam, and gives ham a probability of 2.1 %.
+        >>> suspicious_label_sentence(9.5, 3.25, 0.0001, 1.5)
+        'Labelled 9.5; without this label the model says 3.25, give or take 1.5.'
+    """
+    if deviation is not None:
+        near = f"{number(float(prediction))}, give or take {number(deviation)}"
+        return f"Labelled {number(float(label))}; without this label the model says {near}."
+    if prediction == label:
+        return f"Labelled {label}; without this label the model says the same, with {percent(probability)} probability."
+    return (
+        f"Labelled {label}; without this label the model says {prediction}, and gives {label} a probability of "
+        f"{percent(probability)}."
+    )
+
+
+def review_sentence(listed: int, total: int, labels: int) -> str:
+    """Number of labels to review.
+
+    Args:
+        listed: Labels that are listed.
+        total: Labels that are likely wrong, according to the model.
+        labels: All labels.
+
+    Examples:
+        >>> review_sentence(50, 70, 500)
+        'The model finds 70 of 500 labels unlikely; the 50 least likely are listed.'
+        >>> review_sentence(1, 1, 500)
+        'The model finds 1 of 500 labels unlikely.'
+        >>> review_sentence(0, 0, 500)
+        'The model finds none of the 500 labels unlikely.'
+    """
+    if not total:
+        return f"The model finds none of the {labels:,} labels unlikely."
+    some = f"; the {listed:,} least likely are listed" if listed < total else ""
+    return f"The model finds {total:,} of {labels:,} labels unlikely{some}."
+
+
+def too_few_to_review_sentence(fewest: int) -> str:
+    """Note that there are too few labels to find unlikely ones.
+
+    Examples:
+        >>> too_few_to_review_sentence(20)
+        'Unlikely labels are listed once there are 20 labels of at least two kinds.'
+    """
+    return f"Unlikely labels are listed once there are {fewest} labels of at least two kinds."

@@ -1,0 +1,79 @@
+"""Sentences about the effect of more labels: forecasts of their number, and plans for a target."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from suffice.presentation.error_words import error_figure, error_then
+from suffice.presentation.text_format import as_sentence, count, percent, two_digits
+
+
+def more_labels(labels: int, low: int, high: int, *, coverage: float | None = None) -> str:
+    r"""A forecast of how many more labels it takes, with its interval.
+
+    Args:
+        labels: The middle of the forecast.
+        low: Lower end of its interval.
+        high: Upper end of its interval.
+        coverage: Probability that the interval contains the true number, if it is to be stated.
+
+    Examples:
+        >>> more_labels(401, 73, 1177), more_labels(1, 1, 1)
+        ('about 400 more labels (73 to 1,200)', '1 more label')
+        >>> more_labels(401, 73, 1177, coverage=0.8)
+        'about 400 more labels (80\xa0% sure: 73 to 1,200)'
+    """
+    if low == high:
+        return count(labels, "more label")
+    sure = "" if coverage is None else f"{percent(coverage)} sure: "
+    return f"about {count(two_digits(labels), 'more label')} ({sure}{two_digits(low):,} to {two_digits(high):,})"
+
+
+def forecast_sentence(decision: Mapping[str, Any]) -> str:
+    """Forecast of the number of labels, and their effect."""
+    forecast = decision.get("forecast")
+    if forecast is None:
+        return "How many more labels it takes is not yet predictable."
+    labels, low, high = forecast["labels"], forecast["low"], forecast["high"]
+    if labels >= decision["unlabelled"]:
+        return "It may take all of the remaining items."
+    more = as_sentence(more_labels(labels, low, high))[:-1]
+    corrected, then = decision.get("corrected"), error_then(decision)
+    if corrected:
+        wrong = f"{two_digits(corrected):,} of about {two_digits(decision['wrong']):,} wrong predictions"
+        still = f"about {percent(decision['error_then'])} would still be wrong, and more would not be worth their cost"
+        return f"{more} would avoid about {wrong}; {still} (extrapolated)."
+    if then:
+        return f"{more} would lower that to about {then}; then more labels are not worth their cost (extrapolated)."
+    return f"{more} until more labels are not worth their cost (extrapolated)."
+
+
+def plan_sentence(plan: Mapping[str, Any], unlabelled: int) -> str:
+    """Time of the check for the target error, and the number of labels."""
+    target, size = f"at most {percent(plan['target'])}", two_digits(plan["check_size"])
+    if plan["check_now"]:
+        likely = f"is likely to guarantee your target of {target}"
+        return f"A check of {count(plan['check_size'], 'random item')} of these {unlabelled:,} {likely}."
+    more, total = two_digits(plan["more_labels"]), two_digits(plan["expected_total"])
+    first = f"About {count(more, 'more label')}, then a check of {count(size, 'random item')},"
+    return f"{first} would guarantee your target of {target} (extrapolated): {total:,} labels in all."
+
+
+def outlook(decision: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Effect of the labels of the forecast: the number of wrong predictions, or the error, before and after."""
+    planned = decision.get("plan")
+    if decision["answer"] == "keep going" and planned is not None and planned["expected_total"] is not None:
+        after = f"guaranteed after {two_digits(planned['expected_total']):,} labels in all, extrapolated"
+        return [
+            (error_figure(decision)[0], "predicted wrong now, estimated"),
+            (f"at most {percent(planned['target'])}", after),
+        ]
+    forecast, then = decision.get("forecast"), decision.get("error_then")
+    if forecast is None or then is None or forecast["labels"] >= decision["unlabelled"]:
+        return []
+    after = f"after {more_labels(forecast['labels'], forecast['low'], forecast['high'])}, extrapolated"
+    if not decision["share"]:
+        figure, later = error_figure(decision)[0], error_then(decision)
+        return [(figure, "typical error now, estimated"), (later, after)] if later else []
+    wrong, corrected = decision["wrong"], decision["corrected"]
+    before, then_wrong = two_digits(wrong or 0), two_digits((wrong or 0) - (corrected or 0))
+    return [] if not corrected else [(f"{before:,}", "wrong predictions now, estimated"), (f"{then_wrong:,}", after)]

@@ -1,0 +1,189 @@
+"""Sentences about a labelling project: its progress, its people, changes of its settings, and damage."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from suffice.presentation.text_format import count, number, shortened
+
+#: Classes and people that are named.
+_MOST_NAMES: Final = 20
+
+
+def progress_sentence(name: str, status: Mapping[str, Any]) -> str:
+    """Progress of a project.
+
+    Examples:
+        >>> progress_sentence("mails", {"n_labelled": 40, "size": 1200, "n_skipped": 2, "left": 1158})
+        'mails: 40 of 1,200 items labelled, 2 skipped, 1,158 left.'
+    """
+    done = labelled_of(status["n_labelled"], status["size"], "labelled", status["n_skipped"])
+    return f"{name}: {done}, {status['left']:,} left.{held_back_sentence(status)}"
+
+
+def held_back_sentence(status: Mapping[str, Any]) -> str:
+    """Statement that labels of a check are not learned yet, after a space; empty if there are none.
+
+    Examples:
+        >>> held_back_sentence({"n_labelled": 260, "held": 100})
+        ' The model has learned 160 of these labels; the 100 of the check follow when labelling continues.'
+    """
+    held = status.get("held", 0)
+    if not held:
+        return ""
+    learned = f"The model has learned {status['n_labelled'] - held:,} of these labels"
+    return f" {learned}; the {held:,} of the check follow{'s' * (held == 1)} when labelling continues."
+
+
+def given_sentence(given: int, n_labelled: int, size: int, skipped: int) -> str:
+    """Number of labels given at the terminal, and progress of the project.
+
+    Examples:
+        >>> given_sentence(1, 40, 1200, 0)
+        'You gave 1 label; 40 of 1,200 items are labelled. Everything is saved.'
+    """
+    done = labelled_of(n_labelled, size, "are labelled", skipped)
+    return f"You gave {count(given, 'label')}; {done}. Everything is saved."
+
+
+def labelled_of(n_labelled: int, size: int, verb: str, skipped: int) -> str:
+    """Numbers of labelled and skipped items, as a part of a sentence."""
+    return f"{n_labelled:,} of {size:,} items {verb}{f', {skipped:,} skipped' if skipped else ''}"
+
+
+def count_lines(status: Mapping[str, Any], source: str) -> list[str]:
+    """Counts of classes and people, and the agreement of people, a line each.
+
+    Args:
+        status: The status of the project.
+        source: Name of the file or folder of the data, which is used as the person of the labels in it.
+    """
+    lines = []
+    if status["classes"]:
+        lines.append(f"Classes: {some_counts([(entry['name'], entry['count']) for entry in status['classes']])}")
+    if status["people"]:
+        names = {source: f"{source} (with the data)"}
+        people = [(names.get(person["name"], person["name"]), person["labels"]) for person in status["people"]]
+        lines.append(f"People: {some_counts(people)}")
+    return lines + ([agreement_sentence(status["agreement"])] if status["agreement"] is not None else [])
+
+
+def some_counts(counts: Sequence[tuple[str, int]]) -> str:
+    """Names with their counts; only the first ones if there are many."""
+    names = [f"{name} {total:,}" for name, total in counts[:_MOST_NAMES]]
+    more = len(counts) - len(names)
+    return ", ".join(names) + (f" and {more:,} more" if more else "")
+
+
+def agreement_sentence(agreement: Mapping[str, Any]) -> str:
+    """Agreement of two people on the same items.
+
+    Examples:
+        >>> agreement_sentence({"both": 5, "same": 4, "kappa": 0.6875, "difference": None})
+        "Two people labelled 5 items, and gave the same label to 4. Cohen's kappa, the agreement beyond chance, is 0.69; 1 would be perfect."
+        >>> agreement_sentence({"both": 1, "same": 0, "kappa": None, "difference": 3.25})
+        'Two people labelled 1 item; on average their numbers are 3.25 apart.'
+    """  # noqa: E501 - one sentence
+    both = f"Two people labelled {count(agreement['both'], 'item')}"
+    if agreement["kappa"] is not None:
+        kappa = f"Cohen's kappa, the agreement beyond chance, is {agreement['kappa']:.2f}; 1 would be perfect."
+        return f"{both}, and gave the same label to {agreement['same']:,}. {kappa}"
+    if agreement["difference"] is None:
+        return f"{both}."
+    return f"{both}; on average their numbers are {number(agreement['difference'])} apart."
+
+
+def setting_change_sentence(kind: str, data: Mapping[str, Any]) -> str:
+    """A change of the settings of a project.
+
+    Args:
+        kind: The kind of the event: ``"classes changed"``, ``"settings changed"`` or ``"model changed"``.
+        data: The data of the event.
+
+    Examples:
+        >>> change = {"before": ["a", "b"], "classes": ["a", "c"], "moved": {"b": "c"}}
+        >>> setting_change_sentence("classes changed", change)
+        'changed the classes: b is now c'
+        >>> setting_change_sentence("settings changed", {"settings": {"overlap": 0.1}, "before": {"overlap": 0.0}})
+        'changed the overlap from 0 to 0.1'
+    """
+    if kind == "model changed":
+        return f"switched the model to {data['model']}"
+    if kind == "classes changed":
+        return f"changed the classes: {_classes_in_words(data)}"
+    parts = [_setting_in_words(name, data["before"].get(name), value) for name, value in data["settings"].items()]
+    return f"changed {'; '.join(part for changes in parts for part in changes)}"
+
+
+def _classes_in_words(data: Mapping[str, Any]) -> str:
+    before, after, moved = data["before"], data["classes"], data["moved"]
+    names = [moved.get(name, name) for name in before]
+    parts = [
+        f"{old} is merged into {new}" if names.count(new) > 1 else f"{old} is now {new}" for old, new in moved.items()
+    ]
+    parts += [f"{name} is added" for name in after if name not in names]
+    parts += [f"{name} is removed" for name in before if moved.get(name, name) not in after]
+    return "; ".join(parts) or "another order"
+
+
+def _setting_in_words(name: str, before: Any, after: Any) -> list[str]:
+    if name == "rule":
+        costs = {"label_cost": "the cost of a label", "mistake_cost": "the cost of a mistake"}
+        old, new = ({key: rule.get("params", {}).get(key) for key in costs} for rule in (before, after))
+        return [
+            f"{words} from {number(old[key] or 1.0)} to {number(new[key] or 1.0)}"
+            for key, words in costs.items()
+            if old[key] != new[key]
+        ]
+    words = {"at_most": "the target error", "overlap": "the overlap", "name": "the name"}
+    if name in words:
+        shown = [
+            "none" if value is None else f"“{shortened(value, 40)}”" if isinstance(value, str) else number(value)
+            for value in (before, after)
+        ]
+        return [f"{words[name]} from {shown[0]} to {shown[1]}"]
+    return ["the guidelines" if name == "guidelines" else "descriptions of classes"]
+
+
+def damage_sentences(report: Mapping[str, Any], place: str) -> list[str]:
+    """Result of verifying a project, and the repairs.
+
+    Args:
+        report: The result of :meth:`suffice.project.repair.DamageReport.as_dict`.
+        place: The project, as it can be typed in a command.
+    """
+    events, items = f"{report['events']:,} events", f"{report['items']:,} items"
+    if report["intact"]:
+        return [f"Nothing is damaged: {events} and {items} have their checksums."]
+    sentences = [f"{events} and {items} are verified."]
+    if report["structure"]:
+        sentences.append(f"SQLite says of the file: {report['structure']}.")
+    if lost := report["lost_events"]:
+        sentences.append(f"{_so_many(len(lost), 'event is', 'events are')} lost: {_some_numbers(lost)}.")
+    if report["missing_events"]:
+        missing = _so_many(report["missing_events"], "event is", "events are")
+        sentences.append(f"{missing} missing at the end: they were acknowledged, and are not in the file.")
+    if damaged := report["damaged_items"]:
+        sentences.append(f"{_so_many(len(damaged), 'item is', 'items are')} damaged: {_some_numbers(damaged)}.")
+    if report["features_damaged"]:
+        sentences.append("The features are damaged.")
+    if report["kept"]:
+        sentences.append(f"Repaired. The damaged file is kept as {report['kept']}.")
+    elif report["repaired"]:
+        sentences.append("Repaired: the project continues with the events that are left.")
+    elif report["labels_file"]:
+        sentences.append(
+            f"The project cannot be repaired. Its labels are in {report['labels_file']}: make a new project from the "
+            "data, then read them with suffice import."
+        )
+    else:
+        sentences.append(f"To repair it: suffice repair {place}")
+    return sentences
+
+
+def _so_many(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
+
+
+def _some_numbers(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:10]))
+    return f"{shown} and {len(numbers) - 10:,} more" if len(numbers) > 10 else shown

@@ -1,0 +1,192 @@
+"""Checks of a project: start, abort, and the guarantees that they prove."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.arguments import whole
+from suffice.checks import Guarantee, spent_alpha
+from suffice.errors import InvalidValueError
+from suffice.project.events import Draft, Event, EventKind, checked_person, checked_request
+from suffice.project.journal import ConflictError, ProjectJournal, WriteReceipt
+from suffice.project.project_check import CheckDraw, ProjectCheck, ProjectGuarantee, drawn_items, rounded_numbers
+from suffice.project.project_contents import ProjectContents
+from suffice.project.state import Answer, ProjectState
+from suffice.session.model_check import CheckedQuantity, checked_quantity, shared_alpha
+
+# Maximal number of attempts to predict for a check while other people add labels.
+_TRIES: Final = 5
+#: Returns the predictions of a model for all items. Arguments: the name of the model, and the answers to learn.
+Predict = Callable[[str, list[Answer]], NDArray[Any]]
+
+
+class CheckRunner:
+    """Starts and aborts checks of a project, and returns their guarantees.
+
+    Args:
+        journal: Journal of the project.
+        contents: Contents of the project.
+    """
+
+    def __init__(self, journal: ProjectJournal, contents: ProjectContents) -> None:
+        self._journal, self._contents = journal, contents
+
+    def all(self) -> list[ProjectCheck]:
+        """All checks in the order in which they started, aborted ones included, with the answers that count now."""
+        with self._journal.lock:
+            return self._journal.state().checks.all()
+
+    def guarantee(self) -> ProjectGuarantee | None:
+        """The newest guarantee, and whether it covers the present model; None if there is none."""
+        with self._journal.lock:
+            state = self._journal.state()
+            return state.guarantee(self._journal.settings.using(state.model).model)
+
+    def require_none_open(self) -> None:
+        """Raise an error if a check is open.
+
+        Raises:
+            ConflictError: One is open.
+        """
+        with self._journal.lock:
+            _require_none_open(self._journal.state())
+
+    def alpha(self, confidence: float | None = None) -> float:
+        """The error probability of all checks of the project together.
+
+        Args:
+            confidence: The confidence. If left out, that of the first check, or 0.95 if there is no check yet.
+
+        Raises:
+            InvalidValueError: It is not between 0 and 1, or not that of the first check.
+        """
+        with self._journal.lock:
+            return shared_alpha(confidence, self._journal.state().checks.alpha)
+
+    def start(  # noqa: PLR0913 - one quantity of several, by keyword
+        self,
+        size: int,
+        *,
+        person: str,
+        request: str | None = None,
+        recall_of: str | None = None,
+        precision_of: str | None = None,
+        tolerance: float | None = None,
+        share: float | None = None,
+        unlabelable_as: str = "wrong",
+        predicted_as_found: bool = True,
+        confidence: float | None = None,
+        predict: Predict | None = None,
+    ) -> WriteReceipt:
+        """Draw a random check of the unlabelled items; see :meth:`suffice.project.Project.start_check`."""
+        name, sent = checked_person(person), checked_request(request)
+        n_items = whole(size, "size", least=1)
+        given = {"recall_of": recall_of, "precision_of": precision_of, "tolerance": tolerance, "share": share}
+        with self._journal.lock:
+            self._journal.state()
+            task, classes = self._journal.settings.task, self._journal.settings.classes
+        asked = checked_quantity(
+            task, list(classes), given, unlabelable_as=unlabelable_as, predicted_as_found=predicted_as_found
+        )
+        message = Draft(EventKind.check_started, name, data={"size": n_items, **asdict(asked)}, request=sent)
+
+        def earlier_event(state: ProjectState) -> Event | None:
+            """The event of an earlier request; raise an error if there is none and no check can start."""
+            event = self._journal.earlier_event(state, message)
+            if event is None:
+                _require_none_open(state)
+                shared_alpha(confidence, state.checks.alpha)
+            return event
+
+        def attempt(model: str, answers: list[Answer], predictions: NDArray[Any]) -> WriteReceipt | None:
+            """Start the check, unless the answers or the model have changed."""
+
+            def decide(state: ProjectState, _: float) -> tuple[list[Draft], Event | None]:
+                event = earlier_event(state)
+                if event is not None:
+                    return [], event
+                self._journal.require_classes(classes)
+                same_model = self._journal.settings.using(state.model).model == model
+                if not same_model or state.answers() != answers or len(predictions) != state.labels.size:
+                    return [], None
+                draw = self._draw(state, asked, predictions, n_items, shared_alpha(confidence, state.checks.alpha))
+                return [Draft(EventKind.check_started, name, data=draw.event_data(), request=sent)], None
+
+            events, event = self._journal.write(decide)
+            if events:
+                return WriteReceipt(events[0].seq, None, False)
+            return None if event is None else WriteReceipt(event.seq, None, True)
+
+        for _ in range(_TRIES):
+            with self._journal.lock:
+                state = self._journal.state()
+                answers, model = state.answers(), self._journal.settings.using(state.model).model
+                event = earlier_event(state)
+            if event is not None:
+                return WriteReceipt(event.seq, None, True)
+            # Without the lock, because learning and predicting take time.
+            receipt = attempt(model, answers, self._predictions(model, answers, predict))
+            if receipt is not None:
+                return receipt
+        raise ConflictError(
+            "a check cannot start now: labels come faster than the model learns and predicts; try again when fewer "
+            "people label"
+        )
+
+    def abort(self, *, person: str, request: str | None = None) -> WriteReceipt:
+        """Abort the open check; see :meth:`suffice.project.Project.abort_check`."""
+        message = Draft(EventKind.check_aborted, checked_person(person), request=checked_request(request))
+
+        def decide(state: ProjectState, _: float) -> Draft:
+            open_check = state.checks.open_check
+            if open_check is None:
+                raise ConflictError("no check is open, so there is none to abort")
+            data = {"number": open_check.number}
+            return Draft(EventKind.check_aborted, message.person, data=data, request=message.request)
+
+        return self._journal.write_once(message, decide)
+
+    def _predictions(self, model: str, answers: list[Answer], predict: Predict | None) -> NDArray[Any]:
+        """Predictions for all items, in the form in which a check stores them."""
+        from suffice.project.project_learner import predicted_labels
+
+        contents = self._contents
+        predictions = np.asarray(
+            predicted_labels(contents.settings.using(model), contents.X, answers, contents.learned_files)
+            if predict is None
+            else predict(model, answers)
+        )
+        if predictions.shape != (contents.size,):
+            raise InvalidValueError(
+                f"predict must return one prediction for each of the {contents.size:,} items of the project; their "
+                f"shape is {predictions.shape}"
+            )
+        numbers = contents.settings.task == "regression"
+        return rounded_numbers(predictions.astype(np.float64)) if numbers else predictions
+
+    def _draw(
+        self, state: ProjectState, asked: CheckedQuantity, predictions: NDArray[Any], size: int, alpha: float
+    ) -> CheckDraw:
+        """The next check of the present model."""
+        settings = self._journal.settings
+        before, number = state.labels.items_before(), len(state.checks) + 1
+        rng = np.random.default_rng([settings.seed, 13, number])
+        predicted = predictions[before.unlabelled]
+        items, pool = drawn_items(size, asked, before, predicted, rng)
+        if asked.share is not None:
+            # This raises an error with the required number of items if there are too few.
+            Guarantee.of_tolerance(np.zeros(size), asked.share, pool, alpha=spent_alpha(number, alpha))
+        model = settings.using(state.model).model
+        return CheckDraw(items, pool, number, alpha, asked, model, settings.classes, before, predicted)
+
+
+def _require_none_open(state: ProjectState) -> None:
+    draw = state.checks.open_check
+    if draw is not None:
+        raise ConflictError(
+            f"a check is open: {len(state.checks.pending()):,} of its {len(draw.items):,} items have no answer; answer "
+            "them, or abort the check"
+        )

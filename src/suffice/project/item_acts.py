@@ -1,0 +1,129 @@
+"""Labels, skips and corrections of a project that were not undone, by item and by person."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import NamedTuple
+
+from suffice.project.events import ClassChange, Event, EventKind, Label
+
+
+class Opinion(NamedTuple):
+    """Label of an item by one person."""
+
+    person: str
+    label: Label
+    at: float
+
+
+class ItemActs:
+    """Labels, skips and corrections that were not undone.
+
+    The label that counts is the newest correction of an item, or its first label if there is no correction.
+
+    Examples:
+        >>> acts = ItemActs()
+        >>> acts.add(Event(EventKind.labelled, "ann", 2, {"label": "spam"}, seq=1))
+        >>> acts.add(Event(EventKind.corrected, "bob", 2, {"label": "ham"}, seq=2))
+        >>> acts.deciding(2).data["label"], acts.newest_of("ann").data["label"]
+        ('ham', 'spam')
+    """
+
+    def __init__(self) -> None:
+        self._by_item: dict[int, list[Event]] = {}
+        self._by_person: dict[str, list[Event]] = {}
+        self._n_labels: Counter[str] = Counter()
+        # Items that one person has labelled and nobody corrected, with that person.
+        self._single: dict[int, str] = {}
+
+    def add(self, act: Event) -> None:
+        """Add a label, a skip or a correction."""
+        assert act.item is not None
+        self._by_item.setdefault(act.item, []).append(act)
+        self._by_person.setdefault(act.person, []).append(act)
+        self._n_labels[act.person] += act.kind is EventKind.labelled
+        self._note_single(act.item)
+
+    def undo(self, event: Event) -> None:
+        """Remove the act that an event undoes."""
+        assert event.item is not None
+        undone = next(act for act in self._by_item[event.item] if act.seq == event.data["of"])
+        self._by_item[event.item].remove(undone)
+        self._by_person[event.person].remove(undone)
+        self._n_labels[event.person] -= undone.kind is EventKind.labelled
+        self._note_single(event.item)
+
+    def of_item(self, item: int) -> tuple[Event, ...]:
+        """Labels, skips and corrections of an item, in order."""
+        return tuple(self._by_item.get(item, ()))
+
+    def newest_of(self, person: str) -> Event | None:
+        """The last label, skip or correction of a person."""
+        acts = self._by_person.get(person)
+        return acts[-1] if acts else None
+
+    def n_labels_of(self, person: str) -> int:
+        """Number of labels of a person."""
+        return self._n_labels[person]
+
+    def label_by(self, item: int, person: str) -> Event | None:
+        """The label that a person gave an item."""
+        return self._first(item, person, EventKind.labelled)
+
+    def skip_by(self, item: int, person: str) -> Event | None:
+        """The event by which a person skipped an item."""
+        return self._first(item, person, EventKind.skipped)
+
+    def deciding(self, item: int) -> Event | None:
+        """The event whose label counts: the newest correction, or otherwise the first label."""
+        acts = self._by_item.get(item, ())
+        corrections = [act for act in acts if act.kind is EventKind.corrected]
+        labels = [act for act in acts if act.kind is EventKind.labelled]
+        return corrections[-1] if corrections else labels[0] if labels else None
+
+    def opinions(self, item: int) -> tuple[Opinion, ...]:
+        """Labels of an item by all people, in order."""
+        labels = (act for act in self._by_item.get(item, ()) if act.kind is EventKind.labelled)
+        return tuple(Opinion(act.person, act.data["label"], act.at) for act in labels)
+
+    def has_correction(self, item: int) -> bool:
+        """Whether the label that counts is a correction."""
+        return any(act.kind is EventKind.corrected for act in self._by_item.get(item, ()))
+
+    def is_only_of(self, item: int, person: str) -> bool:
+        """Whether all labels and corrections of an item are by one person."""
+        return all(act.person == person for act in self._by_item.get(item, ()) if act.kind is not EventKind.skipped)
+
+    def can_answer_after_undo(self, act: Event) -> bool:
+        """Whether a person who undoes an act can answer for its item: not if they have another label."""
+        assert act.item is not None
+        return act.kind is not EventKind.corrected and self.label_by(act.item, act.person) in (None, act)
+
+    def single_opinions(self, person: str) -> list[int]:
+        """Items with a single label, by somebody else, that nobody has corrected and this person has not skipped."""
+        others = (item for item, only in self._single.items() if only != person)
+        return [item for item in others if self.skip_by(item, person) is None]
+
+    def uses_class(self, name: str) -> bool:
+        """Whether a label of this class was given, including labels that do not count."""
+        return any(act.data.get("label") == name for acts in self._by_item.values() for act in acts)
+
+    def change_classes(self, change: ClassChange) -> None:
+        """Give all labels their new names."""
+
+        def renamed(act: Event) -> Event:
+            label = act.data.get("label")
+            new = change.answer(label)
+            return act if new == label else replace(act, data={**act.data, "label": new})
+
+        self._by_item = {item: [renamed(act) for act in acts] for item, acts in self._by_item.items()}
+        self._by_person = {person: [renamed(act) for act in acts] for person, acts in self._by_person.items()}
+
+    def _first(self, item: int, person: str, kind: EventKind) -> Event | None:
+        acts = self._by_item.get(item, ())
+        return next((act for act in acts if act.person == person and act.kind is kind), None)
+
+    def _note_single(self, item: int) -> None:
+        self._single.pop(item, None)
+        people = [act.person for act in self._by_item[item] if act.kind is EventKind.labelled]
+        if len(people) == 1 and not self.has_correction(item):
+            self._single[item] = people[0]

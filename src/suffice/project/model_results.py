@@ -1,0 +1,73 @@
+"""Results of the model of a project: pipeline, labels that are likely wrong, and advice to stop."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from suffice.arguments import whole
+from suffice.presentation.decision_words import decision_words
+from suffice.project.events import Draft, EventKind
+from suffice.project.journal import ProjectJournal
+from suffice.project.project_contents import ProjectContents
+from suffice.project.state import ProjectState
+from suffice.session.decision import Decision
+
+if TYPE_CHECKING:
+    from suffice.session.suspicious_labels import SuspiciousLabel
+
+
+class ModelResults:
+    """Results of the model after the present labels, and its advice in the journal.
+
+    Args:
+        journal: Journal of the project.
+        contents: Contents of the project.
+    """
+
+    def __init__(self, journal: ProjectJournal, contents: ProjectContents) -> None:
+        self._journal, self._contents = journal, contents
+
+    def pipeline(self) -> Any:
+        """The present model as a scikit-learn pipeline; see :meth:`suffice.project.Project.pipeline`."""
+        from sklearn.pipeline import Pipeline
+
+        from suffice.project.project_learner import learned_project
+
+        predictor = learned_project(self._contents).predictor()
+        features_given = bool(self._contents.made_with.get("features"))
+        steps = [] if features_given else [("features", self._contents.transformer())]
+        steps += [] if predictor.transform is None else [("inputs", predictor.transform)]
+        return Pipeline([*steps, ("model", predictor.model)])
+
+    def suspicious_labels(self, n: int | None = None) -> "list[SuspiciousLabel]":
+        """The labels, the least likely first; see :meth:`suffice.project.Project.suspicious_labels`."""
+        from suffice.project.project_learner import learned_project, suspicious_labels
+
+        most = None if n is None else whole(n, "n", least=1)
+        ranked = suspicious_labels(learned_project(self._contents), self._contents.X)
+        return self.open_to_review(ranked)[:most]
+
+    def open_to_review(self, ranked: "Sequence[SuspiciousLabel]") -> "list[SuspiciousLabel]":
+        """The given labels, without those that were changed or confirmed and without items of a check."""
+        with self._journal.lock:
+            state = self._journal.state()
+            return [
+                suspicious
+                for suspicious in ranked
+                if state.label_of(suspicious.item) == suspicious.label
+                and not state.labels.is_confirmed(suspicious.item)
+                and not state.checks.includes(suspicious.item)
+            ]
+
+    def advise(self, decision: Decision) -> bool:
+        """Record a change of the decision to stop; see :meth:`suffice.project.Project.advise`."""
+        reason = decision_words(decision.as_dict(), initial=self._journal.settings.initial).sentences[0]
+        n_labelled = decision.n_labelled if decision.since is None else decision.since
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], None]:
+            advised = state.advice is not None
+            if decision.n_labelled != state.n_learned or decision.stop == advised:
+                return [], None
+            kind = EventKind.advised if decision.stop else EventKind.withdrawn
+            return [Draft(kind, data={"n_labelled": n_labelled, "reason": reason})], None
+
+        return bool(self._journal.write(decide)[0])

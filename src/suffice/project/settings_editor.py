@@ -1,0 +1,55 @@
+"""Changes of the settings and of the model of a project."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from suffice.project.events import Draft, Event, EventKind, checked_person, checked_request
+from suffice.project.journal import ConflictError, ProjectJournal, WriteReceipt
+from suffice.project.state import ProjectState
+
+_CHANGES: Final = frozenset({EventKind.settings_changed, EventKind.classes_changed, EventKind.model_changed})
+
+
+class SettingsEditor:
+    """Changes settings and the model of a project, and lists earlier changes.
+
+    Args:
+        journal: Journal of the project.
+    """
+
+    def __init__(self, journal: ProjectJournal) -> None:
+        self._journal = journal
+
+    def change(self, changes: Mapping[str, Any], *, person: str, request: str | None = None) -> WriteReceipt:
+        """Change settings; see :meth:`suffice.project.Project.change_settings`."""
+        message = Draft(EventKind.settings_changed, checked_person(person), request=checked_request(request))
+
+        def decide(_: ProjectState, __: float) -> Draft:
+            settings = self._journal.settings
+            new = settings.checked_changes(changes)
+            if not new:
+                raise ConflictError("nothing changes: the settings have these values already")
+            before = {key: getattr(settings, key) for key in new}
+            data = {"settings": new, "before": before}
+            return Draft(EventKind.settings_changed, message.person, data=data, request=message.request)
+
+        return self._journal.write_once(message, decide)
+
+    def switch_model(self, model: str, *, person: str, request: str | None = None) -> WriteReceipt:
+        """Replace the model; see :meth:`suffice.project.Project.switch_model`."""
+        name, sent = checked_person(person), checked_request(request)
+        changed = self._journal.settings.using(model)
+        changed.estimator()
+        changed.require_usable_rule()
+        message = Draft(EventKind.model_changed, name, data={"model": model}, request=sent)
+
+        def decide(state: ProjectState, _: float) -> Draft:
+            if self._journal.settings.using(state.model).model == model:
+                raise ConflictError(f"the project uses the model {model} already")
+            return message
+
+        return self._journal.write_once(message, decide)
+
+    def history(self) -> list[Event]:
+        """The events that changed settings, classes or the model, the newest first."""
+        return [event for event in reversed(self._journal.events()) if event.kind in _CHANGES]
