@@ -100,12 +100,12 @@ def test_informative_picks_come_first_when_information_runs_out() -> None:
     first = learner.ask(20)
     learner.tell(first, Y[first])
     backend: Any = learner._loop.backend
-    rows, rng = np.flatnonzero(backend._free), np.random.default_rng(0)
+    rows, rng = np.flatnonzero(backend._chooser.free), np.random.default_rng(0)
     # Every draw is sure, and two labels tell which of the four it is.
     draws = np.repeat(rng.dirichlet(np.ones(10), size=len(rows))[:, None, :], 4, axis=1)
     for row in (30, 70, 90):
         draws[row] = np.eye(10)[rng.permutation(10)[:4]]
-    backend._draws = draws
+    backend._chooser.draws = draws
     items = learner.ask(8)
     assert set(items[:1]) <= set(rows[[30, 70, 90]])
     assert batchbald(draws, 8).gains[1:] == pytest.approx(0.0, abs=1e-12)
