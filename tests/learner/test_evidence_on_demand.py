@@ -188,7 +188,12 @@ def test_evidence_of_the_default_rule_waits_until_it_is_read(
 def test_the_labels_are_learned_again_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
     times: list[int] = []
     repeat = simulation.RunRecorder.repeat
-    monkeypatch.setattr(simulation.RunRecorder, "repeat", lambda self, steps: (times.append(1), repeat(self, steps))[1])
+
+    def counted(self: simulation.RunRecorder, steps: simulation.SavedSteps) -> None:
+        times.append(1)
+        repeat(self, steps)
+
+    monkeypatch.setattr(simulation.RunRecorder, "repeat", counted)
     X, y = data(GaussianProcess())
     trace = sf.simulate(GaussianProcess(), X, y, steps=25)
     assert not times

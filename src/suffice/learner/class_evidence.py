@@ -15,9 +15,9 @@ from suffice.learner.step_inputs import (
     ClassInputCollector,
     LaplacePredictor,
     StepInputs,
-    stacked,
 )
 from suffice.models.laplace import divergence_from_prior
+from suffice.session.recorded_steps import stacked
 
 
 class ClassEvidence:

@@ -8,11 +8,12 @@ import numpy as np
 from suffice.acquisition import Indices
 from suffice.engines.tracked_rows import FollowedError, FollowedVariance
 from suffice.learner.backend import SingleLabelTerms, StepResults
-from suffice.learner.gaussian_points import REST_ITEMS, GaussianPoints
+from suffice.learner.gaussian_points import GaussianPoints
 from suffice.learner.step_inputs import REST_FIELDS, RecentGain, StepInputs
 from suffice.models.gaussian_state import Extension, Scaling
 from suffice.models.regression import RegressionPrior
 from suffice.numerics import Floats
+from suffice.session.session_labels import RULE_ITEMS, sampled_items
 
 _LOSSES: Final = ("selected_loss", "selected_expected_loss")
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -35,9 +35,7 @@ from suffice.learner.step_inputs import REST_FIELDS
 from suffice.models.inputs import targets
 from suffice.models.regression import GaussianRegressor, RegressionPrior
 from suffice.numerics import Floats
-
-#: Maximal number of items whose variance is tracked for the error of the unlabelled items.
-REST_ITEMS: Final = 1000
+from suffice.session.session_labels import RULE_ITEMS
 
 
 class GaussianPoints(ABC):
@@ -120,7 +118,7 @@ class GaussianPoints(ABC):
         followed = [part[1] for part in (self._settings.test, inputs.validation) if part is not None]
         followed += [] if inputs.stop is None else [inputs.stop]
         tests = sum(map(len, followed))
-        tests += min(m, REST_ITEMS) if inputs.about(REST_FIELDS) else 0
+        tests += min(m, RULE_ITEMS["regression"]) if inputs.about(REST_FIELDS) else 0
         tests += m if inputs.about({"pool_variance", "pool_gain"}) else 0
         # A pool on a device uses the memory of that device; a pool on disk needs little memory.
         follows = self.fixed is None and self._settings.device is None

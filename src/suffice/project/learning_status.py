@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from suffice.criteria import Verdict
 from suffice.forecast import Forecast
 from suffice.numerics import Floats
-from suffice.session.decision import DecisionNumbers
+from suffice.session.decision import Decision, DecisionNumbers, decide
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,11 @@ class LearningStatus:
     stopped_at: int | None = None
     warning: str = ""
     numbers: DecisionNumbers | None = None
+
+    @property
+    def decision(self) -> Decision | None:
+        """The decision without the checks in the journal; None before the model has started."""
+        return None if self.numbers is None else decide(self.verdict, self.numbers)
 
 
 class Predictions(NamedTuple):
