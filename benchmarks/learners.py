@@ -30,7 +30,8 @@ from learner_references import (
     sklearn_softmax_step,
 )
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess, RadialBasis
-from suffice.trace import DIVERGENCES, DeferredMeasures
+from suffice.session.recorded_steps import DIVERGENCES
+from suffice.trace import DeferredMeasures
 from tables import publish, table
 from timing import seconds
 

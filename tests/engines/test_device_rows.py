@@ -71,12 +71,10 @@ def test_picks_and_records_are_those_of_a_pool_in_memory(acquisition: str, model
             np.testing.assert_allclose(device.measures[name], memory.measures[name], rtol=1e-6, err_msg=name)
 
 
-PLACES: list[dict[str, Any]] = [{}, {"device": "cpu"}]
-
-
 def test_evidence_that_is_read_later_is_that_of_a_pool_in_memory() -> None:
     memory, device = (
-        sf.simulate(GaussianProcess(1.0, 0.1), X, Y, acquisition="variance", steps=20, **place) for place in PLACES
+        sf.simulate(GaussianProcess(1.0, 0.1), X, Y, acquisition="variance", steps=20, device=place)
+        for place in (None, "cpu")
     )
     for name in ("unlabelled_error", "recent_gain"):
         np.testing.assert_allclose(device.measures[name], memory.measures[name], rtol=1e-9)

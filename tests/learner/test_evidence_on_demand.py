@@ -31,7 +31,8 @@ from suffice.learner.step_inputs import (
 from suffice.learner.stop_monitor import StopMonitor
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess
 from suffice.session.error_estimate import RandomLabelLosses
-from suffice.trace import DIVERGENCES, STEP_FIELDS, DeferredMeasures, Trace
+from suffice.session.recorded_steps import DIVERGENCES, STEP_FIELDS
+from suffice.trace import DeferredMeasures, Trace
 
 FROM_PROBABILITIES = SELECTED_FIELDS | POOL_FIELDS | STOP_SET_FIELDS | REST_FIELDS | {"train_error"}
 FROM_VOTES = frozenset({"selected_agreement", "stop_agreement"})
@@ -189,9 +190,9 @@ def test_the_labels_are_learned_again_only_once(monkeypatch: pytest.MonkeyPatch)
     times: list[int] = []
     repeat = simulation.RunRecorder.repeat
 
-    def counted(self: simulation.RunRecorder, steps: simulation.SavedSteps) -> None:
+    def counted(recorder: simulation.RunRecorder, steps: simulation.SavedSteps) -> None:
         times.append(1)
-        repeat(self, steps)
+        repeat(recorder, steps)
 
     monkeypatch.setattr(simulation.RunRecorder, "repeat", counted)
     X, y = data(GaussianProcess())

@@ -28,8 +28,7 @@ from suffice.learner.step_inputs import (
     StepInputs,
 )
 from suffice.numerics import Floats
-from suffice.session.recorded_steps import joined_rows
-from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned
+from suffice.session.recorded_steps import DIVERGENCES, STEP_FIELDS, Relearned, joined_rows
 
 #: Losses of the averaged prediction on the test set: fields of :class:`StepResults` and of :class:`suffice.Trace`.
 TEST_LOSSES: Final = ("predictive_error", "wrong_share")

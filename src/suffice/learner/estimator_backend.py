@@ -34,8 +34,7 @@ from suffice.learner.stop_monitor import StopMonitor
 from suffice.models.inputs import as_labels, targets
 from suffice.models.logistic import class_labels
 from suffice.numerics import Floats
-from suffice.session.recorded_steps import stacked
-from suffice.trace import DIVERGENCES
+from suffice.session.recorded_steps import DIVERGENCES, stacked
 
 # Names of base classes of ensembles that predict the average of their members; importing the classes takes long.
 _AVERAGING: Final = frozenset({"ForestClassifier", "BaggingClassifier"})

@@ -4,7 +4,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from suffice.acquisition import TIE, Indices, bald, batchbald, entropy, label_free_chooser, margin, require_known
+from suffice.acquisition import Indices, bald, batchbald, entropy, label_free_chooser, margin, require_known
+from suffice.acquisition.batchbald import TIE
 from suffice.engines.disk_rows import require_memory
 from suffice.errors import InvalidValueError
 from suffice.learner.backend import RunSettings
@@ -57,7 +58,7 @@ class NetworkChooser:
         if self.draws is None:
             self.draws = self._probabilities(rows)
         if self._name == "batchbald":
-            return rows[self._joint(min(size, len(rows)))]
+            return np.asarray(rows[self._joint(min(size, len(rows)))])
         score = _scores(self.draws, self._name)
         best = float(score.max(initial=0.0)) or 1.0
         # Scores that are equal up to rounding are ties; the lowest index is chosen.

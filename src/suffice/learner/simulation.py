@@ -67,9 +67,9 @@ from suffice.numerics import Floats
 from suffice.session.error_estimate import RandomLabelLosses
 from suffice.session.guarantee_rules import ErrorGuarantee, RecallGuarantee, guarantee_rules
 from suffice.session.model_check import FrozenModel, ModelCheck
-from suffice.session.recorded_steps import joined_rows
+from suffice.session.recorded_steps import DIVERGENCES, Relearned, joined_rows
 from suffice.session.session import Session
-from suffice.trace import DIVERGENCES, DeferredMeasures, RecordedCheck, Relearned, Trace
+from suffice.trace import DeferredMeasures, RecordedCheck, Trace
 
 # A plan is computed again after this share of the labels that it expects before its check, or of the present labels if
 # it expects no check.
