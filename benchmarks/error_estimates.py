@@ -21,8 +21,6 @@ import numpy as np
 import suffice as sf
 from acquisitions import TASKS, model_of
 from evaluation_sets import arguments, decision_names, evaluation_set, names
-from suffice.project.learning_status import ITEMS
-from suffice.project.project_learner import expected_error
 from suffice.session.error_estimate import calibrated_error
 from tables import publish, table
 
@@ -45,17 +43,18 @@ class Estimates(NamedTuple):
     held: bool
 
 
-def estimates(learner: sf.ActiveLearner, X: Any, y: Any, rng: np.random.Generator) -> Estimates:
+def estimates(learner: sf.ActiveLearner, X: Any, y: Any) -> Estimates:
     rest = np.setdiff1d(np.arange(len(X)), learner.labelled)
     model, found = learner.model, learner.error_estimate()
     predicted = model.predict(X[rest])
     if hasattr(model, "predict_proba"):
         true = float(np.mean(predicted != y[rest]))
-        losses = learner._random_losses.pairs(learner._bare_model(), learner.labels, learner.random_items)
+        model_of_labels = learner._required_view().judged_model()
+        losses = learner._session.estimates.losses.pairs(model_of_labels, learner.labels, learner.random_items)
         before = calibrated_error(found.model_alone, *losses, task="classification").value
     else:
         true = float(np.mean((predicted - y[rest]) ** 2))
-        before = expected_error(model, X[rng.permutation(len(X))[: ITEMS["regression"]]]).value ** 2
+        before = found.model_alone
     return Estimates(true, before, found.model_alone, found.value, found.low <= true <= found.high)
 
 
@@ -70,7 +69,7 @@ def run(job: tuple[str, str, int]) -> dict[int, Estimates]:
     while len(learner.labelled) < min(max(COUNTS), int(0.8 * len(X))):
         learner.tell(items := learner.ask(), y[items])
         if len(learner.labelled) in COUNTS:
-            found[len(learner.labelled)] = estimates(learner, X, y, np.random.default_rng(seed))
+            found[len(learner.labelled)] = estimates(learner, X, y)
     return found
 
 

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from suffice import ErrorStability, Step
 from suffice.cli.demo_command import label_pool, new_model
 from suffice.errors import InvalidValueError
-from suffice.forecast import Forecast, labels_left
+from suffice.forecast import Forecast, features, labels_left, value_after
 from suffice.learner import audit
 from suffice.tables.example_data import Task, demo_task
+from tests.thoroughness import examples
 
 
 @given(st.floats(1.2, 1.8), st.integers(5, 200), st.floats(0.02, 0.5))
@@ -178,3 +179,30 @@ def test_the_rest_of_the_pool_makes_a_far_forecast_possible() -> None:
     for bad in (-1, 2.5, "all"):
         with pytest.raises(InvalidValueError, match="left must be a whole number, 0 or more"):
             labels_left(n, np.ones(40), 0.5, left=bad)  # type: ignore[arg-type]
+
+
+@examples(80)
+@given(
+    curve=st.lists(st.floats(1e-3, 10.0), min_size=4, max_size=60),
+    labels=st.integers(1, 400),
+)
+def test_the_value_after_some_labels_is_where_the_line_of_the_forecast_is(curve: list[float], labels: int) -> None:
+    counts = np.arange(20.0, 20.0 + len(curve))
+    value = value_after(counts, curve, labels)
+    assert value is not None
+    distance = np.exp(features(counts, np.array(curve), value)[2]) - 0.05
+    np.testing.assert_allclose(distance, np.log1p(labels / counts[-1]), rtol=1e-9)
+    assert value <= min(curve)
+
+
+def test_no_value_is_made_up() -> None:
+    assert value_after([10, 11, 12], [1.0, 0.9, 0.8], 5) is None
+    assert value_after([10, 11, 12, 13], [1.0, 0.9, 0.8, 0.7], 400) is None
+    assert value_after([10, 11, 12, 13], [1.0, 0.9, 0.8, 0.7], 0) == pytest.approx(0.7)
+    # A dip to nothing leaves nothing.
+    assert value_after([10, 11, 12, 13], [1.0, 0.9, 0.0, 0.7], 5) == pytest.approx(0.0, abs=1e-300)
+    with pytest.raises(InvalidValueError, match="labels must be a whole number"):
+        value_after([10, 11, 12, 13], [1.0, 0.9, 0.8, 0.7], -1)
+    with pytest.raises(InvalidValueError, match="rise"):
+        value_after([10, 11, 11, 13], [1.0, 0.9, 0.8, 0.7], 5)
+    assert labels_left([10, 11, 12, 13], [1.0, 0.9, 0.8, 0.7], 0.1) is not None

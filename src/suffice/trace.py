@@ -18,6 +18,17 @@ from suffice.session.decision import Decision
 from suffice.session.error_estimate import Worsening
 from suffice.session.recorded_steps import DIVERGENCES, STEP_FIELDS, Relearned, recorded_fields, steps_between
 
+__all__ = [
+    "DIVERGENCES",
+    "STEP_FIELDS",
+    "DeferredMeasures",
+    "RecordedCheck",
+    "RecordedDecision",
+    "Relearned",
+    "Trace",
+    "drawn_curve",
+]
+
 _FORMAT = "suffice-trace-1"
 _MEASURE = "measure_"
 # Two quotients of counts may differ by rounding.

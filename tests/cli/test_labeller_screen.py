@@ -23,7 +23,7 @@ from suffice.forecast import Forecast
 from suffice.project.items import Item
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
 from suffice.project.settings import Settings
-from suffice.session.decision import Decision, ErrorNow, decide
+from suffice.session.decision import DecisionNumbers, ErrorNow
 from tests.cli.label_screen import LabelScreen
 
 SIZES = [(80, 24), (120, 40), (40, 24), (40, 12), (20, 8), (71, 10), (200, 60), (10, 4), (3, 2)]
@@ -51,11 +51,10 @@ def learning_status(*, stop: bool = False, rule: str = "ErrorStability") -> Lear
     verdict = Verdict(stop=stop, value=0.09, threshold=0.1, ready=True, reason=reason, rule=rule, n_labelled=99)
     forecast = None if stop else Forecast(34, 18, 70)
     errors = tuple(ErrorEstimate(n, 8.1 / n, 6.0 / n, 11.0 / n) for n in range(10, 100, 5))
-    about = Decision(
-        *("too early", 99, 898, True), error=ErrorNow(0.082, 0.06, 0.11, 24), since=90 if stop else None, baseline=0.4
+    numbers = DecisionNumbers(
+        *(99, 898, True), error=ErrorNow(0.082, 0.06, 0.11, 24), since=90 if stop else None, baseline=0.4
     )
-    found = decide(verdict, replace(about, forecast=forecast))
-    return LearningStatus(99, 99, verdict, curve, forecast, errors, decision=found)
+    return LearningStatus(99, 99, verdict, curve, forecast, errors, numbers=replace(numbers, forecast=forecast))
 
 
 @given(st.text(max_size=200), st.sampled_from(["utf-8", "ascii", "latin-1", "cp437"]))

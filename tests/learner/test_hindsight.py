@@ -87,9 +87,10 @@ def test_a_run_without_steps_has_no_decisions() -> None:
 
 def test_decisions_change_nothing_else_and_are_saved(tmp_path: Path) -> None:
     X, y = classes()
+    options_of_decisions: list[dict[str, Any]] = [{}, {"decide": sf.LabelWorth(), "at_most": 0.05}]
     plain, decided = (
         sf.simulate(BayesianLogistic(), X, y, steps=60, record=sf.LabelWorth(), **options)
-        for options in ({}, {"decide": sf.LabelWorth(), "at_most": 0.05})
+        for options in options_of_decisions
     )
     np.testing.assert_array_equal(plain.indices, decided.indices)
     assert plain.replay(sf.LabelWorth()) == decided.replay(sf.LabelWorth())

@@ -37,7 +37,8 @@ def acts(project: Project, rng: random.Random) -> dict[str, Callable[[], Any]]:
     fresh = f"n{rng.randrange(10**9)}"
     labelled = [answer.item for answer in state.answers() if answer.label is not None] or [item]
     known = rng.choice(labelled)
-    stop = Decision("keep going" if state.advice else "enough", state.n_learned, project.size, share=True)
+    answer: Any = "keep going" if state.advice else "enough"
+    stop = Decision(state.n_learned, project.size, share=True, answer=answer)
     other = "kernel" if project.current_settings.model == "logistic" else "logistic"
     # The classes stay few: one is added, renamed or merged.
     merged = (classes[:-1], {classes[-1]: classes[0]}) if len(classes) > 3 else ([*classes, fresh], {})

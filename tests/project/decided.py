@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from suffice.criteria import Certificate, Verdict
 from suffice.forecast import Forecast
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
-from suffice.session.decision import Alternative, Decision, ErrorNow, decide
+from suffice.session.decision import Alternative, Decision, DecisionNumbers, ErrorNow, decide
 
 KERNEL = Alternative("kernel", "Bayesian logistic regression on kernel features", 0.05, 0.3, 60)
 FOREST = Alternative("forest", "a forest of randomised trees", 0.05, 0.3, 60)
@@ -30,8 +30,7 @@ def verdict(*, stop: bool = False, **changes: Any) -> Verdict:
 
 def decision(*, stop: bool = False, said: Verdict | None = None, **changes: Any) -> Decision:
     """What follows from a verdict after 40 labels of 118 items."""
-    about = Decision(
-        answer="too early",
+    about = DecisionNumbers(
         n_labelled=40,
         unlabelled=78,
         share=True,
@@ -63,7 +62,7 @@ def learning_status(decided: Decision | None = None, **changes: Any) -> Learning
         "forecast": said.forecast,
         "errors": (*errors, ErrorEstimate(40, *error)),
         "stopped_at": found.since,
-        "decision": found,
+        "numbers": found,
     }
     return LearningStatus(**(values | changes))
 

@@ -10,14 +10,16 @@ import pytest
 from suffice import Budget, ErrorStability, LabelWorth, MaxConfidence, PoolFraction, TimeLimit
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError, NotEnoughMemoryError, SufficeError
-from suffice.learner import ActiveLearner
+from suffice.learner import ActiveLearner, StopMonitor
 from suffice.models.factory import MODEL_FAMILIES
 from suffice.models.gaussian_state import KernelState, WeightState
 from suffice.models.laplace import GrowingPosterior
 from suffice.project import project_learner
 from suffice.project.learning_status import LearningStatus
-from suffice.project.project_learner import ProjectLearner, SelfErrorTracker, expected_error, spacing
+from suffice.project.project_learner import ErrorTracker, ProjectLearner
 from suffice.project.state import Answer
+from suffice.session.advice import spacing
+from suffice.session.error_estimate import error_now
 from tests.project.following import CASES, Case, labels_of, settings_of
 from tests.thoroughness import some
 
@@ -210,10 +212,9 @@ def test_errors_are_estimated_at_every_fifth_label_and_now(case: Case) -> None:
 
 
 @pytest.mark.parametrize("initial", some([7, 10], every=2))
-def test_a_tracker_says_what_a_model_fitted_to_all_labels_says(case: Case, initial: int) -> None:
+def test_a_tracker_estimates_what_a_monitor_of_the_fitted_model_estimates(case: Case, initial: int) -> None:
     learner = ActiveLearner(case.settings.estimator(), case.X, acquisition="order", initial=initial)
-    sample = np.arange(0, 60, 2)
-    tracker, n = SelfErrorTracker(learner, case.X[sample], initial), 0
+    tracker, n = ErrorTracker(learner, initial), 0
     for answer in case.answers(31):
         assert answer.label is not None
         learner.tell(answer.item, answer.label)
@@ -222,11 +223,13 @@ def test_a_tracker_says_what_a_model_fitted_to_all_labels_says(case: Case, initi
         if n < initial:
             assert tracker.errors() == ()
             continue
-        fitted, rows = learner.model, case.X[sample]
-        if hasattr(fitted, "steps"):
-            fitted, rows = fitted[-1], fitted[:-1].transform(rows)
-        expected, found = expected_error(fitted, rows), tracker.errors()[-1]
-        np.testing.assert_allclose([found.value, found.low, found.high], expected, rtol=1e-5)
+        # A monitor of a model that is fitted to all labels at once says the same.
+        rows = learner.labelled
+        monitor = StopMonitor(case.X, Budget(100))
+        monitor.update(learner.model, rows, [learner.labels[row] for row in rows], learner.random_items)
+        expected, found = error_now(monitor.error_estimate(), share=monitor.share), tracker.errors()[-1]
+        np.testing.assert_allclose([found.value, found.low, found.high], expected[:3], rtol=1e-5)
+        assert found.random_labels == expected.random_labels
         assert found.n_labelled == n
     assert [each.n_labelled for each in tracker.errors()] == [n for n in (10, 15, 20, 25, 30, 31) if n >= initial]
 

@@ -30,10 +30,11 @@ from suffice.project.create import open_project
 from suffice.project.labelling_project import Project
 from suffice.project.learned_files import FOLDER, LearnedFiles
 from suffice.project.learning_status import LearningStatus, Predictions
-from suffice.project.project_learner import ProjectLearner, predicted_labels, spacing
+from suffice.project.project_learner import ProjectLearner, predicted_labels
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.storage import block_checksum
+from suffice.session.advice import spacing
 from tests.project.following import CASES, Case, labels_of
 from tests.project.making_projects import make
 from tests.project.test_companion import LONG, until
@@ -132,7 +133,8 @@ def test_other_models_are_compared_as_before(name: str, tmp_path: Path) -> None:
     case = ruled(CASES[name], "stops")
     answers = drawn(case, 60)
     expected = learner_of(case, answers)
-    assert expected._compared is not None
+    assert expected._judge is not None
+    assert expected._judge._session._compared is not None
     for n in (35, 50):
         resumed = ProjectLearner(case.settings, case.X)
         assert resumed.resume_from(kept(case, answers[:n], tmp_path), answers) == n

@@ -25,7 +25,7 @@ from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.status_summary import status
 from suffice.report.project_report import report_page
-from suffice.session.decision import Decision, ScreeningProgress, decide
+from suffice.session.decision import DecisionNumbers, ScreeningProgress, decide
 
 RNG = np.random.default_rng(0)
 N = 240
@@ -101,7 +101,7 @@ def test_page_report_and_status_say_how_far_it_is(tmp_path: Path) -> None:
     json.dumps(told, allow_nan=False)
 
 
-ABOUT = Decision("too early", 120, 880, share=True, screening=ScreeningProgress("in", 40, 43.4, 0.9))
+ABOUT = DecisionNumbers(120, 880, share=True, screening=ScreeningProgress("in", 40, 43.4, 0.9))
 
 
 def verdict(*, stop: bool) -> sf.Verdict:

@@ -178,7 +178,7 @@ def test_whatever_a_text_holds_it_stays_text(tmp_path: Path) -> None:
     classes = (hostile, "<script>alert(1)</script>", "&amp;")
     said = replace(ENOUGH.verdict, certificate=Certificate(hostile, hostile)) if ENOUGH.verdict else None
     hostile_decision = decision(stop=True, common=hostile, baseline=0.1, said=verdict(stop=True, rule=hostile))
-    found = replace(ENOUGH, verdict=said, decision=hostile_decision)
+    found = replace(ENOUGH, verdict=said, numbers=hostile_decision)
     with hostile_project(tmp_path / "p", classes=classes, notes=(hostile,), **changes) as project:
         for item in range(len(HOSTILE)):
             project.label(item, classes[item % 3], person="<img src=x>")

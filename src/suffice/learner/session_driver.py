@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
+import numpy as np
+
 from suffice.arguments import real, whole
 from suffice.checks import CheckPlan, GuaranteePlan
 from suffice.checks.guarantee import UnlabelableAs
@@ -255,7 +257,7 @@ class SessionDriver(ABC):
         view, learned = self._required_view(), self._session.labels.learned
         order = list(view.learned_order())
         labels = {item: learned[item] for item in order}
-        return suspicious_labels(view.judged_model(), view.inputs(order), labels)[:wanted]
+        return suspicious_labels(view.judged_model(), view.inputs(np.array(order, dtype=np.intp)), labels)[:wanted]
 
     # Checks.
 

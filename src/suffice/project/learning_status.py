@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from suffice.criteria import Verdict
 from suffice.forecast import Forecast
 from suffice.numerics import Floats
-from suffice.session.decision import DecisionNumbers
+from suffice.session.decision import Decision, DecisionNumbers, decide
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,8 @@ class LearningStatus:
         problem: A sentence why the model cannot learn or cannot choose items; empty if there is no problem.
         stopped_at: Number of labels at which the rule first said stop, or None.
         numbers: The numbers of the decision, or None before the model has started.
+        decided_verdict: The verdict that the decision is made from: that of the rule now if it says stop, or the stop
+            that stands; None if it is :attr:`verdict`.
         warning: A sentence if the model may be getting worse; otherwise empty.
     """
 
@@ -80,6 +82,12 @@ class LearningStatus:
     stopped_at: int | None = None
     warning: str = ""
     numbers: DecisionNumbers | None = None
+    decided_verdict: Verdict | None = None
+
+    @property
+    def decision(self) -> Decision | None:
+        """The decision without the checks in the journal; None before the model has started."""
+        return None if self.numbers is None else decide(self.decided_verdict or self.verdict, self.numbers)
 
 
 class Predictions(NamedTuple):

@@ -4,7 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -322,7 +322,8 @@ class ProjectLearner:
         if self._judge is None or self._tracker is None:
             return LearningStatus(problem=self._problem)
         errors, judge = self._tracker.errors(), self._judge
-        stop, verdict = judge.standing_stop, judge.standing_verdict
+        stop = judge.standing_stop
+        verdict = judge.verdict if stop is None else replace(stop, n_labelled=self._tracker.n)
         # Before the status is built, because it also reports a failure of the picker.
         asked = self._ask(queue)
         return LearningStatus(
@@ -337,6 +338,7 @@ class ProjectLearner:
             warning=self._tracker.warning,
             stopped_at=None if stop is None else stop.n_labelled,
             numbers=self._numbers(judge) if errors else None,
+            decided_verdict=judge.standing_verdict,
         )
 
     def _numbers(self, judge: ActiveLearner) -> DecisionNumbers:
@@ -400,9 +402,10 @@ class ProjectLearner:
             return None
         state = {"learner": self._judge.state_dict(), "tracker": self._tracker.state_dict()}
         try:
-            return Checkpoint(len(self._answers), saved_objects(state, most_bytes=MOST_BYTES))
+            saved = saved_objects(state, most_bytes=MOST_BYTES)
         except NotSavableError:
             return None
+        return Checkpoint(len(self._answers), saved) if len(saved.text) <= MOST_BYTES else None
 
     def _keep_checkpoint(self) -> None:
         """Save the present state in case a later label is changed, if that is cheap."""

@@ -280,9 +280,10 @@ def decision_of(
         # While all labels are learned again, the verdict states the progress.
         share = settings.task == "classification"
         return decide(learning_status.verdict, DecisionNumbers(n_labelled, max(left, 0), share))
+    verdict = learning_status.decided_verdict or learning_status.verdict
     pending = checks.check["size"] - checks.check["answered"] if checks.check and checks.awaits_answers else 0
     plan = next_check_plan(numbers.plan, checks)
-    return decide(learning_status.verdict, replace(numbers, check_pending=pending, guarantee=checks.proven, plan=plan))
+    return decide(verdict, replace(numbers, check_pending=pending, guarantee=checks.proven, plan=plan))
 
 
 def next_check_plan(plan: GuaranteePlan | None, checks: CheckStatus) -> GuaranteePlan | None:

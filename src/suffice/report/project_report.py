@@ -35,12 +35,13 @@ from suffice.presentation.rule_words import (
 from suffice.presentation.text_format import as_sentence, count, item_summary, number, percent, shortened, utc_time
 from suffice.project.events import moment
 from suffice.project.items import Item
-from suffice.project.learning_status import ITEMS, LearningStatus
+from suffice.project.learning_status import LearningStatus
 from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings, described_model
 from suffice.project.state import LabelledItem
 from suffice.project.status_summary import status
 from suffice.report.html_page import ReportTable, rendered
+from suffice.session.error_estimate import REST_ITEMS
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
@@ -577,7 +578,7 @@ def _quality_sentences(told: ProjectReportContents) -> list[str]:
     looked_at = decision["unlabelled"] if random_labels else status["size"]
     said = [
         as_sentence(error_words(decision)),
-        expected_error_basis(min(ITEMS[told.settings.task], looked_at), random_labels),
+        expected_error_basis(min(REST_ITEMS, looked_at), random_labels),
     ]
     if not told.share:
         said.append("The error is the root of the mean of the squared differences between predictions and labels.")

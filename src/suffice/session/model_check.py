@@ -556,7 +556,7 @@ def checked_pool(
     candidates, which = np.ones(len(unlabelled), dtype=bool), "unlabelled item"
     if asked.unlabelable_as == "excluded":
         candidates &= ~np.isin(unlabelled, list(skipped))
-        which = "unlabelled item that was not skipped" if skipped else which
+        which = "unlabelled item that was not skipped"
     if asked.quantity == "precision":
         candidates &= np.asarray(predictions == asked.class_name)
         which += f"{' and is' if ' that ' in which else ''} predicted as {str(asked.class_name)!r}"
