@@ -136,14 +136,14 @@ def test_screening_reads_in_batches(tmp_path: Path) -> None:
     assert one.verdict.value == pytest.approx(two.verdict.value)
 
 
-def test_progress_resumes_on_disk(tmp_path: Path) -> None:
+def test_a_saved_learner_continues_on_disk(tmp_path: Path) -> None:
     X, y = data()
     pool = parquet(tmp_path, X)
-    first, second = (sf.ActiveLearner(BayesianLogistic(), pool, acquisition="margin") for _ in range(2))
+    first = sf.ActiveLearner(BayesianLogistic(), pool, acquisition="margin")
     for _ in range(12):
         items = first.ask(2)
         first.tell(items, y[items])
-    second.resume(first.progress())
+    second = sf.ActiveLearner.from_state(first.state_dict(), BayesianLogistic(), pool)
     np.testing.assert_array_equal(first.ask(5), second.ask(5))
 
 
