@@ -14,8 +14,7 @@ from suffice.criteria import Criterion, ErrorStability, Step, Verdict
 from suffice.errors import InvalidValueError, MissingExtraError, MissingInputError, SufficeError
 from suffice.numerics import Floats
 from suffice.presentation.html_parts import card, curve
-from suffice.session.decision import Decision
-from suffice.session.error_estimate import Worsening
+from suffice.session.decision import Decision, Worsening
 from suffice.session.recorded_steps import DIVERGENCES, STEP_FIELDS, Relearned, recorded_fields, steps_between
 
 __all__ = [

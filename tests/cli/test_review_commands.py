@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from suffice.errors import InvalidValueError
-from suffice.learner import suspicious_labels as ranking
 from suffice.project.create import open_project
+from suffice.session import suspicious_labels as ranking
 from tests.cli.test_project_commands import said, told
 from tests.project.labelled_projects import label_some
 from tests.project.making_projects import make

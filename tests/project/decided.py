@@ -63,6 +63,7 @@ def learning_status(decided: Decision | None = None, **changes: Any) -> Learning
         "errors": (*errors, ErrorEstimate(40, *error)),
         "stopped_at": found.since,
         "numbers": found,
+        "decided_verdict": replace(said, rule=found.rule, reason=found.reason, ready=found.answer != "too early"),
     }
     return LearningStatus(**(values | changes))
 

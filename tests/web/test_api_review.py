@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from suffice.learner import suspicious_labels as ranking
 from suffice.project.create import create_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import Project
+from suffice.session import suspicious_labels as ranking
 from tests.web.web_projects import Script, make_project, running_app, script_of
 
 

@@ -11,8 +11,8 @@ from suffice.checks.guarantee import UnlabelableAs
 from suffice.criteria import Verdict
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.threads import SingleUse, one_at_a_time
-from suffice.session.decision import Alternative, Decision, DecisionNumbers
-from suffice.session.error_estimate import REST_ITEMS, CalibratedError, Worsening
+from suffice.session.decision import Alternative, Decision, DecisionNumbers, Worsening
+from suffice.session.error_estimate import REST_ITEMS, CalibratedError
 from suffice.session.model_check import ModelCheck, ModelGuarantee
 from suffice.session.model_view import ModelView
 from suffice.session.session import Session

@@ -504,8 +504,9 @@ class StopMonitor(SessionDriver):
         calibration = self._calibration
         if wanted & {"calibration", "random_labels"}:
             model = view.judged_model()
-            # Only random labels change it, and leaving labels out is expensive.
-            if list(random_items) != self._session.labels.random:
+            # Only random labels change it, and leaving labels out is expensive. The labels of the first update do not
+            # count, as those from which a learner starts.
+            if self._marks and list(random_items) != self._session.labels.random:
                 learned = {item: labels[item] for item in view.learned_order()}
                 calibration = losses.ratio(model, learned, random_items)
             fields |= {"calibration": calibration, "random_labels": losses.count(model, random_items)}

@@ -70,6 +70,21 @@ class Alternative(NamedTuple):
     clear: bool = True
 
 
+class Worsening(NamedTuple):
+    """Evidence that the model has become worse, from random labels.
+
+    Attributes:
+        before: Mean loss of the newer random labels under the model before it learned each of them: the squared error
+            for numbers, the cross entropy for classes.
+        now: Mean loss of the same labels under the model of now, each left out of it.
+        random_labels: How many labels are compared.
+    """
+
+    before: float
+    now: float
+    random_labels: int
+
+
 class ScreeningProgress(NamedTuple):
     """Progress of a screening for a positive class.
 
@@ -324,7 +339,7 @@ def decide(verdict: Verdict | None, numbers: DecisionNumbers) -> Decision:
     if numbers.guarantee is not None and numbers.guarantee.quantity == "error":
         numbers = replace(numbers, error=checked_error(numbers.guarantee), plan=None)
     if numbers.check_pending and numbers.unlabelled:
-        # Whoever has started a check completes it first.
+        # A check that was started is completed first.
         numbers = replace(numbers, plan=None, forecast=None, error_then=None, since=None)
     answer = _answer(verdict, numbers)
     clear = numbers.alternative is not None and numbers.alternative.clear

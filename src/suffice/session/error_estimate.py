@@ -18,7 +18,7 @@ from suffice.models.predictive import FACTORS, Guesses, guessed_places, guesses,
 from suffice.models.regression import GaussianRegressor
 from suffice.numerics import Floats
 from suffice.saved_state import decoded_array, encoded_array
-from suffice.session.decision import ErrorNow
+from suffice.session.decision import ErrorNow, Worsening
 from suffice.session.model_view import ModelView
 
 # Weight of the model's own estimate: for classes in expected errors, for numbers in labels.
@@ -283,21 +283,6 @@ def least_expected(share: float, n_labelled: int, *, one_class: bool = False) ->
         (0.005, 0.05, 0.2)
     """
     return min(1.0, max(share, 3.0 / max(1, n_labelled) if one_class else 0.5 / (n_labelled + 1)))
-
-
-class Worsening(NamedTuple):
-    """Evidence that the model has become worse, from random labels.
-
-    Attributes:
-        before: Mean loss of the newer random labels under the model before it learned each of them: the squared error
-            for numbers, the cross entropy for classes.
-        now: Mean loss of the same labels under the model of now, each left out of it.
-        random_labels: How many labels are compared.
-    """
-
-    before: float
-    now: float
-    random_labels: int
 
 
 def worsening(before: Any, now: Any) -> Worsening | None:

@@ -8,12 +8,11 @@ import numpy as np
 from suffice.arguments import whole
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
-from suffice.session.decision import Alternative
+from suffice.session.decision import Alternative, Worsening
 from suffice.session.error_estimate import (
     REST_ITEMS,
     CalibratedError,
     RandomLabelLosses,
-    Worsening,
     checked_tolerance,
     share_beyond,
 )
