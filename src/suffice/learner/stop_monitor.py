@@ -14,7 +14,7 @@ import numpy as np
 from suffice.acquisition import Indices
 from suffice.arguments import real, whole
 from suffice.criteria import Criterion, LabelWorth, QuantileRecall, Step, Verdict, criterion_from_dict
-from suffice.criteria.base import require_rule
+from suffice.criteria.base import require_rule, requiring_rule
 from suffice.criteria.step_and_verdict import FIELD_KINDS
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError
 from suffice.learner.model_predictions import FittedModel, PoolRows, Predict
@@ -396,7 +396,7 @@ class StopMonitor(SessionDriver):
         missing = sorted(self._rule.needs() - provided)
         if missing:
             raise MissingInputError(
-                f"{self._rule._asking(missing)} requires {', '.join(missing)}: {why_missing(missing, fitted)}"
+                f"{requiring_rule(self._rule, missing)} requires {', '.join(missing)}: {why_missing(missing, fitted)}"
             )
         return reads & provided
 
