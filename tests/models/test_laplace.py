@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from suffice import kl
 from suffice.errors import InvalidValueError
+from suffice.models import labelled_loss, newton_search
 from suffice.models import laplace as laplace_module
 from suffice.models.laplace import (
     GrowingPosterior,
@@ -99,9 +100,9 @@ def test_the_hessian_is_the_derivative_of_the_gradient(n_classes: int) -> None:
 @pytest.mark.parametrize("n_bytes", [1, 20_000, 1 << 25])
 def test_the_hessian_of_many_classes_is_that_of_the_pairs(n_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = data(50, 4, 12)
-    monkeypatch.setattr(laplace_module, "_LARGEST_PRODUCT", n_bytes)
+    monkeypatch.setattr(labelled_loss, "_LARGEST_PRODUCT", n_bytes)
     many = laplace(X, y, 12, 0.5)
-    monkeypatch.setattr(laplace_module, "_MANY_CLASSES", 100)
+    monkeypatch.setattr(labelled_loss, "_MANY_CLASSES", 100)
     pairs = laplace(X, y, 12, 0.5)
     np.testing.assert_allclose(many.weights, pairs.weights, atol=1e-9)
     np.testing.assert_allclose(many.information, pairs.information, rtol=1e-9, atol=1e-12)
@@ -307,7 +308,7 @@ def test_converges_from_anywhere(kind: str, scale: float | str, alpha: float, n_
 def test_conjugate_gradients_converge_from_anywhere(
     kind: str, scale: float | str, alpha: float, n_classes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(laplace_module, "_MANY_WEIGHTS", 1)
+    monkeypatch.setattr(newton_search, "_MANY_WEIGHTS", 1)
     converges(kind, scale, alpha, n_classes)
 
 
@@ -392,7 +393,7 @@ def test_conjugate_gradients_find_what_factors_find(
     for part in (slice(0, 20), *(slice(i, i + 1) for i in range(20, 60)), slice(60, 70)):
         plain.extend(X[part], y[part])
         with monkeypatch.context() as patch:
-            patch.setattr(laplace_module, "_MANY_WEIGHTS", 1)
+            patch.setattr(newton_search, "_MANY_WEIGHTS", 1)
             many.extend(X[part], y[part])
         scale = np.abs(plain.weights).max()
         np.testing.assert_allclose(many.weights, plain.weights, rtol=0.0, atol=1e-9 * scale)
@@ -409,7 +410,7 @@ def test_many_weights_take_one_factor_a_label(monkeypatch: pytest.MonkeyPatch) -
         made.append(len(matrix))
         return dpotrf(matrix, **given)
 
-    monkeypatch.setattr(laplace_module, "dpotrf", counted)
+    monkeypatch.setattr(newton_search, "dpotrf", counted)
     for i in range(20, 60):
         model.extend(X[i : i + 1], y[i : i + 1])
     assert made == [400] * 40
@@ -427,7 +428,8 @@ def test_the_product_with_the_hessian(seed: int, n_classes: int, size: int, n: i
     # For two classes, logits are those of the label that came.
     logits = (weights @ X.T) * sign
     H = model.information
-    np.testing.assert_allclose(model._hessian_product(logits)(vector), H @ vector, rtol=1e-6, atol=1e-7)
+    product = model._loss.hessian_product(logits)(vector) + model.alpha * vector
+    np.testing.assert_allclose(product, H @ vector, rtol=1e-6, atol=1e-7)
 
 
 @examples(30)

@@ -72,13 +72,13 @@ class Configurations:
         lost = int(np.searchsorted(np.cumsum(ordered), negligible, side="right"))
         if lost == len(ordered):
             return Configurations(self.rows[:0], self.exact)
-        kept = np.flatnonzero((worth >= ordered[lost]) & (mass.ravel() > 0.0))
-        if len(kept) <= most:
-            return Configurations(self._children(kept, pick), self.exact)
-        masses, worths = mass.ravel()[kept], worth[kept]
+        relevant = np.flatnonzero((worth >= ordered[lost]) & (mass.ravel() > 0.0))
+        if len(relevant) <= most:
+            return Configurations(self._children(relevant, pick), self.exact)
+        masses, worths = mass.ravel()[relevant], worth[relevant]
         chances = worths + _DEFENSIVE * masses * (worths.sum() / masses.sum())
         drawn, factors = resampled(chances, most, rng)
-        return Configurations(self._children(kept[drawn], pick) * factors[:, None], exact=False)
+        return Configurations(self._children(relevant[drawn], pick) * factors[:, None], exact=False)
 
     def _children(self, which: Indices, pick: Floats) -> Floats:
         parents, labels = np.divmod(which, pick.shape[1])
@@ -183,93 +183,49 @@ _HEAD, _FEW = 256, 4
 _PIECE, _WASTE = 1024, 0.01
 
 
-class Search:
-    """Keeps an upper bound of every candidate's gain, and computes a gain only if its bound does not exclude it.
+class CandidateGains:
+    """The gain of every candidate given a batch: an upper bound, and the gain itself if it was computed.
 
     Args:
         pool: The candidates.
-        lazy: If False, every gain is computed.
+
+    Attributes:
+        evaluated: Number of gains that were computed.
+        bounded: Number of times that a gain was only bounded.
+        best: The best gain so far, which may be of another shard.
     """
 
-    def __init__(self, pool: Candidates, *, lazy: bool) -> None:
+    def __init__(self, pool: Candidates) -> None:
         self.evaluated, self.bounded = pool.shape[0], 0
-        self._pool, self._lazy = pool, lazy
+        self._pool = pool
         self._alone = pool.bald()
         self._bound = self._alone.copy()
         self._gain = self._alone.copy()
         self._free = np.ones(pool.shape[0], dtype=bool)
-        self._best = float(self._gain.max())
-        # Configurations of the batch, and merged ones.
-        self._full: Weights | None = None
-        self._ladder: list[Weights] = []
-
-    def take(self) -> tuple[int, float]:
-        """Take the best candidate of the last search; ties go to the lowest index."""
-        index = self._winner()
-        self._free[index] = False
-        return index, float(self._gain[index])
-
-    def rest(self, count: int) -> list[int]:
-        """Return the first candidates that are not taken, for picks without differences in gain."""
-        return [int(index) for index in np.flatnonzero(self._free)[:count]]
-
-    def look(self, configurations: Configurations) -> None:
-        """Find the best gains given a batch whose labels have these configurations."""
-        self.open(configurations)
-        self.close()
-        self.settle_ties()
-
-    def open(self, configurations: Configurations) -> None:
-        """Bound the gains given a batch, and compute those of the few most promising candidates."""
-        self._best = -np.inf
-        self._gain.fill(-np.inf)
-        free = np.flatnonzero(self._free)
-        self._full, self._ladder = self._pool.weights(configurations.rows), []
-        if not self._lazy:
-            self._settle(free, self._full)
-            return
-        self._renew(configurations)
-        self._ladder = [self._pool.weights(rows) for rows in configurations.merged()]
-        self._challenged(self._rivals(free))
-
-    def close(self, floor: float = -np.inf) -> None:
-        """Find the best gain, if it is above the given one of another shard."""
-        assert self._full is not None
-        self._best = max(self._best, floor)
-        rivals = self._rivals(np.flatnonzero(self._free))
-        for step, weights in enumerate(self._ladder):
-            above = self._ladder[step + 1] if step + 1 < len(self._ladder) else self._full
-            rivals = self._narrowed(rivals, weights, _rows(above), _rows(self._full))
-            self._settle(self._sorted(rivals)[:_FEW], self._full)
-        self._settle_rivals(rivals, self._full)
-
-    def settle_ties(self, floor: float = -np.inf) -> int | None:
-        """Return the lowest index that ties with the best gain, which may be of another shard; None if none does."""
-        self._best = max(self._best, floor)
-        if self._full is not None:
-            self._settle_ties(np.flatnonzero(self._free), self._full)
-        winner = self._winner()
-        return winner if winner < len(self._gain) else None
-
-    @property
-    def best(self) -> float:
-        """The best gain so far."""
-        return self._best
-
-    @property
-    def most(self) -> float:
-        """Upper bound on all gains."""
-        return float(self._bound[self._free].max(initial=-np.inf))
+        self.best = float(self._gain.max())
 
     def gain(self, index: int) -> float:
         """Return the gain of a candidate for which it was computed."""
         return float(self._gain[index])
 
-    def leave_out(self, indices: Indices) -> None:
+    def largest_bound(self) -> float:
+        """Upper bound on all gains."""
+        return float(self._bound[self._free].max(initial=-np.inf))
+
+    def free(self) -> Indices:
+        """Candidates that are not left out."""
+        return np.flatnonzero(self._free)
+
+    def leave_out(self, indices: Any) -> None:
         """Leave candidates out from now on."""
         self._free[indices] = False
 
-    def _renew(self, configurations: Configurations) -> None:
+    def forget(self) -> None:
+        """Forget all gains, because the batch has changed; bounds stay."""
+        self.best = -np.inf
+        self._gain.fill(-np.inf)
+
+    def renew_bounds(self, configurations: Configurations) -> None:
         """Update the bounds for new configurations.
 
         A gain does not grow with the batch, so earlier bounds remain valid for exact gains, but not for estimates from
@@ -282,70 +238,142 @@ class Search:
             self._bound = self._alone * share
         np.minimum(self._bound, configurations.doubt(), out=self._bound)
 
-    def _challenged(self, rivals: Indices) -> None:
-        """Compute the gains of the few most promising candidates."""
-        assert self._full is not None
-        head = rivals
-        if len(rivals) > _HEAD:
-            head = rivals[np.argpartition(-self._bound[rivals], _HEAD)[:_HEAD]]
-        if self._ladder:
-            self._lower(head, self._ladder[0])
-        self._settle(self._sorted(head)[:_FEW], self._full)
-
-    def _narrowed(self, rivals: Indices, weights: Weights, above: int, full: int) -> Indices:
-        """Lower the bounds by merged configurations, most promising candidates first, as long as that saves work."""
-        order = self._sorted(rivals)
-        wasted = 0
-        for start in range(0, len(order), _PIECE):
-            piece = self._rivals(order[start : start + _PIECE])
-            self._lower(piece, weights)
-            wasted += len(piece) * _rows(weights) - (len(piece) - len(self._rivals(piece))) * above
-            if wasted > _WASTE * len(order) * full:
-                break
-        return self._rivals(order)
-
-    def _settle_rivals(self, rivals: Indices, full: Weights) -> None:
-        """Compute gains, most promising candidates first, until no bound is above the best gain."""
-        order, size = self._sorted(self._rivals(rivals)), _FEW
-        while len(order):
-            self._settle(order[:size], full)
-            order = self._rivals(order[size:])
-            size *= 2
-
-    def _settle_ties(self, free: Indices, full: Weights) -> None:
-        """Compute gains of candidates with a lower index that may tie with the best, in order, until one does."""
-        order, size = free[np.isneginf(self._gain[free])], 1
-        while len(order):
-            near = self._bound[order] >= self._best - TIE - ROUNDING
-            order = order[near & (order < self._winner())]
-            self._settle(order[:size], full)
-            order, size = order[size:], 2 * size
-
-    def _lower(self, which: Indices, weights: Weights) -> None:
+    def lower_bounds(self, which: Indices, merged: Weights) -> None:
+        """Bound the gains of some candidates by merged configurations."""
         self.bounded += len(which)
-        self._bound[which] = np.minimum(self._bound[which], self._pool.information(which, weights))
+        self._bound[which] = np.minimum(self._bound[which], self._pool.information(which, merged))
 
-    def _settle(self, which: Indices, full: Weights) -> None:
+    def compute(self, which: Indices, full: Weights) -> None:
+        """Compute the gains of some candidates by all configurations."""
         self.evaluated += len(which)
         gains = self._pool.information(which, full)
         self._gain[which] = gains
         self._bound[which] = np.minimum(self._bound[which], gains)
-        self._best = max(self._best, float(gains.max(initial=-np.inf)))
+        self.best = max(self.best, float(gains.max(initial=-np.inf)))
 
-    def _rivals(self, which: Indices) -> Indices:
+    def rivals(self, which: Indices) -> Indices:
         """Return candidates without a computed gain that may exceed the best; none if all bounds are ties with 0."""
-        return which[(self._bound[which] > max(self._best, TIE)) & np.isneginf(self._gain[which])]
+        return which[(self._bound[which] > max(self.best, TIE)) & np.isneginf(self._gain[which])]
 
-    def _winner(self) -> int:
+    def possible_ties(self, which: Indices) -> Indices:
+        """Return candidates with a lower index than the winner whose bound allows a tie with the best gain."""
+        near = self._bound[which] >= self.best - TIE - ROUNDING
+        return which[near & (which < self.winner())]
+
+    def without_gain(self) -> Indices:
+        """Candidates that are not left out and whose gain was not computed."""
+        free = self.free()
+        return free[np.isneginf(self._gain[free])]
+
+    def winner(self) -> int:
         """The lowest index of a best gain so far; the number of candidates if there is none yet."""
-        if np.isneginf(self._best):
+        if np.isneginf(self.best):
             return len(self._gain)
-        ties = self._gain >= self._best - TIE
+        ties = self._gain >= self.best - TIE
         first = int(np.argmax(ties))
         return first if ties[first] else len(self._gain)
 
-    def _sorted(self, which: Indices) -> Indices:
+    def by_bound(self, which: Indices) -> Indices:
+        """Candidates by falling bound."""
         return which[np.argsort(-self._bound[which], kind="stable")]
+
+    def most_promising(self, which: Indices, count: int) -> Indices:
+        """The candidates of the largest bounds, in no particular order."""
+        return which if len(which) <= count else which[np.argpartition(-self._bound[which], count)[:count]]
+
+
+class Search:
+    """Finds the best gains given a batch, and computes a gain only if its bound does not exclude it.
+
+    Args:
+        pool: The candidates.
+        lazy: If False, every gain is computed.
+
+    Attributes:
+        gains: Gains and bounds of all candidates.
+    """
+
+    def __init__(self, pool: Candidates, *, lazy: bool) -> None:
+        self.gains = CandidateGains(pool)
+        self._pool, self._lazy = pool, lazy
+        # Configurations of the batch, and merged ones.
+        self._full: Weights | None = None
+        self._ladder: list[Weights] = []
+
+    def take(self) -> tuple[int, float]:
+        """Take the best candidate of the last search; ties go to the lowest index."""
+        index = self.gains.winner()
+        self.gains.leave_out(index)
+        return index, self.gains.gain(index)
+
+    def rest(self, count: int) -> list[int]:
+        """Return the first candidates that are not taken, for picks without differences in gain."""
+        return [int(index) for index in self.gains.free()[:count]]
+
+    def look(self, configurations: Configurations) -> None:
+        """Find the best gains given a batch whose labels have these configurations."""
+        self.open(configurations)
+        self.close()
+        self.settle_ties()
+
+    def open(self, configurations: Configurations) -> None:
+        """Bound the gains given a batch, and compute those of the few most promising candidates."""
+        gains, full = self.gains, self._pool.weights(configurations.rows)
+        self._full, self._ladder = full, []
+        gains.forget()
+        if not self._lazy:
+            gains.compute(gains.free(), full)
+            return
+        gains.renew_bounds(configurations)
+        self._ladder = [self._pool.weights(rows) for rows in configurations.merged()]
+        head = gains.most_promising(gains.rivals(gains.free()), _HEAD)
+        if self._ladder:
+            gains.lower_bounds(head, self._ladder[0])
+        gains.compute(gains.by_bound(head)[:_FEW], full)
+
+    def close(self, floor: float = -np.inf) -> None:
+        """Find the best gain, if it is above the given one of another shard."""
+        assert self._full is not None
+        gains, full = self.gains, self._full
+        gains.best = max(gains.best, floor)
+        rivals = gains.rivals(gains.free())
+        for step, weights in enumerate(self._ladder):
+            above = self._ladder[step + 1] if step + 1 < len(self._ladder) else full
+            rivals = self._narrowed(rivals, weights, _rows(above), _rows(full))
+            gains.compute(gains.by_bound(rivals)[:_FEW], full)
+        # Most promising candidates first, until no bound is above the best gain.
+        order, size = gains.by_bound(gains.rivals(rivals)), _FEW
+        while len(order):
+            gains.compute(order[:size], full)
+            order = gains.rivals(order[size:])
+            size *= 2
+
+    def settle_ties(self, floor: float = -np.inf) -> int | None:
+        """Return the lowest index that ties with the best gain, which may be of another shard; None if none does."""
+        gains = self.gains
+        gains.best = max(gains.best, floor)
+        if self._full is not None:
+            # In the order of the indices, until one ties.
+            order, size = gains.without_gain(), 1
+            while len(order):
+                order = gains.possible_ties(order)
+                gains.compute(order[:size], self._full)
+                order, size = order[size:], 2 * size
+        winner = gains.winner()
+        return winner if winner < self._pool.shape[0] else None
+
+    def _narrowed(self, rivals: Indices, weights: Weights, above: int, full: int) -> Indices:
+        """Lower the bounds by merged configurations, most promising candidates first, as long as that saves work."""
+        gains = self.gains
+        order = gains.by_bound(rivals)
+        wasted = 0
+        for start in range(0, len(order), _PIECE):
+            piece = gains.rivals(order[start : start + _PIECE])
+            gains.lower_bounds(piece, weights)
+            wasted += len(piece) * _rows(weights) - (len(piece) - len(gains.rivals(piece))) * above
+            if wasted > _WASTE * len(order) * full:
+                break
+        return gains.rivals(order)
 
 
 def _rows(weights: Weights) -> int:
@@ -457,7 +485,9 @@ def batchbald(
             search.look(labels)
             picks.append(search.take())
     indices, gains = zip(*picks, strict=True)
-    return BatchBALD(np.array(indices, dtype=np.intp), np.array(gains), exact, search.evaluated, search.bounded)
+    return BatchBALD(
+        np.array(indices, dtype=np.intp), np.array(gains), exact, search.gains.evaluated, search.gains.bounded
+    )
 
 
 def checked_options(
@@ -543,12 +573,12 @@ class BatchShard:
 
     def promise(self) -> Promise:
         """Return the summary of the gains."""
-        return Promise(self._search.best, self._search.most)
+        return Promise(self._search.gains.best, self._search.gains.largest_bound())
 
     def take(self, indices: Indices) -> None:
         """Leave candidates out, by their number among all."""
         inside = (indices >= self._start) & (indices < self._start + self._pool.shape[0])
-        self._search.leave_out(indices[inside] - self._start)
+        self._search.gains.leave_out(indices[inside] - self._start)
 
     def open(self, rows: Floats, exact: bool, taken: Indices) -> Promise:
         """Compute the gains of the most promising candidates given a batch.
@@ -575,7 +605,7 @@ class BatchShard:
             index = self._search.settle_ties(best)
         if index is None:
             return None
-        return Winner(index + self._start, self._search.gain(index), self._pool.one(index))
+        return Winner(index + self._start, self._search.gains.gain(index), self._pool.one(index))
 
     def rest(self, count: int) -> Indices:
         """The first candidates that are not taken."""
@@ -583,7 +613,7 @@ class BatchShard:
 
     def counts(self) -> tuple[int, int]:
         """Return the number of gains that were computed, and the number of times that a gain was bounded."""
-        return self._search.evaluated, self._search.bounded
+        return self._search.gains.evaluated, self._search.gains.bounded
 
 
 def batchbald_over(
@@ -644,11 +674,11 @@ def batchbald_over(
             break
         repeat = [("open", (labels.rows, labels.exact, taken))]
         promises = shards.ask("open", labels.rows, labels.exact, taken, repeat=repeat)
-        best = max(each.best for each in promises)
-        open_yet = [k for k, each in enumerate(promises) if each.most > max(best, TIE)]
+        best = max(promise.best for promise in promises)
+        open_yet = [k for k, promise in enumerate(promises) if promise.most > max(best, TIE)]
         if open_yet:
-            for k, found in zip(open_yet, shards.ask("close", best, which=open_yet, repeat=repeat), strict=True):
-                promises[k] = found
+            for k, promise in zip(open_yet, shards.ask("close", best, which=open_yet, repeat=repeat), strict=True):
+                promises[k] = promise
         picks.append(_winner(shards, promises, repeat))
         indices.append(picks[-1].index)
         gains.append(picks[-1].gain)
@@ -658,8 +688,8 @@ def batchbald_over(
 
 def _winner(shards: CandidateShards, promises: Sequence[Promise], repeat: _Calls) -> Winner:
     """The candidate of the best gain of all shards; ties go to the lowest index."""
-    best = max(each.best for each in promises)
-    near = [k for k, each in enumerate(promises) if each.most >= best - TIE - ROUNDING]
+    best = max(promise.best for promise in promises)
+    near = [k for k, promise in enumerate(promises) if promise.most >= best - TIE - ROUNDING]
     answers: list[Winner | None] = shards.ask("winner", best, which=near, repeat=repeat)
-    found = [each for each in answers if each is not None]
-    return min(found, key=lambda each: each.index)
+    winners = [winner for winner in answers if winner is not None]
+    return min(winners, key=lambda winner: winner.index)

@@ -64,7 +64,7 @@ class EvaluationGrid:
     alpha: float = 0.05
 
     def __post_init__(self) -> None:
-        sizes = tuple(whole(each, "sizes", least=1) for each in self.sizes)
+        sizes = tuple(whole(size, "sizes", least=1) for size in self.sizes)
         if not sizes or any(second <= first for first, second in pairwise(sizes)):
             raise InvalidValueError(f"sizes must be at least one size, rising, not {self.sizes!r}")
         probability(self.alpha, "alpha")
@@ -127,13 +127,13 @@ class Check:
     aborted: bool = False
 
     def __post_init__(self) -> None:
-        items = tuple(whole(each, "items", least=0) for each in self.items)
+        items = tuple(whole(item, "items", least=0) for item in self.items)
         if not items or len(set(items)) < len(items):
             raise InvalidValueError(f"items must be at least one index, each once, not {self.items!r}")
         if not len(items) <= whole(self.pool, "pool", least=1) <= LARGEST_POOL:
             raise InvalidValueError(f"pool must be from {len(items)} to {LARGEST_POOL:,} items, not {self.pool!r}")
         spent_alpha(self.number, self.alpha)
-        labels = {whole(item, "items of labels", least=0): _label(each) for item, each in dict(self.labels).items()}
+        labels = {whole(item, "items of labels", least=0): _label(label) for item, label in dict(self.labels).items()}
         missing = frozenset(whole(item, "unlabelable", least=0) for item in self.unlabelable)
         if outside := sorted((set(labels) | missing) - set(items)):
             raise InvalidValueError(f"only items of the check can be answered; these are not: {_some(outside)}")
@@ -209,7 +209,7 @@ class Check:
         Raises:
             InvalidValueError: The check was aborted, or an item is not in it or has an answer already.
         """
-        self._require_open(labels)
+        _require_open(self, labels)
         return replace(self, labels={**self.labels, **labels})
 
     def cannot_label(self, items: Iterable[int]) -> "Check":
@@ -222,7 +222,7 @@ class Check:
             InvalidValueError: The check was aborted, or an item is not in it or has an answer already.
         """
         given = frozenset(items)
-        self._require_open(given)
+        _require_open(self, given)
         return replace(self, unlabelable=self.unlabelable | given)
 
     def correct(self, item: int, label: Label | None) -> "Check":
@@ -288,7 +288,7 @@ class Check:
         Raises:
             InvalidValueError: The check is not complete or was aborted, or a prediction is missing.
         """
-        answers, alpha, stated = self._evidence(predictions, parts, unlabelable_as, model)
+        answers, alpha, stated = _evidence(self, predictions, parts, unlabelable_as, model)
         if tolerance is not None:
             return Guarantee.within(_residuals(answers), tolerance, self.pool, alpha=alpha, **stated)
         wrong = sum(label != prediction for label, prediction in answers.values())
@@ -315,7 +315,7 @@ class Check:
         Raises:
             InvalidValueError: As for :meth:`guarantee`, or the check is too small for the share.
         """
-        answers, alpha, stated = self._evidence(predictions, parts, unlabelable_as, model)
+        answers, alpha, stated = _evidence(self, predictions, parts, unlabelable_as, model)
         return Guarantee.of_tolerance(_residuals(answers), share, self.pool, alpha=alpha, **stated)
 
     def precision_guarantee(  # noqa: PLR0913 - keyword arguments with defaults
@@ -341,12 +341,12 @@ class Check:
         Raises:
             InvalidValueError: As for :meth:`guarantee`.
         """
-        answers, alpha, stated = self._evidence(predictions, parts, unlabelable_as, model)
-        values = self._predictions(predictions)
+        answers, alpha, stated = _evidence(self, predictions, parts, unlabelable_as, model)
+        values = _predictions_by_item(self, predictions)
         chosen = [item for item in self.items if values[item] == class_name]
         stated["unlabelable"] = sum(item in self.unlabelable for item in chosen)
         wrong = sum(answers[item][0] != class_name for item in chosen if item in answers)
-        self._require_possible(predicted, len(chosen))
+        _require_possible(self, predicted, len(chosen))
         return Guarantee.of_precision(str(class_name), wrong, len(chosen), predicted, alpha=alpha, **stated)
 
     def recall_guarantee(  # noqa: PLR0913 - keyword arguments with defaults
@@ -380,11 +380,11 @@ class Check:
             raise InvalidValueError("predictions and predicted must be given together, or neither")
         chosen: set[int] = set()
         sample = None
-        _, alpha, stated = self._evidence([None] * self.size, parts, unlabelable_as, model)
+        _, alpha, stated = _evidence(self, [None] * self.size, parts, unlabelable_as, model)
         if predictions is not None and predicted is not None:
-            values = self._predictions(predictions)
+            values = _predictions_by_item(self, predictions)
             chosen = {item for item in self.items if values[item] == class_name}
-            self._require_possible(predicted, len(chosen))
+            _require_possible(self, predicted, len(chosen))
             absent = len(chosen & self.unlabelable) if unlabelable_as == "excluded" else 0
             right = sum(self.labels.get(item) == class_name for item in chosen if item in self.labels)
             sample = PredictedItems(predicted - absent, len(chosen) - absent, right)
@@ -392,48 +392,6 @@ class Check:
         new = sum(label == class_name for item, label in self.labels.items() if item not in chosen)
         rest, checked = self.pool - (predicted or 0), self.size - len(chosen)
         return Guarantee.of_recall(str(class_name), found, new, checked, rest, predicted=sample, alpha=alpha, **stated)
-
-    def _evidence(
-        self, predictions: Any, parts: int, unlabelable_as: UnlabelableAs, model: str
-    ) -> tuple[dict[int, tuple[Label, Any]], float, Circumstances]:
-        """Return label and prediction of each labelled item, the error probability, and the common fields."""
-        if self.aborted:
-            raise InvalidValueError("an aborted check gives no guarantee; draw the next check")
-        if not self.complete:
-            raise InvalidValueError(
-                f"a check gives a guarantee when all its {count(self.size, 'item')} have an answer; "
-                f"{count(len(self.pending), 'item')} still to label: {_some(self.pending)}"
-            )
-        values = self._predictions(predictions)
-        answers = {item: (self.labels[item], values[item]) for item in self.items if item in self.labels}
-        stated = Circumstances(
-            confidence=1.0 - self.alpha, model=model, unlabelable=len(self.unlabelable), unlabelable_as=unlabelable_as
-        )
-        return answers, self.alpha_spent / whole(parts, "parts", least=1), stated
-
-    def _predictions(self, predictions: Any) -> dict[int, Any]:
-        if isinstance(predictions, Mapping):
-            if missing := [item for item in self.items if item not in predictions]:
-                raise InvalidValueError(f"predictions must cover every item of the check; missing: {_some(missing)}")
-            return {item: predictions[item] for item in self.items}
-        values = predictions.tolist() if isinstance(predictions, np.ndarray) else list(predictions)
-        if len(values) != self.size:
-            raise InvalidValueError(f"predictions must be one for each of the {self.size} items, not {len(values)}")
-        return dict(zip(self.items, values, strict=True))
-
-    def _require_open(self, items: Iterable[int]) -> None:
-        if self.aborted:
-            raise InvalidValueError("an aborted check takes no answers; draw the next check")
-        if answered := sorted(item for item in items if item in self.labels or item in self.unlabelable):
-            raise InvalidValueError(f"these items have an answer already; use correct: {_some(answered)}")
-
-    def _require_possible(self, predicted: int, chosen: int) -> None:
-        """The items predicted as a class must contain those of the check, and leave room for the others."""
-        least, most = chosen, self.pool - (self.size - chosen)
-        if not least <= whole(predicted, "predicted", least=0) <= most:
-            raise InvalidValueError(
-                f"predicted must be from {least} to {most}, by the check's items, not {predicted!r}"
-            )
 
     # JSON.
 
@@ -474,6 +432,52 @@ class Check:
                 "a saved Check must have lists of items, of labels and of unlabelable items"
             ) from None
         return Check(**{**values, "labels": labels, "items": items, "unlabelable": missing})
+
+
+def _evidence(
+    check: Check, predictions: Any, parts: int, unlabelable_as: UnlabelableAs, model: str
+) -> tuple[dict[int, tuple[Label, Any]], float, Circumstances]:
+    """Return label and prediction of each labelled item, the error probability, and the common fields."""
+    if check.aborted:
+        raise InvalidValueError("an aborted check gives no guarantee; draw the next check")
+    if not check.complete:
+        raise InvalidValueError(
+            f"a check gives a guarantee when all its {count(check.size, 'item')} have an answer; "
+            f"{count(len(check.pending), 'item')} still to label: {_some(check.pending)}"
+        )
+    values = _predictions_by_item(check, predictions)
+    answers = {item: (check.labels[item], values[item]) for item in check.items if item in check.labels}
+    stated = Circumstances(
+        confidence=1.0 - check.alpha, model=model, unlabelable=len(check.unlabelable), unlabelable_as=unlabelable_as
+    )
+    return answers, check.alpha_spent / whole(parts, "parts", least=1), stated
+
+
+def _predictions_by_item(check: Check, predictions: Any) -> dict[int, Any]:
+    """Return the prediction of each item of the check."""
+    if isinstance(predictions, Mapping):
+        if missing := [item for item in check.items if item not in predictions]:
+            raise InvalidValueError(f"predictions must cover every item of the check; missing: {_some(missing)}")
+        return {item: predictions[item] for item in check.items}
+    values = predictions.tolist() if isinstance(predictions, np.ndarray) else list(predictions)
+    if len(values) != check.size:
+        raise InvalidValueError(f"predictions must be one for each of the {check.size} items, not {len(values)}")
+    return dict(zip(check.items, values, strict=True))
+
+
+def _require_open(check: Check, items: Iterable[int]) -> None:
+    """Refuse new answers of an aborted check, and of items that have an answer."""
+    if check.aborted:
+        raise InvalidValueError("an aborted check takes no answers; draw the next check")
+    if answered := sorted(item for item in items if item in check.labels or item in check.unlabelable):
+        raise InvalidValueError(f"these items have an answer already; use correct: {_some(answered)}")
+
+
+def _require_possible(check: Check, predicted: int, chosen: int) -> None:
+    """The items predicted as a class must contain those of the check, and leave room for the others."""
+    least, most = chosen, check.pool - (check.size - chosen)
+    if not least <= whole(predicted, "predicted", least=0) <= most:
+        raise InvalidValueError(f"predicted must be from {least} to {most}, by the check's items, not {predicted!r}")
 
 
 def _label(value: Any) -> Label:

@@ -190,8 +190,10 @@ class Criterion(ABC):
                 hint = "; give both posteriors to Step.between, or both divergences to Step"
             elif all(hasattr(Step, name) for name in missing):
                 hint = f"; give it to the step, Step(n_labelled=..., {missing[0]}=...)"
-            raise MissingInputError(f"{self._asking(missing)} requires {', '.join(missing)} in every Step{hint}")
-        if step.classes_seen is not None and step.classes_seen < _FEWEST_CLASSES and self._uses_predictions():
+            raise MissingInputError(
+                f"{requiring_rule(self, missing)} requires {', '.join(missing)} in every Step{hint}"
+            )
+        if step.classes_seen is not None and step.classes_seen < _FEWEST_CLASSES and _uses_predictions(self):
             return self.verdict(step, stop=False, ready=False, reason=_ONE_CLASS)
         verdict: object = self.judge(step)
         if not isinstance(verdict, Verdict):
@@ -230,22 +232,12 @@ class Criterion(ABC):
 
     @cached_property
     def _needs(self) -> frozenset[str]:
-        return self.requires.union(*(rule.needs() for rule in self._inner()))
+        return self.requires.union(*(rule.needs() for rule in inner_rules(self)))
 
     @cached_property
     def _reads(self) -> frozenset[str]:
-        classes = frozenset({"classes_seen"} if self._uses_predictions() else ())
-        return self._needs.union(self.optional, classes, *(rule.reads() for rule in self._inner()))
-
-    def _uses_predictions(self) -> bool:
-        """Whether the rule itself requires a field that is computed from predictions."""
-        return not PREDICTION_FIELDS.isdisjoint(self.requires)
-
-    def _asking(self, missing: list[str]) -> str:
-        """Return the name of the rule, this one or one inside it, that requires a missing field itself."""
-        if self.requires.intersection(missing):
-            return type(self).__name__
-        return next(rule._asking(missing) for rule in self._inner() if rule.needs().intersection(missing))
+        classes = frozenset({"classes_seen"} if _uses_predictions(self) else ())
+        return self._needs.union(self.optional, classes, *(rule.reads() for rule in inner_rules(self)))
 
     def verdict(self, step: Step, *, stop: bool, reason: str, **fields: Any) -> Verdict:
         """Return this rule's verdict; ``value`` and ``threshold`` are None and ``ready`` is True unless given."""
@@ -272,17 +264,17 @@ class Criterion(ABC):
     def reset(self) -> None:
         """Forget every step, as if just constructed."""
         self._last_labelled = 0
-        for spec in self._fields(init=False):
+        for spec in _fields(self, init=False):
             setattr(self, spec.name, _default(spec))
-        for rule in self._inner():
+        for rule in inner_rules(self):
             rule.reset()
 
     def state_dict(self) -> dict[str, Any]:
         """Return the rule's parameters and state as JSON values; :func:`criterion_from_dict` restores the rule."""
         return {
             "rule": _saved_name(type(self)),
-            "params": self._saved(init=True),
-            "state": self._saved(init=False),
+            "params": _saved_fields(self, init=True),
+            "state": _saved_fields(self, init=False),
         }
 
     @classmethod
@@ -315,31 +307,62 @@ class Criterion(ABC):
         return After(self, n)
 
     def __and__(self, other: "Criterion") -> "Criterion":
-
         return AllOf((self, other)) if isinstance(other, Criterion) else NotImplemented
 
     def __or__(self, other: "Criterion") -> "Criterion":
-
         return AnyOf((self, other)) if isinstance(other, Criterion) else NotImplemented
 
-    def _fields(self, *, init: bool) -> list["dataclasses.Field[Any]"]:
-        rule: Any = self
-        if not dataclasses.is_dataclass(rule):
-            raise InvalidTypeError(f"{type(self).__name__} must be a dataclass to be a stopping rule")
-        return [spec for spec in dataclasses.fields(rule) if spec.init is init]
 
-    def _saved(self, *, init: bool) -> dict[str, Any]:
-        values = {spec.name: (spec, getattr(self, spec.name)) for spec in self._fields(init=init)}
-        return {
-            name: _plain(value)
-            for name, (spec, value) in values.items()
-            if not (spec.metadata.get("added_later") and value == _default(spec))
-        }
+def inner_rules(rule: Criterion) -> list[Criterion]:
+    """Return the rules that are parameters of a rule; none for a rule that is not composed of others.
 
-    def _inner(self) -> list["Criterion"]:
-        values = (getattr(self, spec.name) for spec in self._fields(init=True))
-        several = (value if isinstance(value, tuple | list) else (value,) for value in values)
-        return [rule for each in several for rule in each if isinstance(rule, Criterion)]
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> inner_rules(Budget(2) & Budget(3))
+        [Budget(labels=2), Budget(labels=3)]
+    """
+    values = (getattr(rule, spec.name) for spec in _fields(rule, init=True))
+    several = (value if isinstance(value, tuple | list) else (value,) for value in values)
+    return [inner for group in several for inner in group if isinstance(inner, Criterion)]
+
+
+def requiring_rule(rule: Criterion, missing: Sequence[str]) -> str:
+    """Return the name of the rule, the given one or one inside it, that requires a missing field itself.
+
+    Args:
+        rule: The rule.
+        missing: Names of missing fields, at least one of which it requires.
+
+    Examples:
+        >>> from suffice.criteria import Budget, EntropyMax
+        >>> requiring_rule(Budget(2) | EntropyMax(), ["pool_max_entropy"])
+        'EntropyMax'
+    """
+    if rule.requires.intersection(missing):
+        return type(rule).__name__
+    return next(requiring_rule(inner, missing) for inner in inner_rules(rule) if inner.needs().intersection(missing))
+
+
+def _uses_predictions(rule: Criterion) -> bool:
+    """Whether the rule itself requires a field that is computed from predictions."""
+    return not PREDICTION_FIELDS.isdisjoint(rule.requires)
+
+
+def _fields(rule: Any, *, init: bool) -> list["dataclasses.Field[Any]"]:
+    """Return the fields of the parameters of a rule, or those of its state."""
+    if not dataclasses.is_dataclass(rule):
+        raise InvalidTypeError(f"{type(rule).__name__} must be a dataclass to be a stopping rule")
+    return [spec for spec in dataclasses.fields(rule) if spec.init is init]
+
+
+def _saved_fields(rule: Criterion, *, init: bool) -> dict[str, Any]:
+    """Return the parameters of a rule, or its state, as JSON values."""
+    values = {spec.name: (spec, getattr(rule, spec.name)) for spec in _fields(rule, init=init)}
+    return {
+        name: _plain(value)
+        for name, (spec, value) in values.items()
+        if not (spec.metadata.get("added_later") and value == _default(spec))
+    }
 
 
 def _saved_name(rule: type[Criterion]) -> str:
@@ -370,7 +393,7 @@ def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:
         Budget(labels=100)
     """
     try:
-        name, params, kept = state["rule"], state["params"], state["state"]
+        name, params, saved = state["rule"], state["params"], state["state"]
     except (KeyError, TypeError):
         raise InvalidValueError("a saved rule is a dictionary with the keys 'rule', 'params' and 'state'") from None
     if not isinstance(name, str) or name not in _RULES:
@@ -378,23 +401,23 @@ def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:
             f"no stopping rule is named {name!r}; known: {', '.join(sorted(_RULES))}. Import the module of your "
             "own rule before you restore it"
         )
-    if isinstance(params, Mapping) and isinstance(kept, Mapping):
-        params, kept = _RULES[name].from_older_version(params, kept)
+    if isinstance(params, Mapping) and isinstance(saved, Mapping):
+        params, saved = _RULES[name].from_older_version(params, saved)
     try:
         rule = _RULES[name](**{key: _revived(value) for key, value in params.items()})
     except (TypeError, AttributeError) as error:
         raise InvalidValueError(f"the saved parameters do not fit {name}: {error}") from None
-    specs = {spec.name: spec for spec in rule._fields(init=False)}
-    required = {each for each, spec in specs.items() if not spec.metadata.get("added_later")}
-    if not isinstance(kept, Mapping) or not required <= set(kept) <= set(specs):
-        raise InvalidValueError(f"the saved state of {name} is {kept!r}; it should hold {sorted(specs)}")
+    specs = {spec.name: spec for spec in _fields(rule, init=False)}
+    required = {key for key, spec in specs.items() if not spec.metadata.get("added_later")}
+    if not isinstance(saved, Mapping) or not required <= set(saved) <= set(specs):
+        raise InvalidValueError(f"the saved state of {name} is {saved!r}; it should hold {sorted(specs)}")
     annotations = annotations_of(type(rule))
-    for key, value in kept.items():
+    for key, value in saved.items():
         revived, default = _revived(value), _default(specs[key])
         # The initial value of a field is valid, even if it does not fit the annotation.
         if type(revived) is not type(default) or revived != default:
-            told = f"{key} in the saved state of {name}"
-            require_type(revived, annotations.get(key, Any), told, counts=_is_own(type(rule)))
+            field_name = f"{key} in the saved state of {name}"
+            require_type(revived, annotations.get(key, Any), field_name, counts=_is_own(type(rule)))
         setattr(rule, key, revived)
     rule.check_state()
     return rule

@@ -23,6 +23,7 @@ from suffice.criteria import (
     Verdict,
     criterion_from_dict,
 )
+from suffice.criteria.base import inner_rules, requiring_rule
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
 
 __all__ = [
@@ -81,8 +82,8 @@ class RuleStopper:
         missing = sorted(self.rule.needs() - _PROVIDED)
         if missing:
             raise MissingInputError(
-                f"{self.rule._asking(missing)} requires {', '.join(missing)}, and a stopper of ASReview does not see "
-                "the model; use a rule that counts labels, such as RecallTest"
+                f"{requiring_rule(self.rule, missing)} requires {', '.join(missing)}, and a stopper of ASReview does "
+                "not see the model; use a rule that counts labels, such as RecallTest"
             )
         sizes = [each.sample for each in _rules_in(self.rule) if isinstance(each, QuantileRecall)]
         if any(size != len(set(self.control)) for size in sizes):
@@ -156,7 +157,7 @@ class RuleStopper:
 
 
 def _rules_in(rule: Criterion) -> list[Criterion]:
-    return [rule, *(inner for each in rule._inner() for inner in _rules_in(each))]
+    return [rule, *(inner for part in inner_rules(rule) for inner in _rules_in(part))]
 
 
 class _OneRuleStopper(RuleStopper):

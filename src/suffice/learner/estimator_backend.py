@@ -273,15 +273,15 @@ class ClassifierBackend(EstimatorBackend):
     def expected_errors(self, rows: Indices) -> tuple[Floats, Floats] | None:
         """Probabilities of a wrong prediction, and their reducible parts if a committee provides them."""
         width = len(self._model.classes_)
-        found, known = self._now().errors(rows, range(width), width)
+        found, known = self._now().class_predictions.errors(rows, range(width), width)
         return (found.total, found.reducible) if known else None
 
     def _scores(self, rows: Indices) -> Floats:
         fitted, width = self._now(), len(self._model.classes_)
         if self._name == "bald":
-            gains = fitted.gains(rows, range(width), width)
+            gains = fitted.class_predictions.gains(rows, range(width), width)
             return np.zeros(len(rows)) if gains is None else gains
-        p = fitted.probabilities(rows, range(width), width)
+        p = fitted.class_predictions.probabilities(rows, range(width), width)
         if self._name == "relevance":
             # A class without a label has no probability, so its first item is searched at random.
             columns = np.flatnonzero(np.asarray(self._model.classes_) == self._settings.positive)

@@ -115,8 +115,9 @@ class RememberedModel:
         """
         predicted = fitted.predicted(items, labels).tolist() if len(items) else []
         if fitted.gives_probabilities:
-            table = fitted.probabilities(items, columns.places, len(columns.classes))
-            cast = fitted.votes(items, columns.places, len(columns.classes)) if votes and len(items) else None
+            of_classes = fitted.class_predictions
+            table = of_classes.probabilities(items, columns.places, len(columns.classes))
+            cast = of_classes.votes(items, columns.places, len(columns.classes)) if votes and len(items) else None
             return RememberedModel(items, predicted, table, cast)
         if fitted.gives_deviation:
             numbers = fitted.numbers(items)
@@ -199,22 +200,22 @@ class FittedPredictor(NamedTuple):
 
     def probabilities(self, rows: Indices) -> Floats:
         """Class probabilities, ``n x K``."""
-        return self.fitted.probabilities(rows, self.columns.places, self._width)
+        return self.fitted.class_predictions.probabilities(rows, self.columns.places, self._width)
 
     def votes(self, rows: Indices, members: int) -> Any:
         """The class that each member of the committee votes for."""
         del members
-        return self.fitted.votes(rows, self.columns.places, self._width)
+        return self.fitted.class_predictions.votes(rows, self.columns.places, self._width)
 
     def gains(self, rows: Indices) -> Floats:
         """Information gain of each item's label, in nats."""
-        gains = self.fitted.gains(rows, self.columns.places, self._width)
+        gains = self.fitted.class_predictions.gains(rows, self.columns.places, self._width)
         assert gains is not None
         return gains
 
     def errors(self, rows: Indices) -> ExpectedErrors:
         """Expected errors of items; the reducible part is 0 if it is not known."""
-        return self.fitted.errors(rows, self.columns.places, self._width)[0]
+        return self.fitted.class_predictions.errors(rows, self.columns.places, self._width)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,7 +328,7 @@ class MonitorRound:
         rest, n = ~np.isin(self.sample, list(self.labels)), len(self.labels)
         if self.fitted.task == "classification":
             width = len(self.columns.classes)
-            errors, reducible_known = self.fitted.errors(self.sample, self.columns.places, width)
+            errors, reducible_known = self.fitted.class_predictions.errors(self.sample, self.columns.places, width)
             fields = rest_fields(errors, rest, recent, n)
         else:
             predicted, total, reducible = self.fitted.numbers(self.sample)
@@ -387,7 +388,7 @@ class MonitorRound:
         """
         before, posterior = (None, None) if last is None else (last.labels, last.posterior)
         try:
-            compared = self.fitted.posteriors(self.labels, before, posterior)
+            compared = self.fitted.posterior.compared(self.labels, before, posterior)
             if compared.pair is None:
                 return compared, {}
             old, new = compared.pair
@@ -486,7 +487,7 @@ class MonitorView:
             table = kept.table[kept.places(items)]
             return np.asarray(1.0 - table.max(axis=1, initial=0.0) if classes else table[:, 1])
         if classes and kept.gives_probabilities:
-            p = kept.probabilities(items, self._columns.places, len(self._columns.classes))
+            p = kept.class_predictions.probabilities(items, self._columns.places, len(self._columns.classes))
             return np.asarray(1.0 - p.max(axis=1, initial=0.0))
         if not classes and kept.gives_deviation:
             return kept.numbers(items).variance
@@ -501,7 +502,7 @@ class MonitorView:
         if self._task == "classification":
             if not kept.gives_probabilities:
                 return None
-            errors, known = kept.errors(items, self._columns.places, len(self._columns.classes))
+            errors, known = kept.class_predictions.errors(items, self._columns.places, len(self._columns.classes))
             return (errors.total, errors.reducible) if known else None
         if not kept.gives_deviation:
             return None
@@ -517,10 +518,10 @@ class MonitorView:
             return classes, np.zeros((len(items), len(classes)))
         if self._judged is not None:
             # The columns of the model itself, in which labels are left out.
-            return np.asarray(self._judged.classes_).tolist(), kept.probabilities(
+            return np.asarray(self._judged.classes_).tolist(), kept.class_predictions.probabilities(
                 items, range(len(self._columns.places)), len(self._columns.places)
             )
-        return classes, kept.probabilities(items, self._columns.places, len(classes))
+        return classes, kept.class_predictions.probabilities(items, self._columns.places, len(classes))
 
     def frozen(self, items: Indices) -> tuple[Any, Any]:
         """The model, or None if it is not available; and its predictions for items."""
@@ -551,7 +552,7 @@ def why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: PL
     if lacks <= REGRET_FIELDS:
         return "the rule is for Bayesian optimisation; use suffice.learner.OptimisationMonitor"
     if lacks & DIVERGENCES:
-        return f"posteriors are compared, and {fitted.why_no_posterior}"
+        return f"posteriors are compared, and {fitted.posterior.why_missing}"
     if "kl_prior" in lacks:
         return "the monitor knows no prior of the model; use suffice.simulate with a model of suffice"
     if lacks & VALIDATION_FIELDS:

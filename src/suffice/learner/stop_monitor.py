@@ -14,7 +14,7 @@ import numpy as np
 from suffice.acquisition import Indices
 from suffice.arguments import real, whole
 from suffice.criteria import Criterion, LabelWorth, QuantileRecall, Step, Verdict, criterion_from_dict
-from suffice.criteria.base import require_rule
+from suffice.criteria.base import require_rule, requiring_rule
 from suffice.criteria.step_and_verdict import FIELD_KINDS
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError
 from suffice.learner.model_predictions import FittedModel, PoolRows, Predict
@@ -385,18 +385,19 @@ class StopMonitor(SessionDriver):
                 provided |= SCREENING_FIELDS | ({"control_found"} if self._control else set())
             if fitted.gives_probabilities:
                 provided |= PROBABILITY_FIELDS | (RELEVANCE_FIELDS if self._session.positive is not None else set())
-                if reads & COMMITTEE_FIELDS and fitted.has_committee(np.arange(len(self._pool))[:_TRIED_ITEMS]):
+                tried = np.arange(len(self._pool))[:_TRIED_ITEMS]
+                if reads & COMMITTEE_FIELDS and fitted.class_predictions.has_committee(tried):
                     provided |= COMMITTEE_FIELDS
         elif fitted.gives_deviation:
             provided |= NUMBER_FIELDS
             if reads & LATENT_FIELDS and fitted.numbers(np.zeros(1, dtype=np.intp)).latent is not None:
                 provided |= LATENT_FIELDS
-        if reads & DIVERGENCES and fitted.has_posterior:
+        if reads & DIVERGENCES and fitted.posterior.exists:
             provided |= DIVERGENCES
         missing = sorted(self._rule.needs() - provided)
         if missing:
             raise MissingInputError(
-                f"{self._rule._asking(missing)} requires {', '.join(missing)}: {why_missing(missing, fitted)}"
+                f"{requiring_rule(self._rule, missing)} requires {', '.join(missing)}: {why_missing(missing, fitted)}"
             )
         return reads & provided
 
@@ -404,7 +405,7 @@ class StopMonitor(SessionDriver):
         """All classes so far in a fixed order, and the position of each column of the model among them."""
         if fitted.task != "classification":
             return ClassColumns([], [])
-        named = fitted.classes(list(given.values())) if fitted.gives_probabilities else []
+        named = fitted.class_predictions.classes(list(given.values())) if fitted.gives_probabilities else []
         labelled = sorted(set(given.values()), key=lambda label: (str(type(label)), label))
         classes = list(dict.fromkeys([*self._columns.classes, *named, *labelled]))
         return ClassColumns(classes, [classes.index(name) for name in named])
@@ -422,9 +423,9 @@ class StopMonitor(SessionDriver):
         elif self._task == "classification":
             if not kept.gives_probabilities:
                 return {}
-            table = kept.probabilities(where, columns.places, len(columns.classes))
+            table = kept.class_predictions.probabilities(where, columns.places, len(columns.classes))
             if "selected_agreement" in wanted:
-                votes = kept.votes(where, columns.places, len(columns.classes))
+                votes = kept.class_predictions.votes(where, columns.places, len(columns.classes))
         else:
             if not kept.gives_deviation:
                 return {}

@@ -1,51 +1,22 @@
 """Laplace posteriors of logistic regression, updated label by label, for two classes or many."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
-from math import sqrt
-from typing import Any, Final, NamedTuple, Self, TypeAlias
+from functools import cached_property
+from typing import Any, Final, Self
 
 import numpy as np
 from scipy.linalg.blas import dsymv, dtrmm
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
+from scipy.linalg.lapack import dpotrf, dpotri, dtrtri
 from scipy.optimize import minimize_scalar
-from scipy.special import softmax
 
 from suffice.divergence import KLPair, kl
 from suffice.errors import InvalidValueError
+from suffice.models.labelled_loss import BinaryLoss, LabelledLoss, SoftmaxLoss
+from suffice.models.newton_search import LEAST_PIVOT, Objective, Solver, WeightPoint, has_many, minimum, solver
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
 from suffice.posteriors import Gaussian
 
-#: If a pivot is below this share of its diagonal entry, the prior is lost in the rounding of the sum over labels.
-LEAST_PIVOT: Final = 1e-7
-_EPS: Final = float(np.finfo(np.float64).eps)
-_TINY: Final = float(np.finfo(np.float64).tiny)
-# Distance to the minimum, in posterior standard deviations, from which one Newton step is exact up to rounding.
-_NEAR: Final = 1e-9
-# A step with an old Hessian must leave at most this share of the distance; otherwise a new Hessian is cheaper.
-_CONTRACTION: Final = 0.25
-# Largest change of a logit for which the Hessian is nearly constant.
-_SLIGHT: Final = 0.01
-# After this many Hessians without a lower objective or half the distance, the remaining distance is rounding error.
-_STALLS: Final = 3
-_MOST_HESSIANS: Final = 300
-# From this number of classes on, one large product is faster than one for each pair of classes.
-_MANY_CLASSES: Final = 8
-# Largest size of its factor, in bytes.
-_LARGEST_PRODUCT: Final = 1 << 25
-# Norm of the gradient after the last step, a tenth of the documented bound.
-_GRADIENT: Final = 1e-9
-# From this number of weights on, products and factors of P x P matrices dominate the cost of a label. A divergence from
-# traces needs no product, and conjugate gradients need fewer factors.
-_MANY_WEIGHTS: Final = 400
-# Largest share of the squared distance that may remain after conjugate gradients, and most products for one step.
-_INEXACT: Final = 0.01
-_MOST_PRODUCTS: Final = 60
-# Most steps with one factor.
-_MOST_STEPS: Final = 30
 # Number of rows for which variances are computed at a time, so that intermediate results fit into the CPU cache.
 _ROWS: Final = 1024
 # The same in bytes, for many classes.
@@ -55,10 +26,6 @@ _LARGEST_TILE: Final = 1 << 20
 _SAFE_PIVOT: Final = 1e-4
 
 
-# Multiplies a vector by the inverse of a Hessian.
-_Solver: TypeAlias = Callable[[Floats], Floats]
-
-
 class Snapshot:
     """The posterior ``N(weights, information^-1)`` after some label; nothing is copied.
 
@@ -66,7 +33,8 @@ class Snapshot:
         weights: ``P`` numbers, the minimum.
         information: ``H``, ``P x P``.
         factor: Lower ``L`` with ``H = L L'``.
-        pivot: Smallest share of a diagonal entry of ``H`` that is left in ``L``; see :data:`LEAST_PIVOT`.
+        pivot: Smallest share of a diagonal entry of ``H`` that is left in ``L``; see
+            :data:`~suffice.models.newton_search.LEAST_PIVOT`.
     """
 
     def __init__(self, weights: Floats, information: Floats, factor: Floats, pivot: float) -> None:
@@ -94,7 +62,7 @@ class Snapshot:
 
     def gaussian(self) -> Gaussian:
         """Return the posterior as a Gaussian, for :func:`suffice.kl`."""
-        # Made from the state in which a Gaussian is pickled, because the factor is already known.
+        # Made from the state in which a Gaussian is pickled, because the factor is given.
         value = Gaussian.__new__(Gaussian)
         value.__setstate__({"mean": self.weights.copy(), "factor": self.factor.copy(), "of": "precision"})
         return value
@@ -108,12 +76,12 @@ def logit_factors(inverse: Floats, outputs: int) -> Floats:
         outputs: ``C``.
     """
     width = len(inverse) // outputs
-    found = np.empty((outputs, width, width))
+    factors = np.empty((outputs, width, width))
     for k, first in enumerate(range(0, len(inverse), width)):
         # Rows above the block are 0 in a lower triangle.
         block = inverse[first:, first : first + width]
-        found[k] = block if len(block) == width else np.linalg.qr(block, mode="r")
-    return found
+        factors[k] = block if len(block) == width else np.linalg.qr(block, mode="r")
+    return factors
 
 
 def latent(state: "Snapshot | LaplaceWeights", outputs: int, features: Floats) -> tuple[Floats, Floats]:
@@ -180,42 +148,33 @@ class LaplaceWeights:
         return latent(self, len(np.atleast_2d(self.weights)), features)
 
 
-class _Point(NamedTuple):
-    """Weights (``P``), the logits of all labelled rows there, and the gradient (``P``)."""
-
-    weights: Floats
-    logits: Floats
-    gradient: Floats
-
-
-class GrowingPosterior(ABC):
-    """Common part of the binary and the multi-class posterior: rows, search of the minimum, and results.
+class GrowingPosterior:
+    """Common part of the binary and the multi-class posterior: the minimum, kept up to date, and results.
 
     Args:
-        n_features: ``J``.
-        n_classes: ``K``; labels are class codes ``0 .. K-1``.
+        loss: The loss, without rows. Labels are class codes ``0 .. K-1``; there are ``P`` weights.
         alpha: Prior precision, above 0.
-        outputs: Number of logits of a row, ``C``: 1 for two classes, else ``K``. There are ``P = C J`` weights.
 
     Attributes:
-        n: Number of labels.
+        n_features: ``J``.
+        n_classes: ``K``.
         alpha: Prior precision.
     """
 
-    def __init__(self, n_features: int, n_classes: int, alpha: float, outputs: int) -> None:
+    def __init__(self, loss: LabelledLoss, alpha: float) -> None:
         if not (0.0 < alpha < np.inf):
             raise InvalidValueError(f"alpha is the precision of the prior and must be above 0, not {alpha!r}")
-        self.n_features, self.n_classes, self.alpha, self.n = n_features, n_classes, float(alpha), 0
-        self._outputs, self._longest = outputs, 0.0
-        self._unreached: Floats | None = None
-        # One column per label: a product with the first n columns needs no copy, and long rows are fast to read.
-        # Zeros, because the array is saved, and a file must not contain earlier contents of the memory.
-        self._columns, self._scratch = np.zeros((2, n_features, 16))
-        self._codes = np.zeros(16, dtype=np.intp)
-        zero = np.zeros(outputs * n_features)
+        self.n_features, self.n_classes, self.alpha = loss.n_features, loss.n_classes, float(alpha)
+        self._loss = loss
+        zero = np.zeros(loss.outputs * loss.n_features)
         prior = np.eye(len(zero), order="F")
         self._state = Snapshot(zero, self.alpha * prior, np.sqrt(self.alpha) * prior, 1.0)
-        self._point = _Point(zero, self._logits(zero, 0), zero)
+        self._point = WeightPoint(zero, loss.logits(zero, 0), zero)
+
+    @property
+    def n(self) -> int:
+        """Number of labels."""
+        return self._loss.n
 
     @property
     def weights(self) -> Floats:
@@ -238,7 +197,7 @@ class GrowingPosterior(ABC):
 
     def latent(self, features: Floats) -> tuple[Floats, Floats]:
         """Mean and variance of the logits of ``m`` rows, each ``m`` numbers, or ``m x K`` for many classes."""
-        return latent(self._state, self._outputs, features)
+        return latent(self._state, self._loss.outputs, features)
 
     def frozen(self) -> "LaplaceWeights":
         """Return the present posterior, without the labels."""
@@ -250,18 +209,15 @@ class GrowingPosterior(ABC):
 
     def labelled(self) -> tuple[Floats, Any]:
         """Features (``n x J``) and class codes (``n``) of all labels so far."""
-        return np.ascontiguousarray(self._columns[:, : self.n].T), self._codes[: self.n].copy()
+        return self._loss.labelled()
 
     def extend(self, features: Floats, labels: Any) -> Self:
         """Add labels, move to the new minimum, and return the object itself.
 
-        Steps with the old Hessian and the new rows are repeated while each leaves at most a quarter of the distance
-        (with 400 weights or more, Newton steps by conjugate gradients). Then the Hessian at the point reached is
-        formed, and the last step is made with it. If that does not converge, a line search along the Newton step
-        ensures that the objective falls with every Hessian, from any starting point. The gradient at the end is at most
-        1e-8, or its rounding error if that is larger: ``eps sum_i |x_ij| q_i (1 + sum_k |x_ik w_k|)`` for feature
-        ``j``, with ``q_i`` the probability of the classes other than label ``i``. This happens with features of scale
-        1e8.
+        The search is that of :mod:`suffice.models.newton_search`, with the old Hessian and the new rows. The gradient
+        at the end is at most 1e-8, or its rounding error if that is larger:
+        ``eps sum_i |x_ij| q_i (1 + sum_k |x_ik w_k|)`` for feature ``j``, with ``q_i`` the probability of the classes
+        other than label ``i``. This happens with features of scale 1e8.
 
         Args:
             features: ``k x J``.
@@ -277,17 +233,16 @@ class GrowingPosterior(ABC):
             return self
         if not 0 <= labels.min() <= labels.max() < self.n_classes:
             raise InvalidValueError(f"labels must be codes from 0 to {self.n_classes - 1}, not {labels.tolist()}")
-        start = self._append(features, labels)
-        here = self._point
-        logits = self._logits(here.weights, start)
-        gradient = here.gradient + self._pull(logits, start)
-        whole = np.concatenate([here.logits, logits], axis=1)
-        there = _Point(here.weights, whole, gradient)
-        if len(here.weights) >= _MANY_WEIGHTS:
+        loss, objective = self._loss, Objective(self._loss, self.alpha)
+        start = loss.append(features, labels)
+        there, logits = objective.extended(self._point, start)
+        solve: Solver | None
+        if has_many(there.weights):
             # The new rows change the Hessian in few directions, so conjugate gradients need no new factor.
-            self._settle(there, self._state.solve if start else lambda vector: vector / self.alpha)
+            solve = self._state.solve if start else lambda vector: vector / self.alpha
         else:
-            self._settle(there, _solver(self._state.information + self._curvature(logits, start)))
+            solve = solver(self._state.information + loss.curvature(logits, start))
+        self._move(objective, there, solve)
         return self
 
     def reweigh(self, alpha: float) -> Self:
@@ -296,218 +251,19 @@ class GrowingPosterior(ABC):
         self.alpha = float(alpha)
         moved = self._state.information.copy(order="F")
         np.fill_diagonal(moved, moved.diagonal() + change)
-        self._settle(here._replace(gradient=here.gradient + change * here.weights), _solver(moved))
+        there = here._replace(gradient=here.gradient + change * here.weights)
+        self._move(Objective(self._loss, self.alpha), there, solver(moved))
         return self
 
-    def objective(self, here: _Point | None = None) -> float:
-        """Return the negative log posterior up to a constant, loss plus ``alpha w'w / 2``; default: at the minimum."""
-        at = here or self._point
-        return self._loss(at.logits) + 0.5 * self.alpha * float(at.weights @ at.weights)
+    def objective(self) -> float:
+        """Return the negative log posterior up to a constant, loss plus ``alpha w'w / 2``, at the minimum."""
+        return Objective(self._loss, self.alpha).value(self._point)
 
-    def _append(self, features: Floats, labels: Any) -> int:
-        """Store the rows, and return the number of rows before."""
-        start, end = self.n, self.n + len(labels)
-        if end > len(self._codes):
-            # Not a power of 2, because columns at such a distance would map to the same cache lines.
-            room = 2 * end + 24
-            wider = np.zeros((2, self.n_features, room))
-            wider[0, :, :start] = self._columns[:, :start]
-            self._columns, self._scratch = wider
-            self._codes = np.concatenate([self._codes[:start], np.zeros(room - start, dtype=np.intp)])
-        self._columns[:, start:end] = features.T
-        self._codes[start:end] = labels
-        self._longest = max(self._longest, sqrt((features * features).sum(axis=1).max()))
-        self.n, self._unreached = end, None
-        return start
-
-    def _settle(self, here: _Point, solve: _Solver | None) -> None:
-        """Move from ``here`` to the minimum, with the inverse of a nearby Hessian, and compute the Hessian there."""
-        if self._state.pivot >= LEAST_PIVOT and solve is not None:
-            here = self._approach(here, solve, _NEAR)
-        lowest, nearest, stalled = np.inf, np.inf, 0
-        for _ in range(_MOST_HESSIANS):
-            state, step, distance = self._newton(here)
-            change, size = self._longest * sqrt(step @ step), sqrt(here.gradient @ here.gradient)
-            # After a Newton step that changes the logits by a small share, at most that share of the gradient remains.
-            last = change <= _SLIGHT
-            if distance <= _NEAR and size * (change if last else 1.0) <= _GRADIENT:
-                state.weights = here.weights - step if last else here.weights
-                break
-            value = self.objective(here)
-            lower, nearer = value < lowest * (1.0 - 4.0 * _EPS), distance < 0.5 * nearest
-            stalled = 0 if lower or nearer else stalled + 1
-            lowest, nearest = value if lower else lowest, distance if nearer else nearest
-            if stalled == _STALLS:
-                break
-            there = here if state.pivot < LEAST_PIVOT else self._approach(here, partial(_solve, state.factor), 0.0)
-            here = self._search(here, step) if there is here else there
-        self._point, self._state = here, state
-
-    def _approach(self, here: _Point, solve: _Solver, near: float) -> _Point:
-        """Take steps with one Hessian while they converge fast, or until the distance is ``near``."""
-        if len(here.weights) >= _MANY_WEIGHTS:
-            return self._descend(here, solve)
-        before, last = here, np.inf
-        while True:
-            step = solve(here.gradient)
-            left = float(here.gradient @ step)
-            if not left <= 0.25 * last:
-                return before
-            if left <= near**2 or left > _CONTRACTION**2 * last:
-                return here
-            before, last = here, left
-            here = self._at(here.weights - step)
-
-    def _descend(self, here: _Point, solve: _Solver) -> _Point:
-        """Make Newton steps without new factors, until the distance is very small or only rounding error remains.
-
-        Each step solves the equations of the Hessian at its point by conjugate gradients, preconditioned with the
-        inverse of a nearby Hessian. A product with the Hessian takes ``4 n P`` operations and one with the inverse
-        ``2 P^2``, a new factor ``P^3 / 3``. If a step does not halve the distance, a line search along it is made.
-        """
-        first = solve(here.gradient)
-        left = float(here.gradient @ first)
-        for _ in range(_MOST_STEPS):
-            step = self._conjugate_step(here, solve, first, left) if left > _NEAR**2 else None
-            if step is None:
-                break
-            there = self._at(here.weights - step)
-            first = solve(there.gradient)
-            if not (following := float(there.gradient @ first)) <= 0.25 * left:
-                there = self._search(here, step)
-                if not self.objective(there) < self.objective(here) * (1.0 - 4.0 * _EPS):
-                    break
-                first = solve(there.gradient)
-                following = float(there.gradient @ first)
-            here, left = there, following
-        return here
-
-    def _conjugate_step(self, here: _Point, solve: _Solver, first: Floats, left: float) -> Floats | None:
-        """Return the Newton step, more exact for a smaller distance; None if it takes too many products.
-
-        Args:
-            here: The point.
-            solve: The preconditioner.
-            first: The gradient multiplied by the preconditioner.
-            left: Product of gradient and ``first``, the squared distance.
-        """
-        times = self._hessian_product(here.logits)
-        rest, along, size = here.gradient.copy(), first, left
-        step, wanted = np.zeros_like(rest), left * min(_INEXACT, left)
-        for _ in range(_MOST_PRODUCTS):
-            image = times(along)
-            length = size / float(along @ image)
-            step += length * along
-            rest -= length * image
-            scaled = solve(rest)
-            size, before = float(rest @ scaled), size
-            if not size > wanted:
-                return step
-            along = scaled + (size / before) * along
-        return None
-
-    def _hessian_product(self, logits: Floats) -> Callable[[Floats], Floats]:
-        """The function that multiplies ``P`` numbers by the Hessian at the given logits of all rows."""
-        H = self._curvature(logits, 0)
-        return lambda vector: np.asarray(H @ vector + self.alpha * vector)
-
-    def _search(self, here: _Point, step: Floats) -> _Point:
-        """Return the minimum along the Newton step, or its end if the objective still falls there."""
-        there, along = self._at(here.weights - step), -self._logits(step, 0)
-        if there.gradient @ step >= 0.0 or np.abs(along).max() <= _SLIGHT:
-            return there
-        slope, bend = self.alpha * float(here.weights @ step), self.alpha * float(step @ step)
-
-        def falls(share: float) -> bool:
-            pull = float(np.vdot(self._residual(here.logits + share * along, 0), along))
-            return pull + share * bend < slope
-
-        high = 1.0
-        # If the losses are nearly linear, the step can be too long by many orders of magnitude.
-        while not falls(low := high / 16.0) and high > _TINY:
-            high = low
-        for _ in range(40):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if falls(middle) else (low, middle)
-        return self._at(here.weights - low * step)
-
-    def _logits(self, weights: Floats, start: int) -> Floats:
-        """Logits of the labelled rows from ``start`` on, ``C x (n - start)``."""
-        return np.asarray(weights.reshape(self._outputs, -1) @ self._columns[:, start : self.n])
-
-    def _pull(self, logits: Floats, start: int) -> Floats:
-        """Gradient of the loss of the rows from ``start`` on, ``P``."""
-        return np.asarray((self._residual(logits, start) @ self._columns[:, start : self.n].T).ravel())
-
-    def _at(self, weights: Floats) -> _Point:
-        logits = self._logits(weights, 0)
-        return _Point(weights, logits, self._pull(logits, 0) + self.alpha * weights)
-
-    def _newton(self, here: _Point) -> tuple[Snapshot, Floats, float]:
-        """Return the posterior with the Hessian at a point, the Newton step from there, and its length."""
-        information = self._curvature(here.logits, 0)
-        diagonal = information.diagonal() + self.alpha
-        np.fill_diagonal(information, diagonal)
-        # LAPACK expects column order; for a symmetric matrix it is the same as row order.
-        lower, failed = dpotrf(information.T, lower=1)
-        pivot = 0.0 if failed else float((lower.diagonal() ** 2 / diagonal).min())
-        if pivot >= LEAST_PIVOT:
-            step = _solve(lower, here.gradient)
-            return Snapshot(here.weights, information, lower, pivot), step, sqrt(abs(here.gradient @ step))
-        lower = self._orthogonalised(here.logits)
-        return Snapshot(here.weights, information, lower, pivot), *self._reached_step(here, lower)
-
-    def _reached_step(self, here: _Point, factor: Floats) -> tuple[Floats, float]:
-        """Return the Newton step and its length, without rounding errors outside the span of the rows."""
-        stray = here.weights - self._reached(here.weights)
-        gradient = self._reached(here.gradient)
-        step = self._reached(_solve(factor, gradient))
-        return step + stray, sqrt(abs(gradient @ step) + self.alpha * (stray @ stray))
-
-    def _orthogonalised(self, logits: Floats) -> Floats:
-        """Return the factor from the rows instead of ``H``: the condition number is then only its square root."""
-        rows = self._roots(logits)
-        # Large rows first, so that each row is rounded relative to its own size.
-        rows = rows[np.argsort(-np.abs(rows).max(axis=1), kind="stable")]
-        stacked = np.concatenate([rows, np.sqrt(self.alpha) * np.eye(rows.shape[1])])
-        triangle = np.asarray(np.linalg.qr(stacked, mode="r"))
-        if not np.isfinite(triangle).all():
-            # The OpenBLAS of numpy 1.26 divides by the norm of a column that is subnormal.
-            triangle = np.asarray(np.linalg.qr(np.where(np.abs(stacked) < _TINY, 0.0, stacked), mode="r"))
-        return np.asfortranarray((triangle * np.sign(triangle.diagonal())[:, None]).T)
-
-    def _reached(self, vector: Floats) -> Floats:
-        """Return weights, a gradient or a step without rounding errors that a weak prior does not suppress.
-
-        These are in directions orthogonal to all rows, because the minimum is a combination of rows, and in the part
-        that all classes have in common, because the residuals of a row sum to 0.
-        """
-        if self._unreached is None:
-            rows = self._columns[:, : self.n].T
-            scale = np.abs(rows).max(axis=0) + _TINY
-            _, sizes, basis = np.linalg.svd(np.linalg.qr(rows / scale, mode="r"))
-            rank = int((sizes > sizes[0] * max(rows.shape) * _EPS).sum())
-            # For rows of scaled features the weights are w * scale.
-            self._unreached = np.linalg.qr(basis[rank:].T / scale[:, None])[0]
-        parts = vector.reshape(self._outputs, -1)
-        parts = parts - parts @ self._unreached @ self._unreached.T
-        return (parts - parts.mean(axis=0) if self._outputs > 1 else parts).ravel()
-
-    @abstractmethod
-    def _residual(self, logits: Floats, start: int) -> Floats:
-        """Derivative of the loss of the rows from ``start`` on by their logits, of the same shape."""
-
-    @abstractmethod
-    def _curvature(self, logits: Floats, start: int) -> Floats:
-        """Hessian of the loss of the rows from ``start`` on by the weights, a new ``P x P`` matrix."""
-
-    @abstractmethod
-    def _roots(self, logits: Floats) -> Floats:
-        """Rows ``A`` with ``A'A`` the Hessian of the loss of all labels."""
-
-    @abstractmethod
-    def _loss(self, logits: Floats) -> float:
-        """Negative log likelihood of all labels."""
+    def _move(self, objective: Objective, here: WeightPoint, solve: Solver | None) -> None:
+        """Move from ``here`` to the minimum, with the inverse of a nearby Hessian."""
+        usable = solve if self._state.pivot >= LEAST_PIVOT else None
+        weights, hessian, self._point = minimum(objective, here, usable)
+        self._state = Snapshot(weights, *hessian)
 
 
 class SoftmaxLaplace(GrowingPosterior):
@@ -537,89 +293,22 @@ class SoftmaxLaplace(GrowingPosterior):
     def __init__(self, n_features: int, n_classes: int, alpha: float = 1.0) -> None:
         if n_classes < 2:
             raise InvalidValueError(f"n_classes must be 2 or more, not {n_classes}")
-        super().__init__(n_features, n_classes, alpha, outputs=n_classes)
+        super().__init__(SoftmaxLoss(n_features, n_classes), alpha)
 
     @property
     def weights(self) -> Floats:
         """The minimum, ``K x J``."""
         return self._state.weights.reshape(self.n_classes, self.n_features)
 
-    def _residual(self, logits: Floats, start: int) -> Floats:
-        own = self._codes[start : self.n], np.arange(self.n - start)
-        odds = np.exp(logits - logits.max(axis=0))
-        mine = odds[own]
-        # 1 - p of the label's class is computed as the sum of the others, not as a difference of nearly equal numbers.
-        odds[own] = 0.0
-        odds[own] = -(others := odds.sum(axis=0))
-        return np.asarray(odds / (mine + others))
-
-    def _curvature(self, logits: Floats, start: int) -> Floats:
-        rows, scratch = self._columns[:, start : self.n], self._scratch[:, start : self.n]
-        p, J = softmax(logits, axis=0), self.n_features
-        if self.n_classes >= _MANY_CLASSES:
-            return _curvature_of_many(p, rows)
-        blocks = np.zeros((self.n_classes, J, self.n_classes, J))
-        for k in range(self.n_classes):
-            for other in range(k):
-                product = rows @ np.multiply(rows, 0.5 * p[k] * p[other], out=scratch).T
-                product = product + product.T
-                blocks[k, :, other] = blocks[other, :, k] = -product
-                blocks[k, :, k] += product
-                blocks[other, :, other] += product
-        return blocks.reshape(self.n_classes * J, self.n_classes * J)
-
-    def _hessian_product(self, logits: Floats) -> Callable[[Floats], Floats]:
-        p, rows = softmax(logits, axis=0), self._columns[:, : self.n]
-
-        def times(vector: Floats) -> Floats:
-            change = p * (vector.reshape(self.n_classes, -1) @ rows)
-            change -= p * change.sum(axis=0)
-            return np.asarray((change @ rows.T).ravel() + self.alpha * vector)
-
-        return times
-
-    def _roots(self, logits: Floats) -> Floats:
-        # diag(p) - p p' = B B' with B = diag(u)(I - u u') and u = sqrt(p), because I - u u' is a projection.
-        u = np.sqrt(softmax(logits, axis=0))
-        halves = u * (np.eye(self.n_classes)[:, :, None] - u[:, None] * u)
-        rows = np.einsum("cki,ji->cikj", halves, self._columns[:, : self.n])
-        return np.asarray(rows.reshape(-1, self.n_classes * self.n_features))
-
-    def _loss(self, logits: Floats) -> float:
-        own = logits[self._codes[: self.n], np.arange(self.n)]
-        return float((np.logaddexp.reduce(logits, axis=0) - own).sum())
-
-
-def _curvature_of_many(p: Floats, rows: Floats) -> Floats:
-    """Hessian of the loss of many classes: one product ``Z Z'`` of the rows ``p_k x``, ``K J x n``.
-
-    Args:
-        p: Probabilities, ``K x n``.
-        rows: Features, ``J x n``.
-    """
-    (K, n), J = p.shape, len(rows)
-    H = np.zeros((K * J, K * J))
-    at_once = max(1, _LARGEST_PRODUCT // (8 * K * J))
-    for start in range(0, n, at_once):
-        part = slice(start, start + at_once)
-        Z = (p[:, None, part] * rows[:, part]).reshape(K * J, -1)
-        H -= Z @ Z.T
-    blocks, own = H.reshape(K, J, K, J), np.arange(K)
-    # The blocks of a class sum to 0 up to rounding.
-    blocks[own, :, own] = 0.0
-    half = -0.5 * (H @ np.tile(np.eye(J), (K, 1))).reshape(K, J, J)
-    blocks[own, :, own] = half + half.transpose(0, 2, 1)
-    return H
-
 
 def _squared_norms(lower: Floats, rows: Floats) -> Floats:
     """Return ``|lower x|^2`` of each row ``x``. A triangular product has half the operations of a general one."""
-    found = np.empty(len(rows))
+    norms = np.empty(len(rows))
     for first in range(0, len(rows), _ROWS):
         part = slice(first, first + _ROWS)
         white = dtrmm(1.0, lower, rows[part].T, lower=1)
-        np.einsum("ij,ij->j", white, white, out=found[part])
-    return found
+        np.einsum("ij,ij->j", white, white, out=norms[part])
+    return norms
 
 
 def _block_forms(covariance: Floats, rows: Floats) -> Floats:
@@ -639,22 +328,12 @@ def _block_forms(covariance: Floats, rows: Floats) -> Floats:
     triangles = 2.0 * covariance.reshape(K, J, K, J)[own, :, own]
     triangles[:, np.arange(J), np.arange(J)] *= 0.5
     side = np.ascontiguousarray(triangles.transpose(1, 0, 2).reshape(J, K * J))
-    found = np.empty((len(rows), K))
+    forms = np.empty((len(rows), K))
     for first in range(0, len(rows), at_once := max(1, _LARGEST_TILE // (8 * K * J))):
         part = rows[first : first + at_once]
         products = (part @ side).reshape(len(part), K, J)
-        np.matmul(products, part[:, :, None], out=found[first : first + at_once, :, None])
-    return found
-
-
-def _solver(information: Floats) -> _Solver | None:
-    """The function that multiplies by the inverse of a matrix; None if that is not positive definite."""
-    factor, failed = dpotrf(information, lower=1)
-    return None if failed else partial(_solve, np.asarray(factor))
-
-
-def _solve(factor: Floats, right: Floats) -> Floats:
-    return np.asarray(dpotrs(factor, right, lower=1)[0])
+        np.matmul(products, part[:, :, None], out=forms[first : first + at_once, :, None])
+    return forms
 
 
 __all__ = [
@@ -675,8 +354,6 @@ __all__ = [
 _SERIES_NORM: Final = 0.03
 # Below this, subtraction loses digits, because the traces have an error of about 1e-11.
 _LEAST_GAP: Final = 1e-6
-# A general matrix product is faster than a symmetric one below this number of features.
-_SMALL: Final = 24
 _ALPHA: Final = (1e-4, 1e4)
 
 
@@ -706,35 +383,7 @@ class Laplace(GrowingPosterior):
     def __init__(self, n_features: int, n_classes: int = 2, alpha: float = 1.0) -> None:
         if n_classes != 2:
             raise InvalidValueError(f"Laplace is for 2 classes, not {n_classes}; use SoftmaxLaplace")
-        super().__init__(n_features, n_classes, alpha, outputs=1)
-
-    def labelled(self) -> tuple[Floats, Any]:
-        """Features (``n x J``) and class codes (``n``) of all labels so far."""
-        features, codes = super().labelled()
-        return features * (2.0 * codes - 1.0)[:, None], codes
-
-    def _append(self, features: Floats, labels: Any) -> int:
-        return super()._append(features * (2.0 * labels - 1.0)[:, None], labels)
-
-    def _residual(self, logits: Floats, start: int) -> Floats:  # noqa: ARG002
-        # Above 700 the exponential overflows, and the residual is practically 0.
-        residual: Floats = -1.0 / (1.0 + np.exp(np.minimum(logits, 700.0)))
-        return residual
-
-    def _curvature(self, logits: Floats, start: int) -> Floats:
-        rows, root = self._columns[:, start : self.n], _deviation(logits[0])
-        weighted = self._scratch[:, start : self.n]
-        if len(rows) < _SMALL:
-            product: Floats = rows @ np.multiply(rows, root * root, out=weighted).T
-            return 0.5 * (product + product.T)
-        np.multiply(rows, root, out=weighted)
-        return weighted @ weighted.T
-
-    def _roots(self, logits: Floats) -> Floats:
-        return (self._columns[:, : self.n] * _deviation(logits[0])).T
-
-    def _loss(self, logits: Floats) -> float:
-        return float(np.logaddexp(0.0, -logits).sum())
+        super().__init__(BinaryLoss(n_features), alpha)
 
 
 def divergences(old: Snapshot, new: Snapshot) -> KLPair:
@@ -766,7 +415,7 @@ def divergences(old: Snapshot, new: Snapshot) -> KLPair:
         first, second = old.gaussian(), new.gaussian()
         return KLPair(np.asarray(kl(second, first)), np.asarray(kl(first, second)))
     change, shift = new.information - old.information, new.weights - old.weights
-    gaps = _trace_gaps(old, new, change) if len(shift) >= _MANY_WEIGHTS else None
+    gaps = _trace_gaps(old, new, change) if has_many(shift) else None
     if gaps is None:
         E: Floats = old.inverse_factor @ change @ old.inverse_factor.T
         gaps = _series_gaps(E) if np.vdot(E, E) <= _SERIES_NORM**2 else _cholesky_gaps(E)
@@ -881,12 +530,6 @@ def settle_alpha(posterior: GrowingPosterior) -> GrowingPosterior:
         while (following := float(np.clip(best + step, low, high))) != best and (value := loss(following)) < least:
             best, least = following, value
     between = (max(low, best - np.log(4.0)), min(high, best + np.log(4.0)))
-    found = minimize_scalar(loss, bounds=between, method="bounded", options={"xatol": 1e-4})
+    result = minimize_scalar(loss, bounds=between, method="bounded", options={"xatol": 1e-4})
     # The search never tries the ends themselves.
-    return posterior.reweigh(float(np.clip(np.exp(found.x if found.fun < least else best), *_ALPHA)))
-
-
-def _deviation(logits: Floats) -> Floats:
-    """Return ``sqrt(p (1 - p))``, accurate also for very small values."""
-    half = np.exp(-0.5 * np.abs(logits))
-    return half / (1.0 + half * half)
+    return posterior.reweigh(float(np.clip(np.exp(result.x if result.fun < least else best), *_ALPHA)))

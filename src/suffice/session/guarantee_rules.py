@@ -6,7 +6,7 @@ from typing import Any, ClassVar, TypeVar
 
 from suffice.arguments import real
 from suffice.checks import Guarantee
-from suffice.criteria.base import Comparison, Criterion
+from suffice.criteria.base import Comparison, Criterion, inner_rules
 from suffice.criteria.step_and_verdict import Certificate, Step, Verdict
 from suffice.errors import InvalidTypeError
 from suffice.presentation.text_format import percent_at_least, percent_at_most
@@ -135,7 +135,7 @@ def guarantee_rules(rule: Criterion) -> "list[ErrorGuarantee | RecallGuarantee]"
     """
     if isinstance(rule, ErrorGuarantee | RecallGuarantee):
         return [rule]
-    return [found for inner in rule._inner() for found in guarantee_rules(inner)]
+    return [found for inner in inner_rules(rule) for found in guarantee_rules(inner)]
 
 
 def proven_fields(rule: Criterion, found: Guarantee | None) -> dict[str, Any] | None:
@@ -177,7 +177,7 @@ def rules_of_type(rule: Criterion, kind: type[_AnyRule]) -> list[_AnyRule]:
     """
     if isinstance(rule, kind):
         return [rule]
-    return [found for inner in rule._inner() for found in rules_of_type(inner, kind)]
+    return [found for inner in inner_rules(rule) for found in rules_of_type(inner, kind)]
 
 
 def _judged(

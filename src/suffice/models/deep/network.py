@@ -1,23 +1,28 @@
 """A network with dropout as a Bayesian model."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, Final, Self
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.arguments import real, sizes, whole
-from suffice.errors import InvalidValueError, MissingExtraError
+from suffice.arguments import whole
+from suffice.models.deep.network_posterior import (
+    is_of_last_layer,
+    last_layer_after,
+    last_layer_before_and_after,
+    posterior_log_draws,
+)
+from suffice.models.deep.network_settings import check_settings, require_row_shape, require_torch
+from suffice.models.deep.network_training import add_classes, train_round, unchanged_on_failure
 from suffice.models.inputs import as_labels, prediction_inputs, training_inputs
 from suffice.models.logistic import class_labels
 from suffice.models.predictive import exponentials
 from suffice.numerics import Floats
 
-_NAMES: Final = ("mlp", "mnist")
-_APPROXIMATIONS: Final = ("dropout", "last-layer")
-_PRECISIONS: Final = ("auto", "float32", "bfloat16")
+__all__ = ["DropoutNetwork", "require_torch"]
 
 
 class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -135,29 +140,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             MissingExtraError: torch is not installed.
             InvalidValueError: A parameter out of range.
         """
-        if not isinstance(self.network, require_torch().nn.Module) and self.network not in _NAMES:
-            raise InvalidValueError(
-                f"network must be one of {', '.join(_NAMES)}, or a torch.nn.Module, not {self.network!r}"
-            )
-        for name, allowed in (("approximation", _APPROXIMATIONS), ("precision", _PRECISIONS)):
-            if getattr(self, name) not in allowed:
-                raise InvalidValueError(f"{name} must be one of {', '.join(allowed)}, not {getattr(self, name)!r}")
-        for name in ("epochs", "train_samples", "samples"):
-            whole(getattr(self, name), name, least=1)
-        for name in ("warm_epochs", "batch_size"):
-            if getattr(self, name) is not None:
-                whole(getattr(self, name), name, least=1)
-        real(self.learning_rate, "learning_rate", "above 0 and at most 1e30", lambda x: 0.0 < x <= 1e30)
-        real(self.sigma, "sigma", "above 0", lambda x: x > 0.0)
-        real(self.weight_decay, "weight_decay", "0 or above", lambda x: x >= 0.0)
-        real(self.dropout, "dropout", "above 0 and below 1", lambda p: 0.0 < p < 1.0)
-        if self.alpha is not None:
-            real(self.alpha, "alpha", "above 0, or None", lambda x: x > 0.0)
-        sizes(self.hidden, "hidden")
-        if self.input_shape is not None:
-            sizes(self.input_shape, "input_shape")
-        whole(self.seed, "seed", least=0)
-        self._building().device_of(self)
+        check_settings(self)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train from the start, forgetting earlier labels.
@@ -176,9 +159,11 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self.unless_it_fails():
             inputs, given = training_inputs(self, X, as_labels(y), dtype=np.float32)
             labels = class_labels(given, self.classes)
-            machine, classes = self._building().new_machine(self, inputs, labels)
+            from suffice.models.deep.trained_module import new_machine
+
+            machine, classes = new_machine(self, inputs, labels)
             self.X_, self.y_, self.classes_, self.machine_, self.rounds_ = inputs, labels, classes, machine, 0
-            self._train(self.epochs)
+            train_round(self, self.epochs)
             self.__dict__.pop("_last_layer", None)
         return self
 
@@ -199,25 +184,16 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self.fit(X, y)
         self.check()
         inputs, given = training_inputs(self, X, as_labels(y), reset=False, dtype=np.float32)
-        self._require_shape(inputs)
+        require_row_shape(self, inputs)
         with self.unless_it_fails():
             self.prepare(given)
             everything = np.concatenate([self.y_, class_labels(given, self.classes)])
             self.learn(np.concatenate([self.X_, inputs]), everything)
         return self
 
-    @contextmanager
-    def unless_it_fails(self) -> Iterator[None]:
+    def unless_it_fails(self) -> AbstractContextManager[None]:
         """Undo all changes of the model if the block does not complete, also after an interrupt."""
-        kept, machine = dict(self.__dict__), self.machine_.kept() if hasattr(self, "machine_") else None
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(kept)
-            if machine is not None:
-                self.machine_.put_back(machine)
-            raise
+        return unchanged_on_failure(self)
 
     def prepare(self, y: Any) -> None:
         """Add outputs for new classes; nothing is trained.
@@ -225,47 +201,33 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises:
             InvalidValueError: The network has no output for a class.
         """
-        labels = class_labels(as_labels(y), self.classes)
-        # A class that has no labels any more after a correction stays, because the network has an output for it.
-        everything = np.concatenate([self.classes_, labels])
-        classes = self._building().known_classes(self, everything, self.machine_.structure.outputs)
-        if len(classes) == len(self.classes_):
-            return
-        places = np.searchsorted(classes, self.classes_)
-        self.machine_.widen(places, max(2, len(classes)), round_number=self.rounds_)
-        self.classes_ = classes
-        self.__dict__.pop("_last_layer", None)
+        if add_classes(self, class_labels(as_labels(y), self.classes)):
+            self.__dict__.pop("_last_layer", None)
 
     def learn(self, X: Floats, y: Any) -> None:
         """Train one round on these labels, which are all labels."""
         self.X_, self.y_ = X, y
-        self._train(self.epochs if self.warm_epochs is None else self.warm_epochs)
-
-    def _train(self, epochs: int) -> None:
-        machine = self.machine_
-        codes = self._outputs[np.searchsorted(self.classes_, self.y_)]
-        self.losses_ = machine.train(machine.tensor(self.X_), codes, epochs, round_number=self.rounds_)
-        self.rounds_ += 1
+        train_round(self, self.epochs if self.warm_epochs is None else self.warm_epochs)
         self.__dict__.pop("_last_layer", None)
-
-    @property
-    def _outputs(self) -> Any:
-        """Return the output for each class; the outputs of a module are in the order of the ``classes`` given."""
-        given = None if isinstance(self.network, str) else self.classes
-        return np.arange(len(self.classes_)) if given is None else np.argsort(np.asarray(given), kind="stable")
 
     def state(self) -> dict[str, Any]:
         """Return everything that training changes, for :meth:`restore`."""
         check_is_fitted(self, "machine_")
-        kept = {"classes": self.classes_.tolist(), "rounds": self.rounds_, "losses": list(self.losses_)}
-        return {"machine": self.machine_.state(), **kept}
+        return {
+            "machine": self.machine_.state(),
+            "classes": self.classes_.tolist(),
+            "rounds": self.rounds_,
+            "losses": list(self.losses_),
+        }
 
     def restore(self, X: Any, y: Any, state: Mapping[str, Any]) -> Self:
         """Restore the result of :meth:`state`; ``X`` and ``y`` are all labels at that time."""
         self.check()
+        from suffice.models.deep.trained_module import new_machine
+
         inputs, given = training_inputs(self, X, as_labels(y), dtype=np.float32)
         labels, classes = class_labels(given, self.classes), np.asarray(state["classes"])
-        machine, _ = self._building().new_machine(self, inputs, classes)
+        machine, _ = new_machine(self, inputs, classes)
         machine.restore(state["machine"])
         self.X_, self.y_, self.classes_, self.machine_ = inputs, labels, classes, machine
         self.rounds_, self.losses_ = int(state["rounds"]), list(state["losses"])
@@ -293,7 +255,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def posterior(self) -> Any:
         """The posterior: of all weights by dropout, or of the last layer by Laplace's approximation."""
         check_is_fitted(self, "machine_")
-        return self.last_layer().posterior() if self._of_last_layer else self.machine_.posterior(float(self.sigma))
+        return self.last_layer().posterior() if is_of_last_layer(self) else self.machine_.posterior(float(self.sigma))
 
     def last_layer(self) -> Any:
         """The Laplace posterior of the last layer on the present features, after all labels."""
@@ -304,27 +266,13 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def last_layer_at(self, n: int) -> Any:
         """Return the Laplace posterior of the last layer after the first ``n`` labels only, on the present features."""
-        from suffice.models.deep.trained_module import last_layer
-
-        return last_layer(self._labelled(), self.alpha, n)
+        return last_layer_after(self, n)
 
     def last_layer_pair(self, n: int) -> tuple[Any, Any]:
         """Return the last layer's posteriors after the first ``n`` labels and after all, on the present features."""
-        from suffice.models.deep.trained_module import last_layer
-
-        labelled = self._labelled()
-        state = last_layer(labelled, self.alpha, n)
-        before = state.posterior()
         # Not stored as the posterior of the model, which must not depend on the batches in which labels were added:
         # a resumed run does not repeat these batches.
-        return before, state.extend(labelled.rows[n:], labelled.codes[n:]).posterior()
-
-    def _labelled(self) -> Any:
-        from suffice.models.deep.trained_module import LabelledFeatures
-
-        machine = self.machine_
-        codes = np.searchsorted(self.classes_, self.y_)
-        return LabelledFeatures(machine.features(machine.tensor(self.X_)), codes, machine.structure.outputs)
+        return last_layer_before_and_after(self, n)
 
     def sample_proba(self, X: Any, k: int | None = None, *, seed: int | None = None) -> Floats:
         """Class probabilities under draws of the posterior; one draw is one network for all rows.
@@ -339,11 +287,11 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "machine_")
         rows = prediction_inputs(self, X, dtype=np.float32)
-        self._require_shape(rows)
+        require_row_shape(self, rows)
         inputs = self.machine_.tensor(rows)
         draws = self.samples if k is None else whole(k, "k", least=1)
-        found = self.log_draws(inputs, draws, self.seed if seed is None else whole(seed, "seed", least=0))
-        probabilities = exponentials(found)
+        logs = self.log_draws(inputs, draws, self.seed if seed is None else whole(seed, "seed", least=0))
+        probabilities = exponentials(logs)
         return np.asarray(probabilities if isinstance(probabilities, np.ndarray) else probabilities.cpu().numpy())
 
     def log_draws(self, inputs: Any, draws: int, seed: int) -> Any:
@@ -354,53 +302,14 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             draws: Number of draws.
             seed: Seed of the draws.
         """
-        if len(self.classes_) == 1:
-            return np.zeros((len(inputs), draws, 1))
-        if not self._of_last_layer:
-            found, outputs = self.machine_.log_draws(inputs, draws, seed), self._outputs
-            return found if np.array_equal(outputs, np.arange(len(outputs))) else found[:, :, outputs.tolist()]
-        from suffice.models.deep.trained_module import last_layer_draws
-
-        return last_layer_draws(self.last_layer(), self.machine_.features(inputs), draws, seed)
+        return posterior_log_draws(self, inputs, draws, seed)
 
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each class, averaged over ``samples`` draws, ``N x C``."""
-        found = self.sample_proba(X).astype(np.float64).mean(axis=1)
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
+        averages = self.sample_proba(X).astype(np.float64).mean(axis=1)
+        return np.asarray(averages / averages.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> Any:
         """Predict classes, ``N``."""
         check_is_fitted(self, "machine_")
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
-
-    def _require_shape(self, inputs: Floats) -> None:
-        wanted, came = self.X_.shape[1:], inputs.shape[1:]
-        if wanted != came and self.input_shape is None and self.network != "mnist":
-            raise InvalidValueError(
-                f"each row of X must have the shape {wanted} that the model was fitted with, not {came}"
-            )
-
-    @property
-    def _of_last_layer(self) -> bool:
-        return bool(self.approximation == "last-layer")
-
-    @staticmethod
-    def _building() -> Any:
-        """Import what needs torch, which is imported only when a network is created."""
-        require_torch()
-        from suffice.models.deep import trained_module
-
-        return trained_module
-
-
-def require_torch() -> Any:
-    """Import and return torch.
-
-    Raises:
-        MissingExtraError: It is not installed; the message says how to install it.
-    """
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError("torch", "torch", "A dropout network") from None
-    return torch
