@@ -29,7 +29,7 @@ CONTENTS: Final = {
     "testing": "conformance suites for authors",
     "learner": "ActiveLearner, StopMonitor, backends",
     "trace": "recorded runs and their replay",
-    "decision": "continue, stop, or change the model",
+    "session": "labels in, decisions out, without I/O",
     "acquisition": "which item to label next",
     "engines": "pools: memory, disk, GPU, workers",
     "criteria": "stopping rules: a Step in, a Verdict out",
@@ -42,6 +42,8 @@ CONTENTS: Final = {
     "presentation": "sentences, numbers, charts",
     "arguments": "argument validation",
     "files": "files written completely or not at all",
+    "saved_objects": "objects as JSON and bytes",
+    "saved_state": "states with a checksum",
     "numerics": "special functions, Cholesky factors",
     "errors": "exceptions",
 }

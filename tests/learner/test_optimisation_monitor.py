@@ -134,7 +134,7 @@ def test_a_state_continues_with_the_same_verdicts() -> None:
     for n in range(5, 15):
         whole.update(fitted(n))
         if n == 9:
-            part = OptimisationMonitor.from_state_dict(json.loads(json.dumps(part.state_dict())), [(0.0, 1.0)])
+            part = OptimisationMonitor.from_state(json.loads(json.dumps(part.state_dict())), [(0.0, 1.0)])
         part.update(fitted(n))
     assert part.verdicts == whole.verdicts[4:]
     assert repr(part).startswith("OptimisationMonitor(RegretChange: 14 evaluations")
@@ -203,6 +203,6 @@ def test_bad_rules_models_and_states() -> None:
     with pytest.raises(InvalidValueError, match="the model has 2 inputs, and bounds has 1 rows"):
         monitor.update(GaussianProcess().fit(np.hstack([X, X]), y))
     with pytest.raises(InvalidValueError, match="state must be the result of"):
-        OptimisationMonitor.from_state_dict({}, [(0.0, 1.0)])
+        OptimisationMonitor.from_state({}, [(0.0, 1.0)])
     with pytest.raises(InvalidValueError, match="rule is in the state"):
-        OptimisationMonitor.from_state_dict(monitor.state_dict(), [(0.0, 1.0)], rule=sf.RegretBound())
+        OptimisationMonitor.from_state(monitor.state_dict(), [(0.0, 1.0)], rule=sf.RegretBound())

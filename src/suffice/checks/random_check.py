@@ -395,11 +395,11 @@ class Check:
 
     # JSON.
 
-    def to_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """Return the check as JSON values.
 
         Examples:
-            >>> Check((7, 3), pool=10).tell({3: "spam"}).to_dict()["labels"]
+            >>> Check((7, 3), pool=10).tell({3: "spam"}).state_dict()["labels"]
             [[3, 'spam']]
         """
         return {
@@ -414,11 +414,11 @@ class Check:
         }
 
     @staticmethod
-    def from_dict(saved: Mapping[str, Any]) -> "Check":
-        """Restore a check from :meth:`to_dict`.
+    def from_state(saved: Mapping[str, Any]) -> "Check":
+        """Restore a check from :meth:`state_dict`.
 
         Args:
-            saved: The result of :meth:`to_dict`.
+            saved: The result of :meth:`state_dict`.
 
         Raises:
             InvalidValueError: A field is missing, unknown or out of range.
@@ -432,6 +432,10 @@ class Check:
                 "a saved Check must have lists of items, of labels and of unlabelable items"
             ) from None
         return Check(**{**values, "labels": labels, "items": items, "unlabelable": missing})
+
+    #: Earlier names of the two methods above.
+    to_dict = state_dict
+    from_dict = from_state
 
 
 def _evidence(

@@ -182,7 +182,7 @@ class Criterion(ABC):
         """
         if not isinstance(step, Step):
             raise InvalidTypeError(f"observe takes a suffice.Step, not {type(step).__name__}")
-        self._require_order(step)
+        require_order(self, step)
         missing = sorted(name for name in self.needs() if getattr(step, name, None) is None)
         if missing:
             hint = "; a Step can be subclassed to carry it"
@@ -199,15 +199,6 @@ class Criterion(ABC):
         if not isinstance(verdict, Verdict):
             raise InvalidTypeError(f"{type(self).__name__}.judge must return a Verdict, not {type(verdict).__name__}")
         return verdict
-
-    def _require_order(self, step: Step) -> None:
-        """Refuse a step with fewer labels than the one before it."""
-        if step.n_labelled < self._last_labelled:
-            raise InvalidValueError(
-                f"n_labelled fell from {self._last_labelled} to {step.n_labelled}; give the steps of one run in order, "
-                "and reset() the rule for another run"
-            )
-        self._last_labelled = step.n_labelled
 
     def observe_all(self, steps: Sequence[Step]) -> list[Verdict]:
         """Return the verdicts on several steps; the same as :meth:`observe` on each of them.
@@ -276,6 +267,11 @@ class Criterion(ABC):
             "params": _saved_fields(self, init=True),
             "state": _saved_fields(self, init=False),
         }
+
+    @staticmethod
+    def from_state(state: Mapping[str, Any]) -> "Criterion":
+        """Restore a rule of any class from :meth:`state_dict`; the same as :func:`criterion_from_dict`."""
+        return criterion_from_dict(state)
 
     @classmethod
     def from_older_version(
@@ -346,6 +342,16 @@ def requiring_rule(rule: Criterion, missing: Sequence[str]) -> str:
 def _uses_predictions(rule: Criterion) -> bool:
     """Whether the rule itself requires a field that is computed from predictions."""
     return not PREDICTION_FIELDS.isdisjoint(rule.requires)
+
+
+def require_order(rule: Criterion, step: Step) -> None:
+    """Refuse a step with fewer labels than the one before it."""
+    if step.n_labelled < rule._last_labelled:
+        raise InvalidValueError(
+            f"n_labelled fell from {rule._last_labelled} to {step.n_labelled}; give the steps of one run in order, and "
+            "reset() the rule for another run"
+        )
+    rule._last_labelled = step.n_labelled
 
 
 def _fields(rule: Any, *, init: bool) -> list["dataclasses.Field[Any]"]:

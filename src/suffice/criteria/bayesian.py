@@ -22,6 +22,7 @@ from suffice.criteria.base import (
     Criterion,
     RuleInfo,
     geometric_grid,
+    require_order,
     require_state,
     rises,
     tightened,
@@ -266,7 +267,7 @@ class ErrorStability(Criterion):
         if any(step.kl_new_old is None or step.kl_old_new is None for step in steps):
             return super().observe_all(steps)
         for step in steps:
-            self._require_order(step)
+            require_order(self, step)
         new_old, old_new = np.array([(step.kl_new_old, step.kl_old_new) for step in steps]).reshape(-1, 2).T
         changes = total_variation(new_old, old_new) if self.bound == "tight" else risk_gap(new_old) + risk_gap(old_new)
         return [self._judged(step, change) for step, change in zip(steps, np.atleast_1d(changes).tolist(), strict=True)]

@@ -125,7 +125,7 @@ class StoppingCallback:
         # A saved state with more trials than exist now belongs to trials that were deleted.
         state = {**state, "evaluations": min(state["evaluations"], len(encoded.X))}
         options = {**self._options, "direction": direction, "one_hot": encoded.one_hot}
-        self._monitor = OptimisationMonitor.from_state_dict(state, [(0.0, 1.0)] * encoded.X.shape[1], **options)
+        self._monitor = OptimisationMonitor.from_state(state, [(0.0, 1.0)] * encoded.X.shape[1], **options)
         self._space = space
 
     def _undecided(self, reason: str, trials: int) -> Verdict:

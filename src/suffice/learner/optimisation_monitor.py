@@ -1,6 +1,7 @@
 """A stopping rule for a Bayesian optimisation: one call per evaluation with the fitted Gaussian process."""
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
@@ -161,11 +162,17 @@ class OptimisationMonitor:
         return self.verdict
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state as JSON values; :meth:`from_state_dict` continues with the same verdicts."""
+        """Return the state as JSON values; :meth:`from_state` continues with the same verdicts."""
         return {"format": _FORMAT, "rule": self._rule.state_dict(), "evaluations": self._evaluations}
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], bounds: Any, **options: Any) -> "OptimisationMonitor":
+        """Restore a monitor; deprecated, use :meth:`from_state`."""
+        warnings.warn("from_state_dict is deprecated; use from_state", DeprecationWarning, stacklevel=2)
+        return cls.from_state(state, bounds, **options)
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], bounds: Any, **options: Any) -> "OptimisationMonitor":
         """Restore a monitor from :meth:`state_dict`.
 
         Args:

@@ -510,7 +510,7 @@ class CheckSequence:
         saved = []
         for check in self.checks:
             frozen = check._frozen.state_dict()
-            saved.append({"record": check.record.to_dict(), "asked": asdict(check._asked), "frozen": frozen})
+            saved.append({"record": check.record.state_dict(), "asked": asdict(check._asked), "frozen": frozen})
         drawn = None if self._rng is None else self._rng.bit_generator.state
         return {"checks": saved, "alpha": self._alpha, "random_state": drawn}
 
@@ -523,7 +523,7 @@ class CheckSequence:
         """
         for saved in state["checks"]:
             frozen = FrozenModel.from_state(saved["frozen"])
-            record, asked = Check.from_dict(saved["record"]), CheckedQuantity(**saved["asked"])
+            record, asked = Check.from_state(saved["record"]), CheckedQuantity(**saved["asked"])
             check = ModelCheck(replace(record, unlabelable=frozenset()), asked, frozen, owner)
             check.record = record
             self.checks.append(check)
