@@ -269,7 +269,8 @@ def _summarise_run(console: Console, finding: RunFinding) -> None:
     answer = decision.answer if stopped else "keep going"
     limited = decision.hardly_better or decision.alternative is not None
     by_cost = decision.large_error if answer == "enough" else not limited
-    headline = run_headline(answer, n, end, verdict.reason, by_cost=by_cost)
+    shown = "check" if stopped and not decision.stop else answer
+    headline = run_headline(shown, n, end, verdict.reason, by_cost=by_cost)
     console.print(f"\n{headline}", style="bold", markup=False)
     if decision.answer in ("keep going", "enough", "limit"):
         for sentence in decision_words(decision.as_dict()).sentences:

@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 from suffice.learner.learning_loop import LearnerView, LearningLoop
-from suffice.session.advice import standing_stop
 from suffice.session.decision import doubt_ends
 from suffice.trace import RecordedDecision
 
@@ -14,8 +13,8 @@ _EXAMINED_AGAIN: Final = 1.1
 class StopSearch:
     """Makes the decisions of a run, until one of them is to stop or to check the model.
 
-    The decision is made when a stop of the rule stands. If it is not to stop, it is made again some labels later, and
-    where the doubt about it ends.
+    The decision is made when a stop of the rule stands; for a target also every few labels, because a check may be
+    advised before. If it is not to stop, it is made again some labels later, and where the doubt about it ends.
 
     Args:
         loop: The loop, whose session applies the rule to each step.
@@ -43,18 +42,26 @@ class StopSearch:
             step: Index of the step.
             last: Whether it is the last step of the run.
         """
-        stop, n = standing_stop(self.loop.session.history.verdicts), len(self.loop.session.labels.everything)
+        if not self.active or not (last or self._due()):
+            return
+        session = self.loop.session
+        self._examined = len(session.labels.everything)
+        decision = session.decide(self._view, self._at_most)
+        made = RecordedDecision(step, decision, session.estimates.worsening(self._view))
+        # Without a stop, only the decision to check and the last one are of interest.
+        if last or made.ends or session.history.stop is not None:
+            self.decisions.append(made)
+
+    def _due(self) -> bool:
+        """Whether a decision is due after the last label."""
+        session, stop = self.loop.session, self.loop.session.history.stop
+        n = len(session.labels.everything)
         if stop is None:
             self._examined = 0
-        if not self.active or (stop is None and not last):
-            return
-        ends = [] if stop is None else [end for end in doubt_ends(stop.n_labelled) if self._examined < end <= n]
-        if n < _EXAMINED_AGAIN * self._examined and not ends and not last:
-            return
-        self._examined = n
-        decision = self.loop.session.decide(self._view, self._at_most)
-        worsening = self.loop.session.estimates.worsening(self._view)
-        self.decisions.append(RecordedDecision(step, decision, worsening))
+            return self._at_most is not None and session.due(self._at_most, compare=False)
+        ends = [end for end in doubt_ends(stop.n_labelled) if self._examined < end <= n]
+        advised = self._at_most is not None and session.due(self._at_most, compare=False)
+        return n >= _EXAMINED_AGAIN * self._examined or bool(ends) or advised
 
 
 def stop_search(loop: LearningLoop, prepared: Any, X: Any, compared: Any, at_most: float | None) -> StopSearch:

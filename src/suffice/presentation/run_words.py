@@ -22,7 +22,7 @@ def run_headline(answer: str, labels: int, pool: int, reason: str, *, by_cost: b
     """Result of a run.
 
     Args:
-        answer: The answer of the decision at the stop, or at the end.
+        answer: The answer of the decision at the stop, or at the end; ``"check"`` if it is to check the model.
         labels: Number of labels there.
         pool: Number of rows to label.
         reason: Reason of the last verdict, for a run without a stop.
@@ -37,6 +37,8 @@ def run_headline(answer: str, labels: int, pool: int, reason: str, *, by_cost: b
         >>> run_headline("keep going", 60, 120, "the error ratio 0.3 is above the threshold 0.1")
         'Not enough within 60 labels: the error ratio 0.3 is above the threshold 0.1.'
     """
+    if answer == "check":
+        return f"Enough to check the model at {labels:,} of {pool:,} labels."
     if by_cost and answer in ("enough", "limit"):
         return f"{NOT_WORTH} after {labels:,} of {pool:,} labels."
     if answer == "enough":
