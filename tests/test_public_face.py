@@ -94,8 +94,8 @@ def test_the_public_list_is_the_public_list() -> None:
         assert getattr(suffice, name) is getattr(suffice.criteria, name) is rule
     with pytest.raises(AttributeError, match="has no attribute 'guess'"):
         _ = suffice.guess
-    with pytest.raises(AttributeError, match=r"has no attribute 'session'; use suffice.project"):
-        _ = suffice.session
+    with pytest.raises(AttributeError, match=r"has no attribute 'data'; use suffice.tables"):
+        _ = suffice.data
     with pytest.raises(AttributeError, match=r"has no attribute 'research'; use suffice_research"):
         _ = suffice.research
 

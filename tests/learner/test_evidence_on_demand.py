@@ -16,7 +16,7 @@ from suffice.criteria import EntropyMax, ExpectedCost
 from suffice.engines.tracked_rows import FollowedVariance
 from suffice.errors import MissingInputError
 from suffice.learner import class_evidence, simulation
-from suffice.learner.model_predictions import FittedModel
+from suffice.learner.class_predictions import ClassPredictions
 from suffice.learner.prepare import provided_fields
 from suffice.learner.simulation import CheckedRun
 from suffice.learner.step_inputs import (
@@ -47,9 +47,9 @@ PLACES: list[tuple[Any, str, frozenset[str]]] = [
     (SampledPredictor, "probabilities", FROM_PROBABILITIES - REST_FIELDS),
     (SampledPredictor, "votes", FROM_VOTES),
     (SampledPredictor, "gains", frozenset({"pool_gain"})),
-    (FittedModel, "errors", REST_FIELDS),
-    (FittedModel, "probabilities", FROM_PROBABILITIES),
-    (FittedModel, "gains", frozenset({"pool_gain"})),
+    (ClassPredictions, "errors", REST_FIELDS),
+    (ClassPredictions, "probabilities", FROM_PROBABILITIES),
+    (ClassPredictions, "gains", frozenset({"pool_gain"})),
     (StopMonitor, "update", FROM_PROBABILITIES),
     (RecentGain, "since_half", REST_FIELDS),
     (RandomLabelLosses, "ratio", frozenset({"calibration"})),

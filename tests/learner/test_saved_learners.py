@@ -93,19 +93,15 @@ def assert_same(one: sf.ActiveLearner, other: sf.ActiveLearner, *, exact: bool) 
     assert [check.guarantee for check in other.checks] == [check.guarantee for check in one.checks]
 
 
-@pytest.mark.parametrize("name", some(LEARNERS, every=3))
+@pytest.mark.parametrize("name", some(list(LEARNERS), every=3))
 def test_a_learner_can_be_saved_at_any_step(name: str) -> None:
     model, y, options = LEARNERS[name]
     whole = sf.ActiveLearner(copy.deepcopy(model), X, seed=4, **options)
     again = sf.ActiveLearner(copy.deepcopy(model), X, seed=4, **options)
     exact = name == "classes in order"
-    first, second = steps(whole, y), None
+    holder: Any = Proxy(again)
     # The second learner makes the same calls, but is saved and restored after each of them.
-    for _ in first:
-        if second is None:
-            second = steps(Proxy(again), y)  # type: ignore[arg-type]
-            holder: Any = second.gi_frame.f_locals["learner"]
-        next(second)
+    for _ in zip(steps(whole, y), steps(holder, y), strict=True):
         holder.learner = restored(holder.learner, name)
         assert_same(whole, holder.learner, exact=exact)
 
@@ -208,12 +204,16 @@ def example_states() -> dict[str, tuple[dict[str, Any], Any]]:
     }
 
 
+OTHERS: list[Any] = [None, [], {}, "x", -7, 0.5, [None]]
+FOREIGN: list[Any] = [None, [], "state", 3, {}, {"format": "suffice-project-1"}]
+
+
 def damaged(state: Any) -> Iterator[Any]:
     """The state with each of its parts removed, or replaced by something else."""
     if isinstance(state, dict):
         for key, value in state.items():
             yield {name: other for name, other in state.items() if name != key}
-            for wrong in (None, [], {}, "x", -7, 0.5, [None]):
+            for wrong in OTHERS:
                 if value != wrong or type(value) is not type(wrong):
                     yield {**state, key: wrong}
             for part in damaged(value):
@@ -234,7 +234,7 @@ def test_every_damaged_state_is_refused_in_a_sentence(name: str) -> None:
             restore(changed)
         count += 1
     assert count > 100
-    for foreign in (None, [], "state", 3, {}, {"format": "suffice-project-1"}):
+    for foreign in FOREIGN:
         with pytest.raises(InvalidValueError, match="state must be the result of"):
             restore(foreign)
 

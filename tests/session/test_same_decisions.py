@@ -48,11 +48,9 @@ class Case:
 
     def settings(self) -> Settings:
         classes = ("left", "right") if self.model == "logistic" else ()
-        task = "classification" if classes else "regression"
-        rule = self.rule.state_dict()
-        return Settings(
-            *("same", task, classes, "y", "table", ("a", "b", "c"), None, self.model, rule), at_most=self.at_most
-        )
+        task: Any = "classification" if classes else "regression"
+        names, rule = ("a", "b", "c"), self.rule.state_dict()
+        return Settings("same", task, classes, "y", "table", names, None, self.model, rule, at_most=self.at_most)
 
 
 PROCESS = GaussianProcess(length_scale=1.5, noise=0.05)
@@ -112,7 +110,7 @@ def by_project(case: Case, order: Sequence[int], random: Sequence[bool]) -> Iter
         yield decision_of(learner.learning_status(), case.settings(), n, size=len(X))
 
 
-@pytest.mark.parametrize("name", some(CASES, every=2))
+@pytest.mark.parametrize("name", some(list(CASES), every=2))
 def test_the_same_labels_give_the_same_decision(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case, labels = CASES[name], 70
     if case.fixed is not None:

@@ -361,8 +361,8 @@ class TextComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.left_out_ = "text of fewer than two different words"
             return np.empty((len(X), 0))
         self.svd_ = TruncatedSVD(min(self.most, *weights.shape), random_state=0).set_output(transform="default")
-        # If all texts have the same words, there is no variance, and its share is 0/0.
-        with np.errstate(invalid="ignore"):
+        # If all texts have the same words, there is no variance but rounding, which depends on the processor.
+        with np.errstate(divide="ignore", invalid="ignore"):
             Z = self.svd_.fit_transform(weights)
         kept = self.svd_.singular_values_ > 1e-10 * self.svd_.singular_values_[0]
         Z = Z[:, kept]
@@ -449,8 +449,8 @@ class NgramComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return np.empty((len(X), 0))
         # Three iterations are accurate enough for classification.
         self.svd_ = TruncatedSVD(min(self.most, *weights.shape), n_iter=3, random_state=0)
-        # If all texts have the same words, there is no variance, and its share is 0/0.
-        with np.errstate(invalid="ignore"):
+        # If all texts have the same words, there is no variance but rounding, which depends on the processor.
+        with np.errstate(divide="ignore", invalid="ignore"):
             self.svd_.set_output(transform="default").fit(weights)
         kept = self.svd_.singular_values_ > 1e-10 * self.svd_.singular_values_[0]
         Z = np.empty((len(texts), int(kept.sum())))
