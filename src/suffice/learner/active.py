@@ -698,18 +698,17 @@ class ActiveLearner(SessionDriver):
         """
 
         def restore(content: Mapping[str, Any]) -> "ActiveLearner":
-            arguments = dict(content["arguments"])
+            arguments, rows = dict(content["arguments"]), content["pool"][0]
             rule = criterion_from_dict(arguments.pop("rule"))
-            pool = arguments["initial"], content["pool"][0]
             arguments["costs"] = decoded_array(arguments["costs"])
             stop_set = arguments.pop("stop_set")
             if stop_set is not None:
-                arguments["stop_set"] = StopSet(np.array(stop_set, dtype=np.intp), pool[1])
-            if allowed := sorted(set(others) - {"validation", "device", "client", "clock"}):
-                raise InvalidValueError(f"{allowed[0]} is saved with the learner; leave it out")
-            size = X_pool.shape[0] if hasattr(X_pool, "shape") else None
-            if size is not None and size != pool[1]:
-                raise InvalidValueError(f"X_pool has {size} rows, and the learner was saved with {pool[1]}")
+                arguments["stop_set"] = StopSet(np.array(stop_set, dtype=np.intp), rows)
+            if saved_too := sorted(set(others) - {"validation", "device", "client", "clock"}):
+                raise InvalidValueError(f"{saved_too[0]} is saved with the learner; leave it out")
+            given_rows = X_pool.shape[0] if hasattr(X_pool, "shape") else rows
+            if given_rows != rows:
+                raise InvalidValueError(f"X_pool has {given_rows} rows, and the learner was saved with {rows}")
             learner = cls(model, X_pool, criterion=rule, **arguments, **others)
             learner._load(content)
             return learner

@@ -201,8 +201,8 @@ class Session:
         return grown and self.history.stop is not None and self.labels.left > 0
 
     def _screening(self, view: ModelView, recall: float) -> ScreeningProgress:
-        found = self.relevant_found or 0
-        return ScreeningProgress(str(self.positive), found, found + self.estimates.expected_missed(view), recall)
+        n_found = self.relevant_found or 0
+        return ScreeningProgress(str(self.positive), n_found, n_found + self.estimates.expected_missed(view), recall)
 
     # Checks.
 

@@ -1,6 +1,7 @@
 """The labels of a session: which items are learned, random, skipped, or held back by a check."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -144,6 +145,7 @@ class SessionLabels:
         self.status[state["sampled"]] = SAMPLED
 
 
+@lru_cache(maxsize=8)
 def sampled_items(size: int, most: int) -> Indices:
     """A fixed sample of the pool, in rising order, over whose unlabelled items the inputs of rules are averaged.
 
@@ -151,4 +153,7 @@ def sampled_items(size: int, most: int) -> Indices:
         size: Number of items of the pool.
         most: Maximal number of items.
     """
-    return np.sort(np.random.default_rng(0).permutation(size)[:most])
+    items = np.sort(np.random.default_rng(0).permutation(size)[:most])
+    # The same array is returned again, because drawing it takes long for a large pool.
+    items.setflags(write=False)
+    return items
