@@ -276,7 +276,8 @@ class StopMonitor(SessionDriver):
         since = marks[-1].serial if marks else -1
         selected = [item for item, number in arrival.items() if number > since]
         evidence = update.evidence(wanted, marks[-1] if marks else None, recent, selected)
-        random_items = [item for item in dict.fromkeys([*self._session.labels.random, *sorted(drawn)]) if item in given]
+        at_random = drawn.union(self._session.labels.random)
+        random_items = [item for item in given if item in at_random]
         kept = self._keep(fitted, given, update.columns, wanted)
         view = MonitorView(kept, update.columns, fitted.task, fitted.name, given, update.order)
         losses = self._losses_after(update, random_items)
