@@ -1,6 +1,6 @@
 """Statistics that stopping rules use, computed from class probabilities, and the agreement of two classifications."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from suffice.arguments import floats, whole
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
+
+# Number of digits to which probabilities are compared.
+_DIGITS: Final = 10
 
 
 def entropies(probabilities: Any) -> Floats:
@@ -61,8 +64,20 @@ def pool_facts(probabilities: Any, *, before: Any = None) -> dict[str, Any]:
             raise InvalidValueError(
                 f"before must hold a class for each of the {len(p)} items; its shape is {codes.shape}"
             )
-        found["pool_changes"] = int(np.count_nonzero(p.argmax(axis=1) != codes))
+        found["pool_changes"] = int(np.count_nonzero(likeliest(p) != codes))
     return found
+
+
+def likeliest(probabilities: Any) -> NDArray[np.intp]:
+    """Return the column of the largest probability of each row; the first of those that are equal up to rounding.
+
+    Classes without a label have equal probabilities, whose last digits depend on the processor.
+
+    Examples:
+        >>> likeliest(np.array([[0.1, 0.45, 0.45 + 1e-15]])).tolist()
+        [1]
+    """
+    return np.asarray(np.round(probabilities, _DIGITS).argmax(axis=1))
 
 
 def margins(probabilities: Any) -> Floats:
@@ -98,7 +113,7 @@ def expected_f(probabilities: Any) -> float:
     """
     p = _probability_table(probabilities)
     d = np.zeros_like(p)
-    d[np.arange(len(p)), p.argmax(axis=1)] = 1.0
+    d[np.arange(len(p)), likeliest(p)] = 1.0
     right, wrong = (p * d).sum(axis=0), ((1.0 - p) * d + p * (1.0 - d)).sum(axis=0)
     total = 2.0 * right + wrong
     scores = np.where(total > 0.0, 2.0 * right / np.where(total > 0.0, total, 1.0), 1.0)

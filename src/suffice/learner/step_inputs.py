@@ -16,7 +16,7 @@ from scipy.special import expit
 from suffice.acquisition import Indices, bald, class_scores
 from suffice.arguments import real, whole
 from suffice.criteria import Criterion, committee_agreement, pool_facts
-from suffice.criteria.prediction_statistics import entropies, selected_losses
+from suffice.criteria.prediction_statistics import entropies, likeliest, selected_losses
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.models.predictive import as_numbers, exponentials, hermite, moderated_logits, probabilities, weight_draws
 from suffice.numerics import Floats
@@ -384,7 +384,7 @@ class ClassInputCollector:
             self._recent.keep(n_labelled, model.errors(self._looked_at).probabilities.argmax(axis=1))
         if self._wanted.about({"pool_changes"}):
             rows = np.flatnonzero(self._free)
-            self._predicted[rows] = _in_parts(model.probabilities, rows).argmax(axis=1)
+            self._predicted[rows] = likeliest(_in_parts(model.probabilities, rows))
 
     def state(self) -> list[tuple[int, list[int]]]:
         """Return the stored earlier predictions, for a checkpoint."""
@@ -468,7 +468,7 @@ def pool_fields(model: ClassPredictor, rows: Indices, names: frozenset[str], bef
     if not len(rows):
         return fields | NOTHING_LEFT, np.zeros(0, dtype=np.intp)
     p = _in_parts(model.probabilities, rows)
-    predicted = p.argmax(axis=1)
+    predicted = likeliest(p)
     # An item without an earlier prediction has not changed.
     compared = None if before is None else np.where(before < 0, predicted, before)
     return fields | pool_facts(p, before=compared), predicted
