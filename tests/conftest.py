@@ -194,6 +194,11 @@ def _started_cluster() -> Iterator[Any]:
 @pytest.fixture
 def cluster(_started_cluster: Any) -> Any:
     """The client of a Dask cluster with two worker processes, which all tests of this process share."""
-    # A worker that an earlier test has killed is replaced.
-    _started_cluster.wait_for_workers(2, timeout=60)
+    # A worker that an earlier test has killed is replaced. A fork that hangs on a busy machine is given up.
+    try:
+        _started_cluster.wait_for_workers(2, timeout=30)
+    except TimeoutError:
+        _started_cluster.cluster.scale(0)
+        _started_cluster.cluster.scale(2)
+        _started_cluster.wait_for_workers(2, timeout=60)
     return _started_cluster
