@@ -85,6 +85,12 @@ def _arguments(rule: type[Criterion]) -> str:
     return ", ".join(each.name if each.default is each.empty else f"{each.name}={each.default!r}" for each in given)
 
 
+def link_to_pages(_app: Any, _path: Path, _including: str, content: list[str]) -> None:
+    """In files that are included from outside of this folder, lead links to ARCHITECTURE.md to its page."""
+    content[0] = content[0].replace("](ARCHITECTURE.md)", "](docs/architecture.md)")
+
+
 def setup(app: Any) -> None:
-    """Register the directive."""
+    """Register the directive, and where some links lead."""
     app.add_directive("rule-table", RuleTable)
+    app.connect("include-read", link_to_pages)

@@ -276,7 +276,7 @@ class Project:
 
         Raises:
             ConflictError: The item has no label, or the person saw a prediction for an item of a check.
-            NotAllowedError: Somebody else has labelled it, with ``only_own``.
+            suffice.SufficeError: Somebody else has labelled it, with ``only_own``.
         """
         return self.label_writer.correct(
             position, label, person=person, request=request, saw_prediction=saw_prediction, only_own=only_own
