@@ -27,7 +27,7 @@ from acquisitions import model_of
 from evaluation_sets import evaluation_set
 from guarantee import label
 from suffice import checks
-from suffice.session.error_estimate import left_out_losses
+from suffice.session.held_out import left_out_losses
 from tables import publish, table
 
 Floats = NDArray[np.float64]

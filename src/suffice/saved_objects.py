@@ -38,6 +38,7 @@ MODULES: Final = frozenset(
         "suffice.session.decision",
         "suffice.session.error_estimate",
         "suffice.session.guarantee_rules",
+        "suffice.session.held_out",
         "suffice.session.recorded_steps",
         "suffice.trace",
     }

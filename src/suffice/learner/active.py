@@ -586,8 +586,8 @@ class ActiveLearner(SessionDriver):
     def _take_checked(self, check: ModelCheck) -> None:
         """Mark items as labelled, and store their labels until labelling continues."""
         labels = self._session.labels
-        labels.checked = dict(check.record.labels)
-        labels.status[list(labels.checked)] = LABELLED
+        labels.checked, labels.checked_random = {}, []
+        labels.add_checked(check.record.labels, check.random_prefix)
         self._unlearned = check
         self._session.judge_guarantee(check.guarantee if check.version == self._session.labels.version else None)
 

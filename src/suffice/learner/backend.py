@@ -229,6 +229,7 @@ class Backend(SavableBackend, ABC):
             then a :class:`~suffice.engines.worker_rows.WorkerRows`.
         disk_pools: Whether the pool may stay on disk: ``settings.X`` is then a
             :class:`~suffice.engines.disk_rows.DiskRows`. If not, it is read into memory.
+        gives_deviation: Whether a model for numbers predicts standard deviations.
         refits: Whether the model is fitted again to all labels at every step, so that it may need labels to transform
             inputs, and may accept missing inputs.
     """
@@ -243,6 +244,7 @@ class Backend(SavableBackend, ABC):
     any_input_shape: ClassVar[bool] = False
     sparse_inputs: ClassVar[bool] = False
     refits: ClassVar[bool] = False
+    gives_deviation: bool = True
     device_acquisitions: ClassVar[frozenset[str]] = frozenset()
     device_rows: ClassVar[bool] = False
     worker_acquisitions: ClassVar[frozenset[str]] = frozenset()
@@ -321,6 +323,15 @@ class Backend(SavableBackend, ABC):
     def judged_model(self) -> Any:
         """The current model for estimates of its error, with ``predict_proba`` or ``predict(X, return_std=True)``."""
         return self.current_model()
+
+    def refitted_without(self, items: Indices) -> Any:
+        """The model fitted again without the labels of some items; None if that is not possible.
+
+        Args:
+            items: Learned items.
+        """
+        del items
+        return None
 
     def watched_model(self) -> Any:
         """The current model for a caller's function, which may keep it but must not change it."""

@@ -1,7 +1,6 @@
 """The backend of any other scikit-learn classifier or regressor: it is fitted again after every step."""
 
 import inspect
-import warnings
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -9,7 +8,6 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
-from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 
 from suffice.acquisition import Indices, entropy, label_free_chooser, margin, require_known
@@ -20,6 +18,7 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
 from suffice.learner.model_predictions import FittedModel, PoolRows
 from suffice.learner.monitor_round import COMMITTEE_FIELDS
+from suffice.learner.refitted import refitted
 from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,
     CLASSIFIER_FIELDS,
@@ -38,10 +37,6 @@ from suffice.session.recorded_steps import DIVERGENCES, stacked
 
 # Names of base classes of ensembles that predict the average of their members; importing the classes takes long.
 _AVERAGING: Final = frozenset({"ForestClassifier", "BaggingClassifier"})
-# Folds of the cross validation for the error of a regressor without standard deviations, and the growth of the number
-# of labels after which it is repeated.
-_FOLDS: Final = 5
-_REPEATED: Final = 1.1
 # Number of digits to which scores of items are compared.
 _DIGITS: Final = 9
 _LEAST_PROBABILITY: Final = float(np.finfo(np.float64).eps)
@@ -220,8 +215,14 @@ class EstimatorBackend(Backend):
         pair = KLPair(unknown, unknown)
         return StepResults(pair, loss, measures=stacked([measures]), predictive_error=loss, wrong_share=wrong)
 
+    def refitted_without(self, items: Indices) -> Any:
+        """The estimator fitted again without the labels of some items."""
+        left = np.flatnonzero(~np.isin(self._history.indices, items))
+        labels = np.asarray(as_labels([self._labels[place] for place in left]))
+        return self._fit(self._settings.X[np.asarray(self._history.indices)[left]], labels)
+
     def _fit(self, X: Any, labels: Any) -> Any:
-        return _fitted_clone(self._estimator, X, labels)
+        return refitted(self._estimator, X, labels, classes=self.task == "classification")
 
     def _losses(self, X: Any, y: Any) -> tuple[float, float | None]:
         """The loss on some labelled items, and the share of wrong predictions."""
@@ -288,16 +289,6 @@ class ClassifierBackend(EstimatorBackend):
             return p[:, columns[0]] if len(columns) else np.zeros(len(rows))
         return margin(p) if self._name == "margin" else entropy(p)
 
-    def _fit(self, X: Any, labels: Any) -> Any:
-        if len(set(labels.tolist())) > 1:
-            return super()._fit(X, labels)
-        try:
-            return super()._fit(X, labels)
-        except ValueError:
-            # Many classifiers cannot be fitted to one class. That class is then predicted until there is a second
-            # class.
-            return DummyClassifier(strategy="prior").fit(X, labels)
-
     def _losses(self, X: Any, y: Any) -> tuple[float, float | None]:
         names = {name: code for code, name in enumerate(np.asarray(self._model.classes_).tolist())}
         codes = np.array([names.get(label, -1) for label in np.asarray(y).tolist()])
@@ -322,8 +313,8 @@ class CommitteeBackend(ClassifierBackend):
 class RegressorBackend(EstimatorBackend):
     """Any regressor.
 
-    If ``predict`` has no ``return_std``, the variance of a label is the mean squared error of a cross validation in
-    five parts. It is the same for all items, and it is computed again when the labels have grown by a tenth.
+    If ``predict`` has no ``return_std``, rules take the variance of all labels for that of each label, and the random
+    labels calibrate it.
     """
 
     task = "regression"
@@ -331,9 +322,9 @@ class RegressorBackend(EstimatorBackend):
     default_acquisition = "random"
 
     def __init__(self, model: Any, settings: RunSettings) -> None:
-        self._tells = _tells_deviation(model)
+        self.gives_deviation = _tells_deviation(model)
         super().__init__(model, settings)
-        if self._name == "variance" and not self._tells:
+        if self._name == "variance" and not self.gives_deviation:
             raise InvalidValueError(
                 f"variance needs the standard deviation of each prediction, and {type(model).__name__}.predict does "
                 "not take return_std=True; use random or k-centre"
@@ -343,32 +334,15 @@ class RegressorBackend(EstimatorBackend):
         """Raise an error for a label that is not a number."""
         targets(y)
 
-    def judged_model(self) -> Any:
-        """The fitted estimator, with a standard deviation of its predictions."""
-        return self._model
-
     def expected_errors(self, rows: Indices) -> tuple[Floats, Floats] | None:
         """Variances of the label, and of the noise-free value if the estimator provides them."""
-        found = self._now().numbers(rows)
-        return None if found.latent is None else (found.variance, found.latent)
+        if not self.gives_deviation:
+            return None
+        numbers = self._now().numbers(rows)
+        return None if numbers.latent is None else (numbers.variance, numbers.latent)
 
     def _fit(self, X: Any, labels: Any) -> Any:
-        y = labels.astype(np.float64)
-        model = super()._fit(X, y)
-        if self._tells:
-            return model
-        last = self._model
-        if last is not None and last.n_labels <= len(y) < _REPEATED * last.n_labels:
-            return _WithDeviation(model, last.deviation, last.n_labels)
-        return _WithDeviation(model, _cross_validated_error(self._estimator, X, y), len(y))
-
-    def fitted(self) -> Any:
-        """The fitted estimator; the caller may change it."""
-        return deepcopy(self._model if self._tells else self._model.estimator)
-
-    def current_model(self) -> Any:
-        """The fitted estimator."""
-        return copy(self._model if self._tells else self._model.estimator)
+        return super()._fit(X, labels.astype(np.float64))
 
     def _scores(self, rows: Indices) -> Floats:
         return self._now().numbers(rows).variance
@@ -377,50 +351,9 @@ class RegressorBackend(EstimatorBackend):
         return float(np.mean((np.asarray(self._model.predict(X)) - np.asarray(y)) ** 2)), None
 
 
-@dataclass(frozen=True, eq=False)
-class _WithDeviation:
-    """A fitted regressor with one standard deviation for all its predictions.
-
-    Attributes:
-        estimator: The regressor.
-        deviation: The standard deviation.
-        n_labels: Labels from which it was computed.
-    """
-
-    estimator: Any
-    deviation: float
-    n_labels: int
-
-    def predict(self, X: Any, *, return_std: bool = False) -> Any:
-        """Predictions, and their standard deviations."""
-        mean = np.asarray(self.estimator.predict(X), dtype=np.float64)
-        return (mean, np.full(len(mean), self.deviation)) if return_std else mean
-
-
 def _tells_deviation(model: Any) -> bool:
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     return "return_std" in inspect.signature(last.predict).parameters
-
-
-def _cross_validated_error(estimator: Any, X: Any, y: Floats) -> float:
-    """Root of the mean squared error of a cross validation; the spread of the labels if there are too few of them."""
-    n = len(y)
-    if n < 2:
-        return 1.0
-    parts, squares = min(_FOLDS, n), np.zeros(n)
-    order = np.random.default_rng(0).permutation(n)
-    for k in range(parts):
-        test = order[k::parts]
-        train = np.setdiff1d(order, test)
-        squares[test] = (_fitted_clone(estimator, X[train], y[train]).predict(X[test]) - y[test]) ** 2
-    return float(np.sqrt(squares.mean()))
-
-
-def _fitted_clone(estimator: Any, X: Any, y: Any) -> Any:
-    with warnings.catch_warnings():
-        # With few labels many estimators warn at every step, for example about convergence or classes with few labels.
-        warnings.simplefilter("ignore")
-        return clone(estimator).fit(X, y)
 
 
 def _seeded(estimator: Any, rng: np.random.Generator) -> Any:

@@ -18,7 +18,7 @@ from suffice.models.threads import one_thread
 from suffice.numerics import Floats
 from suffice.presentation.text_format import count
 from suffice.session.decision import Alternative, Decision, DecisionNumbers, ErrorNow, decide, trivial_error
-from suffice.session.error_estimate import left_out_losses
+from suffice.session.held_out import left_out_losses
 from suffice.session.model_comparison import better_on_rest
 from suffice.trace import RecordedCheck, Trace
 

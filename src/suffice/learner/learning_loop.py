@@ -19,10 +19,10 @@ from suffice.models.regression import GaussianProcess
 from suffice.numerics import Floats
 from suffice.saved_objects import SavedObjects, restored_objects, saved_objects
 from suffice.saved_state import decoded_array, encoded_array, plain_value
-from suffice.session.error_estimate import EarlierPrediction, predictions_of
+from suffice.session.held_out import HeldOutPrediction, number_predictions, predictions_of
 from suffice.session.recorded_steps import Relearned, StepRecord, joined_measures
 from suffice.session.session import Session
-from suffice.session.session_labels import SKIPPED
+from suffice.session.session_labels import RULE_ITEMS, SKIPPED, sampled_items
 
 # Largest size of the arrays of a saved backend, in bytes. A larger one learns its labels again when it is restored.
 _MOST_BYTES: Final = 2**28
@@ -154,13 +154,13 @@ class LearningLoop:
         history = self.backend.relearn() if self.backend.until_relearning() == 0 else None
         return self.judge(len(items), result, history, random=len(drawn) > 0)
 
-    def predictions(self, drawn: Indices) -> list[EarlierPrediction]:
+    def predictions(self, drawn: Indices) -> list[HeldOutPrediction]:
         """Predictions of the current model for random items, before it learns their labels."""
         if not len(drawn):
             return []
-        return predictions_of(self.backend.judged_model(), self._X[drawn], self.backend.task)
+        return BackendView(self.backend, self._X, self.session.labels.learned).predictions(drawn)
 
-    def add(self, items: Indices, given: Any, drawn: Indices, predicted: Sequence[EarlierPrediction]) -> None:
+    def add(self, items: Indices, given: Any, drawn: Indices, predicted: Sequence[HeldOutPrediction]) -> None:
         """Add labels that the backend has learned to the session.
 
         Args:
@@ -172,6 +172,7 @@ class LearningLoop:
         session, losses = self.session, self.session.estimates.losses
         session.labels.version += 1
         session.labels.add(items.tolist(), given, drawn.tolist())
+        losses.budget.count_fit(len(session.labels.learned))
         losses.record(dict(zip(drawn.tolist(), predicted, strict=True)))
         for item in drawn.tolist():
             losses.label(item, session.labels.learned[item])
@@ -185,6 +186,7 @@ class LearningLoop:
             drawn: Those of the items that were drawn at random.
         """
         self.session.labels.add(items.tolist(), given, drawn.tolist())
+        self.session.estimates.losses.budget.count_fit(len(items))
         self.record.begun = len(items)
         self.session.conclude(self.undecided())
 
@@ -197,6 +199,7 @@ class LearningLoop:
             return
         items = np.array(list(labels.learned), dtype=np.intp)
         self.backend.begin(items, values)
+        self.session.estimates.losses.budget.count_fit(len(items))
         self._calls.append(["begin", items.tolist(), values.tolist()])
         self.selection.begin(items)
         self.record.begun = len(items)
@@ -220,11 +223,18 @@ class LearningLoop:
         if "calibration" in self._counted.used:
             # Only random labels change it, and leaving labels out is expensive.
             if random:
-                self._calibration = estimates.losses.ratio(backend.judged_model(), labels.learned, labels.random)
+                self._calibration = self._ratio()
             record.set_last(calibration=self._calibration)
         if history is not None:
             return self._replaced(history)
         return self._concluded(self.session.judge(record.last_step()))
+
+    def _ratio(self) -> float:
+        """The calibration of the rule by random labels."""
+        labels, losses = self.session.labels, self.session.estimates.losses
+        view = BackendView(self.backend, self._X, labels.learned)
+        losses.refresh(view, labels.learned, labels.random)
+        return losses.ratio(view, view.rule_items(labels.size), labels.learned, labels.random)
 
     def _replaced(self, history: StepResults) -> Verdict:
         """Replace the whole history, and apply the rule to it again."""
@@ -377,7 +387,73 @@ class LearningLoop:
             raise ValueError(f"{kind!r} is no call of a backend")
 
 
-class LearnerView:
+class BackendView:
+    """The current model of a backend, as far as estimates of the error need it.
+
+    Args:
+        backend: The backend.
+        X: Inputs of the pool, as the backend takes them.
+        labels: All learned labels by item, in the order learned.
+    """
+
+    def __init__(self, backend: Backend, X: Any, labels: Mapping[int, Any]) -> None:
+        self._backend, self._X, self._labels = backend, X, labels
+
+    @property
+    def task(self) -> str:
+        """``"classification"`` or ``"regression"``."""
+        return self._backend.task
+
+    def judged_model(self) -> Any:
+        """The model without its pipeline."""
+        return self._backend.judged_model()
+
+    def learned_order(self) -> list[int]:
+        """The labelled items in the order in which the model has learned them."""
+        return list(self._labels)
+
+    def rule_items(self, size: int) -> Indices:
+        """The unlabelled items over which the inputs of rules are averaged, of a pool of this size."""
+        items = sampled_items(size, RULE_ITEMS[self.task])
+        return items[~np.isin(items, list(self._labels))]
+
+    def inputs(self, items: Any) -> Any:
+        """Inputs of items for :meth:`judged_model`."""
+        return self._X[np.asarray(items, dtype=np.intp)]
+
+    def expected_losses(self, items: Indices) -> Floats | None:
+        """The loss that the model expects of each item; None if it does not provide it."""
+        expected = [prediction.expected for prediction in self.predictions(items)]
+        return None if None in expected else np.array(expected, dtype=np.float64)
+
+    def predictions(self, items: Indices) -> list[HeldOutPrediction]:
+        """Predictions for items that the model has not learned."""
+        return self._predictions(self.judged_model(), items, len(self._labels))
+
+    def predictions_without(self, items: Indices) -> list[HeldOutPrediction] | None:
+        """Predictions for learned items by the model fitted again without them; None if that is not possible."""
+        model = self._backend.refitted_without(items)
+        return None if model is None else self._predictions(model, items, len(self._labels) - len(items))
+
+    def _predictions(self, model: Any, items: Indices, n_labels: int) -> list[HeldOutPrediction]:
+        inputs = self.inputs(items)
+        if self.task == "regression" and not self._backend.gives_deviation:
+            mean = np.asarray(model.predict(inputs), dtype=np.float64)
+            return number_predictions(mean, None, n_labels)
+        return predictions_of(model, inputs, self.task, n_labels)
+
+    def expected_errors(self, items: Indices) -> tuple[Floats, Floats] | None:
+        """The errors that the model expects of items, and their reducible parts; None if these are not known."""
+        return self._backend.expected_errors(items)
+
+    def class_probabilities(self, items: Indices) -> tuple[list[Any], Floats]:
+        """The classes that the model knows, and their probabilities, ``n x K``."""
+        model = self.judged_model()
+        classes = model.classes_.tolist()
+        return classes, model.predict_proba(self.inputs(items)) if len(items) else np.zeros((0, len(classes)))
+
+
+class LearnerView(BackendView):
     """The current model of a learner; see :class:`suffice.session.model_view.ModelView`.
 
     Args:
@@ -398,13 +474,9 @@ class LearnerView:
         name: str,
         predict: Callable[[Any, Indices], Any],
     ) -> None:
-        self._loop, self._prepared, self._X, self._compared = loop, prepared, X, compared
+        super().__init__(loop.backend, X, loop.session.labels.learned)
+        self._loop, self._prepared, self._compared = loop, prepared, compared
         self._name, self._predict = name, predict
-
-    @property
-    def task(self) -> str:
-        """``"classification"`` or ``"regression"``."""
-        return self._loop.backend.task
 
     @property
     def name(self) -> str:
@@ -415,32 +487,6 @@ class LearnerView:
     def family(self) -> str:
         """Its name among :data:`suffice.models.factory.MODEL_FAMILIES`, or an empty text."""
         return family_name(self._prepared)
-
-    def judged_model(self) -> Any:
-        """The model without its pipeline."""
-        return self._loop.backend.judged_model()
-
-    def learned_order(self) -> list[int]:
-        """The labelled items in the order in which the model has learned them."""
-        return list(self._loop.session.labels.learned)
-
-    def inputs(self, items: Any) -> Any:
-        """Inputs of items for :meth:`judged_model`."""
-        return self._X[np.asarray(items, dtype=np.intp)]
-
-    def expected_losses(self, items: Indices) -> Floats:
-        """The loss that the model expects of each item."""
-        return np.array([said.expected for said in predictions_of(self.judged_model(), self._X[items], self.task)])
-
-    def expected_errors(self, items: Indices) -> tuple[Floats, Floats] | None:
-        """The errors that the model expects of items, and their reducible parts; None if these are not known."""
-        return self._loop.backend.expected_errors(items)
-
-    def class_probabilities(self, items: Indices) -> tuple[list[Any], Floats]:
-        """The classes that the model knows, and their probabilities, ``n x K``."""
-        model = self.judged_model()
-        classes = model.classes_.tolist()
-        return classes, model.predict_proba(self._X[items]) if len(items) else np.zeros((0, len(classes)))
 
     def frozen(self, items: Indices) -> tuple[Any, Any]:
         """The fitted model with its pipeline, independent of the learner, and its predictions for items."""

@@ -28,12 +28,15 @@ class FittedModel:
         task: ``"classification"`` or ``"regression"``.
         gives_probabilities: Whether it predicts class probabilities.
         gives_deviation: Whether it predicts numbers with their standard deviations.
+        label_variance: For a model of numbers without standard deviations: the variance of all labels, which stands for
+            that of each label. None if it is not known.
         class_predictions: Its class probabilities.
         posterior: Its posterior.
     """
 
     def __init__(self, model: Any, predict: Predict | None, pool: PoolRows) -> None:
         require_fitted(model)
+        self.label_variance: float | None = None
         source = PoolModel(model, predict, pool)
         self._connect(source)
         if predict is not None:
@@ -59,6 +62,10 @@ class FittedModel:
         twin = copy(self)
         twin._connect(source)
         return twin
+
+    def with_model(self, model: Any) -> "FittedModel":
+        """Another model in place of this one, with the same pool and function."""
+        return FittedModel(model, self._source.predict, self._source.pool)
 
     @property
     def name(self) -> str:
@@ -90,7 +97,17 @@ class FittedModel:
 
     def numbers(self, items: Indices) -> NumberPredictions:
         """Means and variances of items."""
-        return number_predictions(self._source, items)
+        return number_predictions(self._source, items, self.label_variance)
+
+    def assume_label_variance(self, labels: Sequence[Any]) -> None:
+        """Take the variance of all labels for that of each label, if the model predicts no standard deviation."""
+        if self.task == "regression" and not self.gives_deviation:
+            self.label_variance = float(np.var(labels)) or 1.0
+
+    @property
+    def gives_numbers(self) -> bool:
+        """Whether it predicts numbers with variances, its own or that of all labels."""
+        return self.gives_deviation or self.label_variance is not None
 
     def predicted(self, items: Indices, labels: Sequence[Any]) -> Any:
         """The predicted class or number of each item, in the user's classes and units.

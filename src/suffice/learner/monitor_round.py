@@ -1,7 +1,7 @@
 """One update of a monitor: the fitted model, all labels, and the fields of the step that a rule uses."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from suffice.divergence import kl
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.learning_loop import model_family
 from suffice.learner.model_predictions import ComparedPosteriors, FittedModel, KnownPosterior
+from suffice.learner.refitted import can_be_fitted_again, refitted
 from suffice.learner.step_inputs import (
     LOSS_FIELDS,
     POOL_FIELDS,
@@ -29,16 +30,18 @@ from suffice.learner.step_inputs import (
     selected_fields,
     stop_set_fields,
 )
+from suffice.models.inputs import as_labels
 from suffice.numerics import Floats
 from suffice.saved_state import decoded_array, encoded_array
-from suffice.session.error_estimate import (
-    EarlierPrediction,
+from suffice.session.held_out import (
+    HeldOutPrediction,
     StoredLeftOut,
     class_predictions,
     has_learned,
     leaves_out,
     number_predictions,
 )
+from suffice.session.random_losses import LEAST_EXPECTED
 from suffice.session.recorded_steps import DIVERGENCES
 
 #: Fields that require a committee of classifiers.
@@ -66,18 +69,28 @@ class EarlierRow(NamedTuple):
         votes: The class that each member of a committee votes for, if the rule asks for it.
         mean: The prediction, for numbers.
         variance: The variance of the label, for numbers.
+        label: The predicted class, for a classifier without probabilities.
+        n_labels: Number of labels of the model; 0 if it is not known.
+        provided: Whether the variance is that of the model, and not that of all labels.
     """
 
     probabilities: tuple[float, ...] | None = None
     votes: tuple[int, ...] | None = None
     mean: float = 0.0
     variance: float = 0.0
+    label: Any = None
+    n_labels: int = 0
+    provided: bool = True
 
-    def prediction(self, classes: Sequence[Any]) -> EarlierPrediction:
+    def prediction(self, classes: Sequence[Any]) -> HeldOutPrediction:
         """The same, for the losses of random labels."""
+        if self.label is not None:
+            return HeldOutPrediction(self.label, None, None, self.n_labels)
         if self.probabilities is None:
-            return number_predictions(np.array([self.mean]), np.array([self.variance]))[0]
-        return class_predictions(np.array([self.probabilities]), list(classes[: len(self.probabilities)]))[0]
+            variance = np.array([self.variance]) if self.provided else None
+            return number_predictions(np.array([self.mean]), variance, self.n_labels)[0]
+        p, names = np.array([self.probabilities]), list(classes[: len(self.probabilities)])
+        return class_predictions(p, names, self.n_labels)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +104,7 @@ class RememberedModel:
         votes: Votes of a committee, ``K x N``, or None.
         left_out: Predictions for the labels, each left out of the model; None if the model cannot do that.
         reducible: Expected reducible part of the error; None if it is not known.
+        provided: Whether the variances are those of the model, and not that of all labels.
     """
 
     items: Indices
@@ -99,6 +113,7 @@ class RememberedModel:
     votes: Any = None
     left_out: StoredLeftOut | None = None
     reducible: float | None = None
+    provided: bool = True
 
     @staticmethod
     def of(
@@ -119,9 +134,10 @@ class RememberedModel:
             table = of_classes.probabilities(items, columns.places, len(columns.classes))
             cast = of_classes.votes(items, columns.places, len(columns.classes)) if votes and len(items) else None
             return RememberedModel(items, predicted, table, cast)
-        if fitted.gives_deviation:
+        if fitted.gives_numbers:
             numbers = fitted.numbers(items)
-            return RememberedModel(items, predicted, np.column_stack([numbers.mean, numbers.variance]))
+            table = np.column_stack([numbers.mean, numbers.variance])
+            return RememberedModel(items, predicted, table, provided=fitted.gives_deviation)
         return RememberedModel(items, predicted, np.zeros((len(items), 0)))
 
     def places(self, items: Any) -> Indices:
@@ -137,6 +153,7 @@ class RememberedModel:
             "votes": encoded_array(self.votes),
             "left_out": None if self.left_out is None else self.left_out.state_dict(),
             "reducible": self.reducible,
+            "provided": self.provided,
         }
 
     @classmethod
@@ -150,6 +167,7 @@ class RememberedModel:
             votes=decoded_array(state["votes"]),
             left_out=None if left_out is None else StoredLeftOut.from_state(left_out),
             reducible=state.get("reducible"),
+            provided=state.get("provided", True),
         )
 
 
@@ -330,6 +348,9 @@ class MonitorRound:
             width = len(self.columns.classes)
             errors, reducible_known = self.fitted.class_predictions.errors(self.sample, self.columns.places, width)
             fields = rest_fields(errors, rest, recent, n)
+            if not leaves_out(self.fitted.last_step):
+                # A model that is always certain would leave nothing to be calibrated.
+                fields["unlabelled_error"] = max(fields["unlabelled_error"], LEAST_EXPECTED)
         else:
             predicted, total, reducible = self.fitted.numbers(self.sample)
             gain = recent.since_half(n, lambda past: float(np.mean((predicted - past) ** 2)))
@@ -468,7 +489,7 @@ class MonitorView:
         place = {item: k for k, item in enumerate(self._order)}
         places = np.unique(np.array([place[item] for item in random], dtype=np.intp))
         left_out = None if self._judged is None else StoredLeftOut.of_model(self._judged, places)
-        return RememberedModel(kept.items, kept.predicted, kept.table, kept.votes, left_out)
+        return replace(kept, left_out=left_out)
 
     def learned_order(self) -> list[int]:
         """The labelled items in the order in which the caller gave them."""
@@ -480,19 +501,60 @@ class MonitorView:
             raise SufficeError("the model of the last update is not saved with a monitor; call update first")
         return np.asarray(self._kept.transformed(np.asarray(items, dtype=np.intp)), dtype=np.float64)
 
-    def expected_losses(self, items: Indices) -> Floats:
-        """The loss that the model expects of each item."""
+    def expected_losses(self, items: Indices) -> Floats | None:
+        """The loss that the model expects of each item; None if it does not provide it."""
         kept, classes = self._kept, self._task == "classification"
         if isinstance(kept, RememberedModel):
             table = kept.table[kept.places(items)]
+            if not table.shape[1] or not kept.provided:
+                return None
             return np.asarray(1.0 - table.max(axis=1, initial=0.0) if classes else table[:, 1])
         if classes and kept.gives_probabilities:
             p = kept.class_predictions.probabilities(items, self._columns.places, len(self._columns.classes))
             return np.asarray(1.0 - p.max(axis=1, initial=0.0))
         if not classes and kept.gives_deviation:
             return kept.numbers(items).variance
-        offer = "class probabilities" if classes else "(mean, std)"
-        raise SufficeError(f"the error of {kept.name} cannot be estimated; give predict=, {FUNCTION} {offer}")
+        return None
+
+    def predictions(self, items: Indices) -> list[HeldOutPrediction]:
+        """Predictions for items that the model has not learned."""
+        kept, n = self._kept, len(self._order)
+        if isinstance(kept, FittedModel):
+            return self._predictions_of(kept, items, n)
+        places = kept.places(items)
+        labels, table = [kept.predicted[place] for place in places.tolist()], kept.table[places]
+        if not table.shape[1]:
+            return [HeldOutPrediction(label, None, None, n) for label in labels]
+        if self._task == "classification":
+            return class_predictions(table, self._columns.classes, n)
+        return number_predictions(table[:, 0], table[:, 1] if kept.provided else None, n)
+
+    def predictions_without(self, items: Indices) -> list[HeldOutPrediction] | None:
+        """Predictions for learned items by the model fitted again without them; None if that is not possible."""
+        kept = self._kept
+        if isinstance(kept, RememberedModel) or not can_be_fitted_again(kept.model):
+            return None
+        without = set(items.tolist())
+        others = [item for item in self._order if item not in without]
+        labels = np.asarray(as_labels([self._labels[item] for item in others]))
+        model = refitted(
+            kept.model, kept.rows(np.array(others, dtype=np.intp)), labels, classes=self._task == "classification"
+        )
+        return self._predictions_of(kept.with_model(model), items, len(others))
+
+    def _predictions_of(self, fitted: FittedModel, items: Indices, n_labels: int) -> list[HeldOutPrediction]:
+        labels = list(self._labels.values())
+        if self._task == "regression":
+            mean, variance = fitted.predicted(items, labels), None
+            if fitted.gives_deviation:
+                mean, variance, _ = fitted.numbers(items)
+            return number_predictions(np.asarray(mean, dtype=np.float64), variance, n_labels)
+        if not fitted.gives_probabilities:
+            predicted = fitted.predicted(items, labels).tolist()
+            return [HeldOutPrediction(label, None, None, n_labels) for label in predicted]
+        names = fitted.class_predictions.classes(labels)
+        p = fitted.class_predictions.probabilities(items, range(len(names)), len(names))
+        return class_predictions(p, names, n_labels)
 
     def expected_errors(self, items: Indices) -> tuple[Floats, Floats] | None:
         """The errors that the model expects of items, and their reducible parts; None if these are not known."""
@@ -559,7 +621,7 @@ def why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: PL
         return "the monitor has no validation set; compute the error on yours and give it to the rule in a suffice.Step"
     if fitted.task == "regression" and not lacks <= NUMBER_FIELDS | LATENT_FIELDS:
         return f"it is computed from class probabilities, and {name} predicts numbers"
-    if fitted.task == "regression" and fitted.gives_deviation:
+    if fitted.task == "regression" and fitted.gives_numbers:
         return f"{name} does not tell the variance of the noise-free value from that of the label"
     if fitted.task == "regression":
         return f"{name}.predict does not take return_std=True; give predict=, {FUNCTION} (mean, std)"

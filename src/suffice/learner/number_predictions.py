@@ -28,12 +28,13 @@ class NumberPredictions(NamedTuple):
     latent: Floats | None
 
 
-def number_predictions(source: PoolModel, items: Indices) -> NumberPredictions:
+def number_predictions(source: PoolModel, items: Indices, label_variance: float | None = None) -> NumberPredictions:
     """Means and variances of items.
 
     Args:
         source: The model and its pool.
         items: The items.
+        label_variance: The variance of every label, for a model that predicts no standard deviation.
 
     Raises:
         InvalidValueError: The model or the caller's function returned something else.
@@ -42,6 +43,9 @@ def number_predictions(source: PoolModel, items: Indices) -> NumberPredictions:
         return NumberPredictions(np.zeros(0), np.zeros(0), np.zeros(0))
     if source.predict is not None:
         answer = source.answer(items)
+    elif label_variance is not None:
+        mean = np.asarray(source.model.predict(source.rows(items)), dtype=np.float64)
+        answer = mean, np.full(len(items), label_variance**0.5)
     else:
         answer = source.model.predict(source.rows(items), return_std=True)
     who = "predict" if source.predict is not None else f"{source.name}.predict"
@@ -54,7 +58,8 @@ def number_predictions(source: PoolModel, items: Indices) -> NumberPredictions:
     if not np.isfinite(mean).all() or not np.isfinite(deviation).all() or (deviation < 0.0).any():
         raise InvalidValueError(f"{who} returned a number that is not finite, or a deviation below 0")
     variance = deviation**2
-    return NumberPredictions(mean, variance, _latent_variance(source, items, variance))
+    latent = _latent_variance(source, items, variance) if label_variance is None else None
+    return NumberPredictions(mean, variance, latent)
 
 
 def _latent_variance(source: PoolModel, items: Indices, variance: Floats) -> Floats | None:

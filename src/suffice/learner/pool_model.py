@@ -77,12 +77,13 @@ class PoolModel:
     Attributes:
         model: The model.
         predict: The caller's function, or None.
+        pool: The pool.
         last_step: The last step of a pipeline, or the model itself.
         name: What to call the model.
     """
 
     def __init__(self, model: Any, predict: Predict | None, pool: PoolRows) -> None:
-        self.model, self.predict, self._pool = model, predict, pool
+        self.model, self.predict, self.pool = model, predict, pool
         self.last_step = model.steps[-1][1] if _is_pipeline(model) else model
         self.name = type(self.last_step).__name__
 
@@ -92,7 +93,7 @@ class PoolModel:
             copied = _copy_of(self.model)
         except Exception:
             return None
-        return PoolModel(copied, self.predict, self._pool)
+        return PoolModel(copied, self.predict, self.pool)
 
     @property
     def is_pipeline(self) -> bool:
@@ -106,11 +107,11 @@ class PoolModel:
 
     def rows(self, items: Any) -> Any:
         """Items in the form of the pool."""
-        return self._pool.rows(items)
+        return self.pool.rows(items)
 
     def transformed(self, items: Indices) -> Any:
         """Inputs of items for the last step of a pipeline, without the names of columns."""
-        X = self._pool.rows(items)
+        X = self.pool.rows(items)
         if self.is_pipeline and len(self.model.steps) > 1:
             X = self.model[:-1].transform(X)
         return np.asarray(X) if hasattr(X, "columns") else X
@@ -122,7 +123,7 @@ class PoolModel:
             InvalidValueError: It is a tuple, and not one of a mean and a standard deviation.
         """
         assert self.predict is not None
-        answer = self.predict(self.model, self._pool.rows(items))
+        answer = self.predict(self.model, self.pool.rows(items))
         if isinstance(answer, tuple):
             if len(answer) != 2:
                 raise InvalidValueError(f"predict must return (mean, std) for numbers, not {len(answer)} values")

@@ -36,7 +36,7 @@ from suffice.learner.backend import (
     relearned,
 )
 from suffice.learner.decided_run import StopSearch, stop_search
-from suffice.learner.learning_loop import CountedFields, LearningLoop
+from suffice.learner.learning_loop import BackendView, CountedFields, LearningLoop
 from suffice.learner.prepare import (
     PreparedModel,
     first_items,
@@ -64,9 +64,9 @@ from suffice.learner.step_inputs import (
 )
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
-from suffice.session.error_estimate import RandomLabelLosses
 from suffice.session.guarantee_rules import ErrorGuarantee, RecallGuarantee, guarantee_rules
 from suffice.session.model_check import FrozenModel, ModelCheck
+from suffice.session.random_losses import RandomLabelLosses
 from suffice.session.recorded_steps import DIVERGENCES, Relearned, joined_rows
 from suffice.session.session import Session
 from suffice.trace import DeferredMeasures, RecordedCheck, Trace
@@ -351,10 +351,12 @@ class RunRecorder:
         search = plan.search if plan.search is not None and plan.search.active else None
         predicted = [] if search is None else search.loop.predictions(drawn)
         if len(drawn) and plan.calibrated:
-            self.random_losses.predict(backend.judged_model(), plan.X[drawn], drawn)
+            made = BackendView(backend, plan.X, self._labels_so_far()).predictions(drawn)
+            self.random_losses.record(dict(zip(drawn.tolist(), made, strict=True)))
             for item in drawn:
                 self.random_losses.label(int(item), self.labels[item])
         result = backend.learn(chosen, self.labels[chosen], together=plan.size > 1)
+        self.random_losses.budget.count_fit(len(self.first) + plan.size * (self.done + 1))
         self.picks.append(chosen)
         self.selection.take(chosen)
         self.done += len(chosen) if plan.size == 1 else 1
@@ -386,9 +388,14 @@ class RunRecorder:
         if self.calibration and not new:
             self.calibration += self.calibration[-1:] * (self.done - len(self.calibration))
             return
-        model, items = self.backend.judged_model(), np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
-        ratio = self.random_losses.ratio(model, self._labels_so_far(), items) if new else 1.0
-        self.calibration += [(ratio, self.random_losses.count(model, items))] * (self.done - len(self.calibration))
+        items = np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
+        labels, losses = self._labels_so_far(), self.random_losses
+        view, ratio = BackendView(self.backend, self.plan.X, labels), 1.0
+        if new:
+            losses.refresh(view, labels, items)
+            ratio = losses.ratio(view, view.rule_items(len(self.labels)), labels, items)
+        count = losses.count(view.judged_model(), items)
+        self.calibration += [(ratio, count)] * (self.done - len(self.calibration))
 
     def _labels_so_far(self) -> dict[int, Any]:
         """All labels by item, in the order learned."""

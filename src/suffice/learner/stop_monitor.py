@@ -53,10 +53,11 @@ from suffice.models.threads import SingleUse, one_at_a_time
 from suffice.presentation.html_parts import card, curve
 from suffice.presentation.text_format import percent
 from suffice.saved_state import decoded_array, encoded_array, restored, sealed
-from suffice.session.error_estimate import RandomLabelLosses
 from suffice.session.guarantee_rules import rules_of_type
 from suffice.session.model_check import ModelCheck
+from suffice.session.random_losses import RandomLabelLosses
 from suffice.session.recorded_steps import DIVERGENCES, stacked
+from suffice.session.refit_budget import checked_estimate_time
 from suffice.session.rule_history import RuleHistory
 from suffice.session.session import Session
 from suffice.session.session_labels import RULE_ITEMS, SKIPPED, UNLABELLED, sampled_items
@@ -120,6 +121,8 @@ class StopMonitor(SessionDriver):
         control: For :class:`suffice.QuantileRecall`: items of the positive class that were drawn at random before the
             screening, as indices into the pool. Do not give their labels to :meth:`update` before the screening finds
             them.
+        estimate_time: How often the model may be fitted again to estimate its error, as a multiple of your own fits; 0
+            for never. See :meth:`error_estimate`.
 
     Attributes:
         verdict: What the rule says now.
@@ -151,6 +154,7 @@ class StopMonitor(SessionDriver):
         stop_set: StopSet | int | None = None,
         positive: Any = None,
         control: Any = (),
+        estimate_time: float = 1.0,
     ) -> None:
         self._label_cost = real(label_cost, "label_cost", "above 0", lambda x: x > 0.0)
         self._mistake_cost = real(mistake_cost, "mistake_cost", "above 0", lambda x: x > 0.0)
@@ -163,7 +167,10 @@ class StopMonitor(SessionDriver):
         self._pool, self._predict = PoolRows(X_pool), predict
         size = len(self._pool)
         check_rng = partial(np.random.default_rng, [self._seed, _CHECK_STREAM])
-        self._session = Session(size, rule, check_rng, positive=positive_class(positive))
+        self._estimate_time = checked_estimate_time(estimate_time)
+        self._session = Session(
+            size, rule, check_rng, positive=positive_class(positive), estimate_time=self._estimate_time
+        )
         self._session.verdict = self._undecided("no model was given yet; call update", 0)
         self._control = self._checked_control(control)
         self._single_use = SingleUse()
@@ -248,6 +255,7 @@ class StopMonitor(SessionDriver):
         items = checked_indices(indices, len(self._pool), "indices")
         fitted = self._checked_model(model)
         given = self._plain_labels(labels, items, fitted.task)
+        fitted.assume_label_variance(list(given.values()))
         new = self._new_items(given)
         checks = self._session.checks
         checks.require_not_in_open(new, "tell")
@@ -389,7 +397,7 @@ class StopMonitor(SessionDriver):
                 tried = np.arange(len(self._pool))[:_TRIED_ITEMS]
                 if reads & COMMITTEE_FIELDS and fitted.class_predictions.has_committee(tried):
                     provided |= COMMITTEE_FIELDS
-        elif fitted.gives_deviation:
+        elif fitted.gives_numbers:
             provided |= NUMBER_FIELDS
             if reads & LATENT_FIELDS and fitted.numbers(np.zeros(1, dtype=np.intp)).latent is not None:
                 provided |= LATENT_FIELDS
@@ -421,25 +429,33 @@ class StopMonitor(SessionDriver):
         if isinstance(kept, RememberedModel):
             table = kept.table[kept.places(where)]
             votes = None if kept.votes is None else kept.votes[:, kept.places(where)]
+        elif self._task == "classification" and not kept.gives_probabilities:
+            table = np.zeros((len(items), 0))
         elif self._task == "classification":
-            if not kept.gives_probabilities:
-                return {}
             table = kept.class_predictions.probabilities(where, columns.places, len(columns.classes))
             if "selected_agreement" in wanted:
                 votes = kept.class_predictions.votes(where, columns.places, len(columns.classes))
         else:
-            if not kept.gives_deviation:
-                return {}
             mean, variance, _ = kept.numbers(where)
             table = np.column_stack([mean, variance])
+        n = len(self._order)
         if not table.shape[1]:
-            return {}
+            labels = (
+                [kept.predicted[place] for place in kept.places(where).tolist()]
+                if isinstance(kept, RememberedModel)
+                else kept.predicted(where, list(self._session.labels.learned.values())).tolist()
+            )
+            return {item: EarlierRow(label=label, n_labels=n) for item, label in zip(items, labels, strict=True)}
         if self._task == "regression":
+            provided = kept.provided if isinstance(kept, RememberedModel) else kept.gives_deviation
             rows = zip(items, table.tolist(), strict=True)
-            return {item: EarlierRow(mean=row[0], variance=row[1]) for item, row in rows}
+            return {
+                item: EarlierRow(mean=mean, variance=variance, n_labels=n, provided=provided)
+                for item, (mean, variance) in rows
+            }
         ballots = [None] * len(items) if votes is None else [tuple(column) for column in votes.T.tolist()]
         return {
-            item: EarlierRow(tuple(row), ballot)
+            item: EarlierRow(tuple(row), ballot, n_labels=n)
             for item, row, ballot in zip(items, table.tolist(), ballots, strict=True)
         }
 
@@ -479,7 +495,13 @@ class StopMonitor(SessionDriver):
     def _losses_after(self, update: MonitorRound, random_items: Sequence[int]) -> RandomLabelLosses:
         """The losses of random labels after an update."""
         task = update.fitted.task
-        losses = RandomLabelLosses(task) if self._task is None else self._session.estimates.losses.only(random_items)
+        if self._task is None:
+            losses = RandomLabelLosses(task, self._estimate_time)
+        else:
+            losses = self._session.estimates.losses.only(random_items)
+        if update.fitted.name != self._model_name:
+            losses.refit_problem = ""
+        losses.budget.count_fit(len(update.labels))
         classes = self._columns.classes
         for item in random_items:
             if item in update.earlier:
@@ -510,7 +532,9 @@ class StopMonitor(SessionDriver):
             # count, as those from which a learner starts.
             if self._marks and list(random_items) != self._session.labels.random:
                 learned = {item: labels[item] for item in view.learned_order()}
-                calibration = losses.ratio(model, learned, random_items)
+                losses.refresh(view, learned, random_items)
+                rest = update.sample[~np.isin(update.sample, list(labels))]
+                calibration = losses.ratio(view, rest, learned, random_items)
             fields |= {"calibration": calibration, "random_labels": losses.count(model, random_items)}
         if update.fitted.task == "classification":
             fields["classes_seen"] = len(set(labels.values()))
@@ -601,7 +625,8 @@ class StopMonitor(SessionDriver):
     def _check_closed(self, check: ModelCheck) -> None:
         """Receive the labels of a check, and apply the rule to its guarantee."""
         labels = self._session.labels
-        labels.add_checked({item: label for item, label in check.record.labels.items() if item not in labels.learned})
+        unlearned = {item: label for item, label in check.record.labels.items() if item not in labels.learned}
+        labels.add_checked(unlearned, check.random_prefix)
         missing = np.array(sorted(check.record.unlabelable), dtype=np.intp)
         labels.status[missing[labels.status[missing] == UNLABELLED]] = SKIPPED
         self._session.judge_guarantee(check.guarantee if check.version == self._session.labels.version else None)
@@ -705,6 +730,7 @@ class StopMonitor(SessionDriver):
             "pool_size": len(self._pool),
             "positive": self._session.positive,
             "control": sorted(self._control),
+            "estimate_time": self._estimate_time,
             "stop_set": self._stop.tolist(),
             "seconds": time.monotonic() - self._since,
             "session": self._session.state_dict(),
@@ -758,6 +784,7 @@ class StopMonitor(SessionDriver):
                 stop_set=StopSet(np.array(stop_set, dtype=np.intp), len(pool)) if stop_set else None,
                 positive=saved["positive"],
                 control=saved["control"],
+                estimate_time=saved.get("estimate_time", 1.0),
             )
             monitor._load(saved)
             return monitor
@@ -782,9 +809,9 @@ class StopMonitor(SessionDriver):
         self._columns = ClassColumns(list(saved["classes"]), list(saved["columns"]))
         self._arrival = dict(map(tuple, saved["arrival"]))
         self._order = list(saved["order"])
-        for item, probabilities, votes, mean, variance in saved["earlier"]:
+        for item, probabilities, votes, *others in saved["earlier"]:
             p, ballot = (None if values is None else tuple(values) for values in (probabilities, votes))
-            self._earlier[item] = EarlierRow(p, ballot, mean, variance)
+            self._earlier[item] = EarlierRow(p, ballot, *others)
         for n, serial, codes, *labels in saved["marks"]:
             labelled = dict(map(tuple, labels[0])) if labels and labels[0] is not None else None
             self._marks.append(UpdateMark(n, serial, decoded_array(codes), None, labelled))

@@ -39,7 +39,7 @@ class RecallCost(NamedTuple):
             as_class: Whether each of them is predicted as the class and counts as found.
             scale: Number of unlabelled items for each of them.
             ratio: Ratio of random labels of the class to the number that the model expects, see
-                :meth:`suffice.session.error_estimate.RandomLabelLosses.class_ratio`.
+                :meth:`suffice.session.random_losses.RandomLabelLosses.class_ratio`.
             pool: Number of unlabelled items.
         """
         predicted = min(pool, round(scale * int(as_class.sum())))

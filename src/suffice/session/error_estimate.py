@@ -1,40 +1,54 @@
 """The error of the unlabelled items, estimated by the model and calibrated by labels that were drawn at random."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from scipy.special import erfc, log_softmax
-from scipy.stats import gamma
+from scipy.special import erfc, expit, log_softmax, logit
+from scipy.stats import beta
 
-from suffice.acquisition import Indices
 from suffice.arguments import real
 from suffice.checks import GuaranteePlan, plan_total
 from suffice.errors import InvalidValueError
-from suffice.models.logistic import BayesianLogistic
-from suffice.models.predictive import FACTORS, Guesses, guessed_places, guesses, log_probabilities, sharpness
-from suffice.models.regression import GaussianRegressor
+from suffice.models.predictive import FACTORS, Guesses, sharpness
 from suffice.numerics import Floats
-from suffice.saved_state import decoded_array, encoded_array
 from suffice.session.decision import ErrorNow, Worsening
-from suffice.session.model_view import ModelView
 
-# Weight of the model's own estimate: for classes in expected errors, for numbers in labels.
+# Weight of the model's own estimate in the ratio of losses: for classes in expected errors, for numbers in labels.
 _PRIOR_ERRORS: Final = 4.0
-_PRIOR_LABELS: Final = 20.0
-# The same weight after sharpening with all labels; the weight of a label that was not drawn at random; and the weight
-# of errors in the interval. Both are below 1, because labels are few and one factor does not correct every model.
+_PRIOR_LABELS: Final = 10.0
+# The same for a trivial prediction in place of an estimate of the model, in labels.
+_TRIVIAL_LABELS: Final = 1.0
+# For numbers, the weight of a label that was not drawn at random, and the least spread of the losses. Few labels rarely
+# contain one of the large residuals that dominate a mean of squares.
+NUMBER_CHOSEN_WEIGHT: Final = 0.25
+_LEAST_SPREAD: Final = 2.0
+# For classes after sharpening: the weight of the model's own estimate in expected errors, and of a chosen label.
 _PRIOR_SHARPENED: Final = 8.0
 _CHOSEN_WEIGHT: Final = 0.5
-_ERRORS_KNOWN: Final = (1.0, 0.7)
+# Weight of the model's own estimate in labels: in general, and after sharpening, in the interval.
+_OWN_LABELS: Final = 2.0
+_OWN_LABELS_SHARPENED: Final = 4.0
+# A label counts as less than one in an interval, because labels are left out in parts, predictions are of different
+# ages, and models differ in more than one parameter. The divisors were chosen by coverage.
+_CLASS_DIVISOR: Final = 1.75
+_NUMBER_DIVISOR: Final = 1.5
+# Precisions of the normal prior of intercept and slope of a logistic calibration, about 0 and 1; largest log odds.
+_CALIBRATION_PRECISION: Final = (0.25, 1.0)
+_LARGEST_LOGIT: Final = 6.0
+# An estimate is at least half an error among this many labels, or among the random labels if these are more.
+_FLOOR_LABELS: Final = 20.0
 # Probability of each tail of an interval, and the corresponding quantile of the normal distribution.
 _TAIL: Final = 0.05
 _NORMAL_POINT: Final = 1.6449
-# Minimal number of labels for the comparison with earlier losses, and number of standard errors for a clear result.
-_FEWEST_COMPARED: Final = 10
+#: Minimal number of labels for the comparison with earlier losses.
+FEWEST_COMPARED: Final = 10
+# Number of standard errors for a clear result.
 _CLEARLY: Final = 2.5
+# Newton's method: most steps, largest step, and the step at which it has converged.
+_NEWTON_STEPS: Final = 50
+_LARGEST_STEP: Final = 2.0
+_CONVERGED: Final = 1e-10
 #: Maximal number of unlabelled items over which the model's own estimate is averaged.
 REST_ITEMS: Final = 2000
 
@@ -91,33 +105,38 @@ def checked_tolerance(tolerance: float | None, *, share: bool) -> float | None:
     return real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
 
 
-def calibration_ratio(losses: Any, expected: Any, *, task: str) -> float:
-    r"""Return the ratio of the losses of random labels to the losses that the model expects, shrunk towards 1.
+def calibration_ratio(losses: Any, expected: Any, weights: Any = None, *, task: str) -> float:
+    r"""Return the ratio of the losses of labels to the losses that the model expects, shrunk towards 1.
 
-    For classes and for numbers, with losses :math:`l_i` and expected losses :math:`p_i`,
+    For classes and for numbers, with losses :math:`l_i`, expected losses :math:`p_i` and weights :math:`w_i`,
 
-    .. math:: \rho = \frac{4 + \sum_i l_i}{4 + \sum_i p_i}, \qquad
-              \rho = \frac{20 + \sum_i l_i / p_i}{20 + n}.
+    .. math:: \rho = \frac{4 + \sum_i w_i l_i}{4 + \sum_i w_i p_i}, \qquad
+              \rho = \frac{10 + \sum_i w_i l_i / p_i}{10 + \sum_i w_i}.
 
     Squared residuals are divided one by one, because a few large residuals would dominate a quotient of sums.
 
     Args:
-        losses: Loss of each random label under a model without it: 0 or 1 for classes, the squared residual for
-            numbers.
+        losses: Loss of each label under a model without it: 0 or 1 for classes, the squared residual for numbers.
         expected: The loss that the model expects of it: the probability of all other classes, the variance of the
             label.
+        weights: Weight of each label; 1 if left out.
         task: ``"regression"`` or ``"classification"``.
 
     Examples:
         >>> calibration_ratio([1.0, 1.0, 1.0], [0.5, 0.25, 0.25], task="classification")
         1.4
         >>> calibration_ratio([4.0, 4.0], [2.0, 1.0], task="regression")
-        1.1818...
+        1.3333...
     """
-    found, hoped = np.asarray(losses, dtype=np.float64), np.asarray(expected, dtype=np.float64)
+    loss, hoped, w = _arrays(losses, expected, weights)
     if task == "classification":
-        return (_PRIOR_ERRORS + float(found.sum())) / (_PRIOR_ERRORS + float(hoped.sum()))
-    return (_PRIOR_LABELS + float(_relative(found, hoped).sum())) / (_PRIOR_LABELS + len(found))
+        return (_PRIOR_ERRORS + float(w @ loss)) / (_PRIOR_ERRORS + float(w @ hoped))
+    return (_PRIOR_LABELS + float(w @ _relative(loss, hoped))) / (_PRIOR_LABELS + float(w.sum()))
+
+
+def _arrays(losses: Any, expected: Any, weights: Any) -> tuple[Floats, Floats, Floats]:
+    loss, hoped = np.asarray(losses, dtype=np.float64), np.asarray(expected, dtype=np.float64)
+    return loss, hoped, np.ones(len(loss)) if weights is None else np.asarray(weights, dtype=np.float64)
 
 
 def _relative(losses: Floats, expected: Floats) -> Floats:
@@ -125,42 +144,133 @@ def _relative(losses: Floats, expected: Floats) -> Floats:
     return np.divide(losses, expected, out=np.ones(len(losses)), where=expected > 0.0)
 
 
-def calibrated_error(model_alone: float, losses: Any, expected: Any, *, task: str) -> CalibratedError:
-    r"""Calibrate the error that a model expects of itself by random labels.
-
-    The estimate is :math:`\rho` times the expected error, see :func:`calibration_ratio`. For classes the interval
-    is that of a Poisson count of errors with a gamma prior: :math:`\rho \sim \mathrm{Gamma}(4 + \sum l, 4 + \sum p)`.
-    For numbers it is log-normal, with the variance :math:`2 \kappa / (n + 20)` of a mean of squares, where
-    :math:`\kappa \ge 1` is the variance of the losses relative to that of Gaussian residuals.
-
-    Args:
-        model_alone: The mean loss that the model expects of the unlabelled items.
-        losses: Losses of random labels under a model without each, see :func:`calibration_ratio`.
-        expected: The losses that the model expects of them.
-        task: ``"regression"`` or ``"classification"``.
-
-    Returns:
-        The estimate with a 90 % interval. For classes both are between 0 and 1.
+def effective_labels(weights: Any) -> float:
+    r"""Number of labels of equal weight that have the same variance, :math:`(\sum w)^2 / \sum w^2`.
 
     Examples:
-        >>> wrong, expected = [1.0] * 6 + [0.0] * 34, [0.1] * 40
-        >>> estimate = calibrated_error(0.08, wrong, expected, task="classification")
-        >>> round(estimate.value, 3), round(estimate.low, 3), round(estimate.high, 3)
-        (0.1, 0.054, 0.157)
+        >>> effective_labels([1.0, 1.0, 0.5]), effective_labels([])
+        (2.777..., 0.0)
     """
-    found, hoped = np.asarray(losses, dtype=np.float64), np.asarray(expected, dtype=np.float64)
-    ratio = calibration_ratio(found, hoped, task=task)
-    if task == "classification":
-        shape, rate = _PRIOR_ERRORS + float(found.sum()), _PRIOR_ERRORS + float(hoped.sum())
-        low, high = (float(gamma.ppf(point, shape)) / rate for point in (_TAIL, 1.0 - _TAIL))
-        value, low, high = (min(1.0, model_alone * each) for each in (ratio, low, high))
-        return CalibratedError(value, low, high, model_alone, len(found))
-    spread = 1.0
-    if len(found) and ratio > 0.0:
-        spread = max(1.0, float(np.mean((_relative(found, hoped) / ratio - 1.0) ** 2)) / 2.0)
-    width = math.exp(_NORMAL_POINT * math.sqrt(2.0 * spread / (len(found) + _PRIOR_LABELS)))
-    value = model_alone * ratio
-    return CalibratedError(value, value / width, value * width, model_alone, len(found))
+    w = np.asarray(weights, dtype=np.float64)
+    return float(w.sum()) ** 2 / float(w @ w) if w.any() else 0.0
+
+
+def number_error(  # noqa: PLR0913 - the data of an estimate
+    rest: Any, losses: Any, expected: Any, weights: Any = None, random: Any = None, *, trivial: bool = False
+) -> CalibratedError:
+    r"""Estimate the mean squared error of the unlabelled items, for a model that expects a variance of each label.
+
+    The estimate is :math:`\rho` times the mean of the expected variances, see :func:`calibration_ratio`. The interval
+    is log-normal, with the variance :math:`2 \kappa / (m / 1.5 + 10)` of a mean of squares, where :math:`m` is the
+    effective number of random labels, and :math:`\kappa \ge 2` is the variance of the losses of all labels
+    relative to that of Gaussian residuals. Without a label it is twice as wide, in logarithms.
+
+    Args:
+        rest: The variance that the model expects of each unlabelled item.
+        losses: Squared residuals of labels under models without them.
+        expected: The variances that these models expect of them.
+        weights: Weight of each label; 1 if left out.
+        random: Which of them were drawn at random; all if left out.
+        trivial: Whether the variances are not those of a model, but of a trivial prediction. They count like one label
+            instead of ten.
+
+    Examples:
+        >>> estimate = number_error([1.0], [2.0] * 40, [1.0] * 40)
+        >>> round(estimate.value, 3), round(estimate.low, 3), round(estimate.high, 3)
+        (1.8, 1.045, 3.099)
+    """
+    loss, hoped, w = _arrays(losses, expected, weights)
+    drawn = np.ones(len(loss), dtype=bool) if random is None else np.asarray(random, dtype=bool)
+    own = _TRIVIAL_LABELS if trivial else _PRIOR_LABELS
+    alone, relative = float(np.mean(rest)) if len(rest) else 0.0, _relative(loss, hoped)
+    ratio = (own + float(w @ relative)) / (own + float(w.sum()))
+    spread = _LEAST_SPREAD
+    if relative.any():
+        spread = max(spread, float(np.mean((relative / relative.mean() - 1.0) ** 2)) / 2.0)
+    known = effective_labels(w[drawn]) / _NUMBER_DIVISOR
+    width = math.exp(_NORMAL_POINT * math.sqrt(2.0 * spread / (known + own)) * (1.0 if drawn.any() else 2.0))
+    value = alone * ratio
+    return CalibratedError(value, value / width, value * width, alone, int(drawn.sum()))
+
+
+def class_error(rest: Any, expected: Any, wrong: Any, weights: Any = None) -> CalibratedError:
+    r"""Estimate the share of wrong predictions of the unlabelled items from random labels, for a model of any kind.
+
+    The model's confidence is calibrated by logistic regression: with :math:`q` the probability of a wrong prediction
+    that a model expects, and :math:`\mathrm{logit}\, g(q) = a + b \,\mathrm{logit}\, q`, where
+    :math:`a \sim N(0, 4)` and :math:`b \sim N(1, 1)`, at least 0. The estimate is the mean of :math:`g` over the
+    unlabelled items, corrected by the random labels (a difference estimator),
+
+    .. math:: \hat e = \overline{g(q_{rest})} + \frac{m}{m + 2} \;
+              \frac{\sum_i w_i (l_i - g(q_i))}{\sum_i w_i},
+              \qquad m = \frac{1}{1.75} \frac{(\sum w_i)^2}{\sum w_i^2},
+
+    where :math:`l_i` is 1 if random label ``i`` was predicted wrong by a model that has not learned it. So the estimate
+    is that of the labels where the confidence says nothing, and it takes account of the unlabelled items being easier
+    than the labelled ones. It is at least half an error among all random labels. The 90 % interval is that of the
+    distribution :math:`\mathrm{Beta}(\hat e (m + 2), (1 - \hat e)(m + 2))`.
+
+    Args:
+        rest: The probability of a wrong prediction that the model expects of each unlabelled item.
+        expected: The same for each random label, by a model that has not learned it.
+        wrong: 1 for each random label that this model predicts wrong, 0 for the others.
+        weights: Weight of each random label; 1 if left out.
+
+    Examples:
+        >>> certain = class_error([0.0] * 100, [0.0] * 40, [1.0] * 6 + [0.0] * 34)
+        >>> round(certain.value, 3), round(certain.low, 3), round(certain.high, 3)
+        (0.138, 0.045, 0.264)
+        >>> nothing = class_error([0.0] * 100, [], [])
+        >>> round(nothing.value, 3), round(nothing.high, 3)
+        (0.024, 0.152)
+    """
+    loss, hoped, w = _arrays(wrong, expected, weights)
+    rest_logits, logits = _logits(rest), _logits(hoped)
+    intercept, slope = _calibration(logits, loss, w)
+    value = float(expit(intercept + slope * rest_logits).mean()) if len(rest_logits) else 0.0
+    known = effective_labels(w) / _CLASS_DIVISOR
+    if w.any():
+        residual = float(w @ (loss - expit(intercept + slope * logits))) / float(w.sum())
+        value += known / (known + _OWN_LABELS) * residual
+    floor = 0.5 / (max(effective_labels(w), _FLOOR_LABELS) + 1.0)
+    return _share_estimate(value, floor, known + _OWN_LABELS, float(np.mean(rest)) if len(rest) else 0.0, len(loss))
+
+
+def _share_estimate(value: float, floor: float, known: float, alone: float, random_labels: int) -> CalibratedError:
+    """An estimate of a share with a beta distribution as for ``known`` labels."""
+    value = min(max(value, floor), 1.0 - floor)
+    low, high = (float(beta.ppf(point, value * known, (1.0 - value) * known)) for point in (_TAIL, 1.0 - _TAIL))
+    return CalibratedError(value, min(low, value), max(high, value), alone, random_labels)
+
+
+def _logits(shares: Any) -> Floats:
+    """Log odds, between -6 and 6."""
+    with np.errstate(divide="ignore"):
+        odds = logit(np.clip(np.asarray(shares, dtype=np.float64), 0.0, 1.0))
+    return np.asarray(np.clip(odds, -_LARGEST_LOGIT, _LARGEST_LOGIT))
+
+
+def _calibration(logits: Floats, wrong: Floats, weights: Floats) -> tuple[float, float]:
+    """Intercept and slope of a logistic calibration, with a normal prior; the slope is at least 0."""
+    design = np.column_stack([np.ones(len(logits)), logits])
+    precision, centre = np.array(_CALIBRATION_PRECISION), np.array([0.0, 1.0])
+
+    def minimum(free: int) -> Floats:
+        """Newton's method on the first parameters, with the slope at 0 if it is not free."""
+        point = centre.copy() if free == 2 else np.zeros(2)
+        for _ in range(_NEWTON_STEPS):
+            p = expit(design @ point)
+            gradient = design.T @ (weights * (p - wrong)) + precision * (point - centre)
+            curvature = (design.T * (weights * p * (1.0 - p))) @ design + np.diag(precision)
+            step = np.linalg.solve(curvature[:free, :free], gradient[:free])
+            point[:free] -= np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
+            if np.abs(step).max() < _CONVERGED:
+                break
+        return point
+
+    point = minimum(2)
+    intercept, slope = point if point[1] >= 0.0 else minimum(1)
+    return float(intercept), float(slope)
 
 
 def sharpened_error(rest: Any, left_out: Any, codes: Any, random: Any) -> CalibratedError:
@@ -173,8 +283,10 @@ def sharpened_error(rest: Any, left_out: Any, codes: Any, random: Any) -> Calibr
 
     .. math:: \hat e = \overline{e(z_{rest})} \; \frac{8 + \sum_i l_i}{8 + \sum_i e(z_i)},
 
-    where :math:`l_i` is 1 if random label ``i`` is predicted wrong without itself, and 0 otherwise. The 90 % interval
-    is :math:`\hat e` times that of a gamma distribution with mean 1 and shape :math:`1 + 0.7 \sum_i l_i`.
+    where :math:`l_i` is 1 if random label ``i`` is predicted wrong without itself, and 0 otherwise. The estimate is at
+    least half an error among the random labels. The 90 % interval is that of the distribution
+    :math:`\mathrm{Beta}(\hat e (m + 4), (1 - \hat e)(m + 4))`, where :math:`m` is the number of random labels divided
+    by 1.75.
 
     Args:
         rest: Log probabilities of unlabelled items, ``m x K``.
@@ -196,10 +308,10 @@ def sharpened_error(rest: Any, left_out: Any, codes: Any, random: Any) -> Calibr
     wrong, expected = float(losses.sum()), float(_wrong_shares(factor * there[drawn]).sum())
     ratio = (_PRIOR_SHARPENED + wrong) / (_PRIOR_SHARPENED + expected)
     value = float(_wrong_shares(factor * here).mean()) * ratio
-    shape = _ERRORS_KNOWN[0] + _ERRORS_KNOWN[1] * wrong
-    low, high = (value * float(gamma.ppf(point, shape)) / shape for point in (_TAIL, 1.0 - _TAIL))
-    alone = float(_wrong_shares(here).mean())
-    return CalibratedError(min(1.0, value), min(1.0, low), min(1.0, high), alone, int(drawn.sum()))
+    n = int(drawn.sum())
+    floor = 0.5 / (max(n, _FLOOR_LABELS) + 1.0)
+    known = n / _CLASS_DIVISOR + _OWN_LABELS_SHARPENED
+    return _share_estimate(value, floor, known, float(_wrong_shares(here).mean()), n)
 
 
 def _wrong_shares(logits: Floats) -> Floats:
@@ -307,370 +419,28 @@ def worsening(before: Any, now: Any) -> Worsening | None:
     """
     then, here = np.asarray(before, dtype=np.float64), np.asarray(now, dtype=np.float64)
     count = len(then) // 2
-    if count < _FEWEST_COMPARED:
+    if count < FEWEST_COMPARED:
         return None
-    then, here = then[-count:], here[-count:]
+    return compared_losses(then[-count:], here[-count:])
+
+
+def compared_losses(before: Any, now: Any) -> Worsening | None:
+    """Return the comparison of losses of the same labels if the later ones are clearly larger; otherwise None.
+
+    Args:
+        before: Earlier losses, at least 10.
+        now: Later losses of the same labels.
+    """
+    then, here = np.asarray(before, dtype=np.float64), np.asarray(now, dtype=np.float64)
+    if len(then) < FEWEST_COMPARED:
+        return None
     difference = here - then
-    error = float(difference.std(ddof=1)) / math.sqrt(count)
+    error = float(difference.std(ddof=1)) / math.sqrt(len(then))
     if not float(difference.mean()) > _CLEARLY * error:
         return None
-    return Worsening(float(then.mean()), float(here.mean()), count)
+    return Worsening(float(then.mean()), float(here.mean()), len(then))
 
 
-class _LeftOut(NamedTuple):
-    """Losses of some labels under a model without each of them.
-
-    Attributes:
-        losses: 0 or 1 for classes, squared residuals for numbers.
-        expected: What the model expects of them.
-        comparable: Cross entropies for classes, squared residuals for numbers.
-    """
-
-    losses: Floats
-    expected: Floats
-    comparable: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class StoredLeftOut:
-    """Predictions for some labels of a model, each left out of it, in place of the model itself.
-
-    Attributes:
-        places: Positions of the labels in the order in which the model has learned them, rising.
-        guessed: Those of the positions that correct the confidence of a classifier.
-        codes: For classes, the column of each label in ``logs``.
-        logs: For classes, log probabilities without the label, ``n x K``.
-        classes: The class of each column.
-        squares: For numbers, the squared residual of each label.
-        variances: For numbers, the variance that the model expects of each label.
-    """
-
-    places: Any
-    guessed: Any
-    codes: Any = None
-    logs: Any = None
-    classes: tuple[Any, ...] = ()
-    squares: Any = None
-    variances: Any = None
-
-    @staticmethod
-    def of_model(model: Any, places: Any) -> "StoredLeftOut | None":
-        """The predictions of a model for these labels and those that it needs itself; None if it leaves none out."""
-        if isinstance(model, GaussianRegressor):
-            losses = _left_out(model, places)
-            assert losses is not None
-            return StoredLeftOut(places, places[:0], squares=losses.losses, variances=losses.expected)
-        if isinstance(model, BayesianLogistic):
-            guessed = guessed_places(model.state_)
-            stored = np.union1d(guessed, places).astype(np.intp)
-            logits, codes = guesses(model.state_, stored)
-            logs, classes = log_probabilities(logits), tuple(model.classes_.tolist())
-            return StoredLeftOut(stored, guessed, codes, logs, classes)
-        return None
-
-    def state_dict(self) -> dict[str, Any]:
-        """The predictions as JSON values."""
-        return {spec.name: encoded_array(getattr(self, spec.name)) for spec in fields(self)} | {
-            "classes": list(self.classes)
-        }
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "StoredLeftOut":
-        """Restore :meth:`state_dict`."""
-        values = {name: decoded_array(value) for name, value in state.items()}
-        return cls(**{**values, "classes": tuple(state["classes"])})
-
-
-def leaves_out(model: Any) -> bool:
-    """Whether labels can be left out of a model in closed form."""
-    return isinstance(model, GaussianRegressor | BayesianLogistic | StoredLeftOut)
-
-
-def has_learned(model: Any, X: Floats, y: Any) -> bool:
-    """Whether a model that leaves labels out has learned exactly these labels, in this order.
-
-    Args:
-        model: A fitted Gaussian process, ridge or logistic regression of suffice.
-        X: Inputs, ``n x D``.
-        y: Labels.
-    """
-    if isinstance(model, GaussianRegressor):
-        same = model.X_.shape == X.shape and np.allclose(model.X_, X)
-        return bool(same and np.allclose(model.y_, np.asarray(y, dtype=np.float64)))
-    rows, codes = model.state_.labelled()
-    features = model.features(X)
-    same = rows.shape == features.shape and np.allclose(rows, features)
-    return bool(same and np.array_equal(np.asarray(model.classes_)[codes], np.asarray(y)))
-
-
-def _left_out_logs(model: Any, places: Any) -> tuple[Floats, Any]:
-    """Log probabilities of some labels of a classifier, each left out of it, and their columns."""
-    if isinstance(model, StoredLeftOut):
-        rows = np.searchsorted(model.places, places)
-        return model.logs[rows], model.codes[rows]
-    logits, codes = guesses(model.state_, places)
-    return log_probabilities(logits), codes
-
-
-def _left_out(model: Any, places: Any) -> _LeftOut | None:
-    """Losses of the labels at some positions, each left out of a model; None if the model cannot leave labels out."""
-    if not leaves_out(model):
-        return None
-    if isinstance(model, StoredLeftOut) and model.logs is None:
-        rows = np.searchsorted(model.places, places)
-        return _LeftOut(model.squares[rows], model.variances[rows], model.squares[rows])
-    if isinstance(model, GaussianRegressor):
-        mean, variance = model.prior_.left_out(model.features(model.X_), model.y_)
-        squares = (model.y_ - mean)[places] ** 2
-        return _LeftOut(squares, variance[places], squares)
-    logs, codes = _left_out_logs(model, places)
-    p = np.exp(logs)
-    wrong = (p.argmax(axis=1) != codes).astype(np.float64)
-    return _LeftOut(wrong, 1.0 - p.max(axis=1), np.asarray(-logs[np.arange(len(codes)), codes]))
-
-
-def left_out_losses(model: Any) -> Floats | None:
-    """Losses of all labels of a fitted model, each left out of it: 0 or 1 for classes, squared residuals for numbers.
-
-    Returns:
-        The losses in the order in which the labels were learned; None for a model that cannot leave labels out.
-    """
-    if not isinstance(model, GaussianRegressor | BayesianLogistic):
-        return None
-    left_out = _left_out(model, np.arange(model.n_labels_))
-    return None if left_out is None else left_out.losses
-
-
-def _sharpened(model: Any, rest: Floats, labels: Mapping[int, Any], items: Sequence[int]) -> CalibratedError:
-    """The estimate of :func:`sharpened_error`, from all random labels and a limited number of other labels.
-
-    Args:
-        model: A classifier that leaves labels out.
-        rest: Class probabilities of unlabelled items, ``m x K``.
-        labels: All labels by item, in the order learned.
-        items: The items that were drawn at random.
-    """
-    place = {item: k for k, item in enumerate(labels)}
-    drawn = np.array([place[item] for item in items], dtype=np.intp)
-    guessed = model.guessed if isinstance(model, StoredLeftOut) else guessed_places(model.state_)
-    places = np.union1d(guessed, drawn).astype(np.intp)
-    logs, codes = _left_out_logs(model, places)
-    rest_logs = np.log(np.maximum(rest, np.finfo(np.float64).tiny))
-    return sharpened_error(rest_logs, logs, codes, np.isin(places, drawn))
-
-
-def _is_classifier(model: Any) -> bool:
-    """Whether a model leaves labels out and predicts classes."""
-    return isinstance(model, BayesianLogistic) or (isinstance(model, StoredLeftOut) and model.logs is not None)
-
-
-class EarlierPrediction(NamedTuple):
-    """Prediction for an item before its label was learned.
-
-    Attributes:
-        label: The class or the number.
-        expected: The loss that the model expected: the probability of all other classes, the variance of the label.
-        logs: Log probability of each class; None for numbers.
-    """
-
-    label: Any
-    expected: float
-    logs: Mapping[Any, float] | None = None
-
-
-def class_predictions(p: Floats, classes: Sequence[Any]) -> list[EarlierPrediction]:
-    """Predictions from class probabilities, ``n x K``, with the class of each column."""
-    logs = np.log(np.maximum(p, np.finfo(np.float64).tiny))
-    return [
-        EarlierPrediction(classes[int(row.argmax())], float(1.0 - row.max()), dict(zip(classes, log, strict=True)))
-        for row, log in zip(p, logs.tolist(), strict=True)
-    ]
-
-
-def number_predictions(mean: Floats, variance: Floats) -> list[EarlierPrediction]:
-    """Predictions from means and variances of labels, ``n`` each."""
-    return [EarlierPrediction(m, v) for m, v in zip(mean.tolist(), variance.tolist(), strict=True)]
-
-
-def predictions_of(model: Any, X: Any, task: str) -> list[EarlierPrediction]:
-    """Predictions of a fitted model with ``predict_proba`` or ``predict(X, return_std=True)``."""
-    if task == "classification":
-        return class_predictions(model.predict_proba(X), model.classes_.tolist())
-    mean, deviation = model.predict(X, return_std=True)
-    return number_predictions(np.asarray(mean, dtype=np.float64), np.asarray(deviation, dtype=np.float64) ** 2)
-
-
-class RandomLabelLosses:
-    """Losses of the labels that were drawn at random, each under a model without it.
-
-    Gaussian processes, ridge and logistic regression leave labels out in closed form, so the current model predicts
-    each random label, including initial labels. Other models predict each random label before they learn it.
-
-    Args:
-        task: ``"regression"`` or ``"classification"``.
-    """
-
-    def __init__(self, task: str) -> None:
-        self._task = task
-        self._predicted: dict[int, EarlierPrediction] = {}
-        self._losses: dict[int, float] = {}
-
-    def count(self, model: Any, items: Sequence[int]) -> int:
-        """Number of random labels that calibrate the estimate of a model."""
-        return len(items) if leaves_out(model) else len(self._losses)
-
-    def predict(self, model: Any, X: Floats, items: Indices) -> None:
-        """Store the model's predictions for random items before it learns their labels.
-
-        Args:
-            model: The current model.
-            X: Inputs of the items, ``n x D``.
-            items: The items.
-        """
-        if len(items):
-            self.record(dict(zip(np.asarray(items).tolist(), predictions_of(model, X, self._task), strict=True)))
-
-    def record(self, predictions: Mapping[int, EarlierPrediction]) -> None:
-        """Store predictions for random items that were made before their labels were learned."""
-        self._predicted.update(predictions)
-
-    def has(self, item: int) -> bool:
-        """Whether a prediction for the item is stored."""
-        return item in self._predicted
-
-    def only(self, items: Collection[int]) -> "RandomLabelLosses":
-        """A copy with the predictions and losses of some items only."""
-        copied = RandomLabelLosses(self._task)
-        copied._predicted = {item: value for item, value in self._predicted.items() if item in items}
-        copied._losses = {item: value for item, value in self._losses.items() if item in items}
-        return copied
-
-    def label(self, item: int, label: Any) -> None:
-        """Store the loss of an item's new or corrected label; items without a prediction are ignored."""
-        predicted = self._predicted.get(item)
-        if predicted is None:
-            return
-        if self._task == "classification":
-            self._losses[item] = float(predicted.label != label)
-        else:
-            self._losses[item] = (float(label) - predicted.label) ** 2
-
-    def worsening(self, model: Any, labels: Mapping[int, Any]) -> Worsening | None:
-        """Whether the current model predicts the newer random labels worse than earlier models did.
-
-        Args:
-            model: The current model.
-            labels: All labels by item, in the order learned.
-
-        Returns:
-            The comparison if it is worse; None otherwise, and for a model that cannot leave labels out.
-        """
-        place = {item: k for k, item in enumerate(labels)}
-        items = [item for item in self._losses if self._earlier_loss(item, labels[item]) is not None]
-        if len(items) < 2 * _FEWEST_COMPARED:
-            return None
-        now = _left_out(model, np.array([place[item] for item in items]))
-        return (
-            None
-            if now is None
-            else worsening([self._earlier_loss(item, labels[item]) for item in items], now.comparable)
-        )
-
-    def _earlier_loss(self, item: int, label: Any) -> float | None:
-        """The loss of a label when it was learned; None for a class that was new then."""
-        predicted = self._predicted[item]
-        if self._task == "regression":
-            return self._losses[item]
-        log_probability = None if predicted.logs is None else predicted.logs.get(label)
-        return None if log_probability is None else -float(log_probability)
-
-    def state_dict(self) -> list[list[Any]]:
-        """The predictions and losses as JSON values: item, label, expected loss, log probabilities, and loss."""
-        return [
-            [item, label, expected, None if logs is None else list(map(list, logs.items())), self._losses.get(item)]
-            for item, (label, expected, logs) in self._predicted.items()
-        ]
-
-    @classmethod
-    def from_state(cls, task: str, state: Sequence[Sequence[Any]]) -> "RandomLabelLosses":
-        """Restore :meth:`state_dict`; or what an earlier version saved: item, expected loss, and loss."""
-        restored = cls(task)
-        for item, *values in state:
-            label, expected, logs, loss = values if len(values) > 2 else (None, values[0], None, values[1])
-            log_probabilities = None if logs is None else dict(map(tuple, logs))
-            restored._predicted[item] = EarlierPrediction(label, expected, log_probabilities)
-            if loss is not None:
-                restored._losses[item] = loss
-        return restored
-
-    def pairs(self, model: Any, labels: Mapping[int, Any], items: Sequence[int]) -> tuple[Floats, Floats]:
-        """Losses of random labels, and the losses that the model expects of them.
-
-        Args:
-            model: The current model.
-            labels: All labels by item, in the order learned.
-            items: The items that were drawn at random.
-        """
-        if items and leaves_out(model):
-            place = {item: k for k, item in enumerate(labels)}
-            left_out = _left_out(model, np.array([place[item] for item in items], dtype=np.intp))
-            assert left_out is not None
-            return left_out.losses, left_out.expected
-        expected = [self._predicted[item].expected for item in self._losses]
-        return np.array(list(self._losses.values())), np.array(expected)
-
-    def ratio(self, model: Any, labels: Mapping[int, Any], items: Sequence[int]) -> float:
-        """Ratio of the losses of :meth:`pairs` to the expected ones; see :func:`calibration_ratio`."""
-        return calibration_ratio(*self.pairs(model, labels, items), task=self._task)
-
-    def class_ratio(self, model: Any, labels: Mapping[int, Any], items: Sequence[int], class_name: Any) -> float:
-        r"""Ratio of random labels of a class to the number that the model expects, shrunk towards 1.
-
-        .. math:: (4 + \sum_i 1[y_i = c]) / (4 + \sum_i p_i)
-
-        Args:
-            model: The current model.
-            labels: All labels by item, in the order learned.
-            items: The items that were drawn at random.
-            class_name: The class.
-        """
-        if items and _is_classifier(model):
-            place = {item: k for k, item in enumerate(labels)}
-            classes = list(model.classes) if isinstance(model, StoredLeftOut) else model.classes_.tolist()
-            p = np.exp(_left_out_logs(model, np.array([place[item] for item in items], dtype=np.intp))[0])
-            expected = float(p[:, classes.index(class_name)].sum()) if class_name in classes else 0.0
-            hits = sum(bool(labels[item] == class_name) for item in items)
-        else:
-            logs = {item: self._predicted[item].logs or {} for item in self._losses}
-            expected = sum(math.exp(by_class.get(class_name, -math.inf)) for by_class in logs.values())
-            hits = sum(bool(labels[item] == class_name) for item, by_class in logs.items() if by_class)
-        return (_PRIOR_ERRORS + hits) / (_PRIOR_ERRORS + expected)
-
-    def estimate(
-        self,
-        view: ModelView,
-        rest: Indices,
-        labels: Mapping[int, Any],
-        items: Sequence[int],
-        tolerance: float | None = None,
-    ) -> CalibratedError:
-        """The calibrated error of a model on unlabelled items.
-
-        Args:
-            view: The current model.
-            rest: Unlabelled items; the error is 0 if there is none.
-            labels: All labels by item, in the order in which the model has learned them.
-            items: The items that were drawn at random.
-            tolerance: If given, the error of numbers is the share that is off by more than this: a loss is 1 if so,
-                and the model expects it with the probability of :func:`share_beyond`.
-        """
-        model = view.judged_model()
-        if _is_classifier(model) and len(rest):
-            return _sharpened(model, view.class_probabilities(rest)[1], labels, items)
-        expected_rest = view.expected_losses(rest) if len(rest) else np.zeros(1)
-        losses, expected = self.pairs(model, labels, items)
-        if tolerance is None:
-            return calibrated_error(float(np.mean(expected_rest)), losses, expected, task=self._task)
-        beyond = (losses > tolerance**2).astype(np.float64)
-        alone = float(np.mean(share_beyond(tolerance, expected_rest)))
-        return calibrated_error(alone, beyond, share_beyond(tolerance, expected), task="classification")
+def relevance_ratio(hits: int, expected: float) -> float:
+    """Ratio of the labels of a class to their expected number, shrunk towards 1 like :func:`calibration_ratio`."""
+    return (_PRIOR_ERRORS + hits) / (_PRIOR_ERRORS + expected)

@@ -14,7 +14,7 @@ from suffice.models.factory import make_model, model_description
 from suffice.models.kernels import KernelFeatures
 from suffice.numerics import Floats
 from suffice.session.decision import Alternative
-from suffice.session.error_estimate import left_out_losses
+from suffice.session.held_out import left_out_losses
 
 # Minimal and maximal number of labels for a comparison, and number of folds.
 _FEWEST_COMPARED: Final = 30

@@ -55,6 +55,7 @@ class Session:
         rule: The stopping rule, which is copied.
         check_rng: Returns the source of randomness of checks; called at the first check.
         positive: For screening: the class that is looked for.
+        estimate_time: Refits of the model for the estimate of the error per fit of the user, at most.
 
     Attributes:
         labels: The labels.
@@ -67,14 +68,20 @@ class Session:
     """
 
     def __init__(
-        self, size: int, rule: Criterion, check_rng: Callable[[], np.random.Generator], *, positive: Any = None
+        self,
+        size: int,
+        rule: Criterion,
+        check_rng: Callable[[], np.random.Generator],
+        *,
+        positive: Any = None,
+        estimate_time: float = 1.0,
     ) -> None:
         self.labels = SessionLabels(size)
         self.history = RuleHistory(rule)
         self.checks = CheckSequence(check_rng)
         self.running: RunningSample | None = None
         self.positive = positive
-        self.estimates = SessionEstimates(self.labels, positive)
+        self.estimates = SessionEstimates(self.labels, positive, estimate_time=estimate_time)
         self.plans = CheckPlans(self.labels, self.estimates, self.checks)
         self.verdict = Verdict(False, None, None, False, "no model has learned a label yet", "Session", 0)
         self._advice = AdviceByTarget()

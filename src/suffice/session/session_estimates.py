@@ -1,6 +1,5 @@
 """Estimates of a session about the unlabelled items, from the current model and the random labels."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -12,12 +11,12 @@ from suffice.session.decision import Alternative, Worsening
 from suffice.session.error_estimate import (
     REST_ITEMS,
     CalibratedError,
-    RandomLabelLosses,
     checked_tolerance,
     share_beyond,
 )
 from suffice.session.model_comparison import better_model
 from suffice.session.model_view import ModelView
+from suffice.session.random_losses import RandomLabelLosses
 from suffice.session.session_labels import SessionLabels
 
 # Number of items over which the reducible part of the error is averaged.
@@ -30,14 +29,15 @@ class SessionEstimates:
     Args:
         labels: The labels.
         positive: For screening: the class that is looked for.
+        estimate_time: Refits of the model per fit of the user, at most.
 
     Attributes:
         task: ``"classification"`` or ``"regression"``; None while it is not known.
         reducible_error: The part of the error that more labels can remove, for a model that does not provide it.
     """
 
-    def __init__(self, labels: SessionLabels, positive: Any = None) -> None:
-        self._labels, self._positive = labels, positive
+    def __init__(self, labels: SessionLabels, positive: Any = None, *, estimate_time: float = 1.0) -> None:
+        self._labels, self._positive, self._estimate_time = labels, positive, estimate_time
         self.task: str | None = None
         self.reducible_error = 0.0
         self._losses: RandomLabelLosses | None = None
@@ -48,14 +48,14 @@ class SessionEstimates:
         """Losses of random labels; the task must be known."""
         if self._losses is None:
             assert self.task is not None
-            self._losses = RandomLabelLosses(self.task)
+            self._losses = RandomLabelLosses(self.task, self._estimate_time)
         return self._losses
 
     def set_losses(self, task: str, losses: RandomLabelLosses) -> None:
         """Replace the losses of random labels."""
         self.task, self._losses = task, losses
 
-    def load_losses(self, task: str, state: Sequence[Any]) -> None:
+    def load_losses(self, task: str, state: Any) -> None:
         """Restore the losses of random labels from their saved state."""
         self.task = task
         self._losses = RandomLabelLosses.from_state(task, state)
@@ -77,9 +77,11 @@ class SessionEstimates:
         # The same estimate is read for the decision, for its plan, and by the user.
         key = (labels.version, labels.left, len(labels.everything), tuple(labels.random), most, limit)
         if self._cached is None or self._cached[0] != key:
-            rest = labels.some_unlabelled(whole(most, "most", least=1))
+            rest, learned = labels.some_unlabelled(whole(most, "most", least=1)), self._learned(view)
+            # Models of other packages are fitted with the threads that their users chose.
+            self.losses.refresh(view, learned, labels.random)
             with one_thread():
-                estimate = self.losses.estimate(view, rest, self._learned(view), labels.random, limit)
+                estimate = self.losses.estimate(view, rest, learned, labels.random, limit, labels.unlearned_random)
             self._cached = key, estimate
         return self._cached[1]
 
@@ -89,7 +91,7 @@ class SessionEstimates:
 
     def random_labels(self, view: ModelView) -> int:
         """Number of random labels that calibrate the estimate."""
-        return self.losses.count(view.judged_model(), self._labels.random)
+        return self.losses.count(view.judged_model(), self._labels.random) + len(self._labels.unlearned_random)
 
     def worsening(self, view: ModelView) -> Worsening | None:
         """Evidence from the newer random labels that the model has become worse; None if there is none."""

@@ -32,6 +32,7 @@ class SessionLabels:
         learned: Labels that the model has learned, by item, in the order in which it learned them.
         checked: Labels of a completed check that the model has not learned yet.
         sampled: Labels of a running check, which the model never learns.
+        checked_random: Items of ``checked`` that were drawn at random.
         random: Learned items that were drawn at random from the unlabelled ones, in the order of their labels.
         status: Status of each item: 0 unlabelled, 1 labelled, 2 skipped, 3 labelled for a running check.
     """
@@ -41,6 +42,7 @@ class SessionLabels:
         self.version = 0
         self.learned: dict[int, Any] = {}
         self.checked: dict[int, Any] = {}
+        self.checked_random: list[int] = []
         self.sampled: dict[int, Any] = {}
         self.random: list[int] = []
         self.status: NDArray[np.int8] = np.zeros(size, dtype=np.int8)
@@ -51,6 +53,11 @@ class SessionLabels:
     def everything(self) -> dict[int, Any]:
         """The label of each item, including labels of checks."""
         return {**self.learned, **self.checked, **self.sampled}
+
+    @property
+    def unlearned_random(self) -> dict[int, Any]:
+        """Labels of random items that the model has not learned: those of checks."""
+        return {**{item: self.checked[item] for item in self.checked_random if item in self.checked}, **self.sampled}
 
     @property
     def left(self) -> int:
@@ -82,9 +89,15 @@ class SessionLabels:
         for item in added:
             self.checked.pop(item, None)
 
-    def add_checked(self, labels: Mapping[int, Any]) -> None:
-        """Add labels of a check that the model has not learned."""
+    def add_checked(self, labels: Mapping[int, Any], random: Iterable[int]) -> None:
+        """Add labels of a check that the model has not learned.
+
+        Args:
+            labels: The labels by item.
+            random: Those of the items that were drawn at random.
+        """
         self.checked.update(labels)
+        self.checked_random.extend(item for item in random if item in labels)
         self.status[list(labels)] = LABELLED
 
     def replace(self, learned: Mapping[int, Any], random: Iterable[int]) -> None:
@@ -131,6 +144,7 @@ class SessionLabels:
         return {
             "learned": [[item, plain_value(label)] for item, label in self.learned.items()],
             "checked": [[item, plain_value(label)] for item, label in self.checked.items()],
+            "checked_random": [item for item in self.checked_random if item in self.checked],
             "random": list(self.random),
             "skipped": self.skipped,
             "sampled": np.flatnonzero(self.status == SAMPLED).tolist(),
@@ -139,6 +153,7 @@ class SessionLabels:
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore :meth:`state_dict`."""
         self.learned, self.checked = (dict(map(tuple, state[name])) for name in ("learned", "checked"))
+        self.checked_random = list(state.get("checked_random", ()))
         self.random = list(state["random"])
         self.status[[*self.learned, *self.checked]] = LABELLED
         self.status[state["skipped"]] = SKIPPED
