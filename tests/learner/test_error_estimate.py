@@ -7,22 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import log_softmax, softmax
-from scipy.stats import gamma
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax, logit, softmax
+from scipy.stats import beta
 from sklearn.linear_model import BayesianRidge as SklearnRidge
 
 import suffice as sf
 from suffice.errors import SufficeError
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.models.predictive import guesses, log_probabilities
-from suffice.session.error_estimate import (
-    RandomLabelLosses,
-    _left_out,
-    calibrated_error,
-    calibration_ratio,
-    sharpened_error,
-    worsening,
-)
+from suffice.session.error_estimate import class_error, number_error, sharpened_error, worsening
+from suffice.session.held_out import class_predictions, left_out
+from suffice.session.random_losses import RandomLabelLosses
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))
@@ -35,21 +31,14 @@ MODELS = [
 ]
 
 
-def without_each(learner: sf.ActiveLearner, y: Any) -> tuple[list[float], list[float]]:
-    """Losses of the random labels, and expected losses, by models that are fitted without each of them."""
-    fitted, losses, expected = learner.model, [], []
-    for item in learner.random_items:
+def relative_losses(learner: sf.ActiveLearner, y: Any) -> Any:
+    """Squared residuals of all labels relative to their variances, by models that are fitted without each of them."""
+    fitted, relative = learner.model, []
+    for item in learner.labelled:
         others = [i for i in learner.labelled if i != item]
-        if y.dtype.kind == "U":
-            guessed = guesses(fitted.state_, [learner.labelled.index(item)])
-            p = np.exp(log_probabilities(guessed.logits))[0]
-            losses.append(float(fitted.classes_[p.argmax()] != y[item]))
-            expected.append(float(1.0 - p.max()))
-        else:
-            mean, deviation = fitted.at(X[others], y[others], fitted.prior_, 1).predict(X[[item]], return_std=True)
-            losses.append(float((y[item] - mean[0]) ** 2))
-            expected.append(float(deviation[0] ** 2))
-    return losses, expected
+        mean, deviation = fitted.at(X[others], y[others], fitted.prior_, 1).predict(X[[item]], return_std=True)
+        relative.append(float((y[item] - mean[0]) ** 2 / deviation[0] ** 2))
+    return np.array(relative)
 
 
 def agrees_with_sharpened_formula(learner: sf.ActiveLearner, y: Any) -> None:
@@ -79,8 +68,9 @@ def agrees_with_sharpened_formula(learner: sf.ActiveLearner, y: Any) -> None:
     assert estimate.value == pytest.approx(value, rel=1e-3)
     assert estimate.model_alone == pytest.approx(1.0 - probabilities.max(axis=1).mean(), rel=1e-9)
     assert estimate.random_labels == random.sum() == 26
-    ends = gamma.ppf([0.05, 0.95], 1.0 + 0.7 * losses) / (1.0 + 0.7 * losses)
-    np.testing.assert_allclose([estimate.low, estimate.high], estimate.value * ends, rtol=1e-9)
+    known = 26 / 1.75 + 4.0
+    ends = beta.ppf([0.05, 0.95], known * estimate.value, known * (1.0 - estimate.value))
+    np.testing.assert_allclose([estimate.low, estimate.high], ends, rtol=1e-9)
 
 
 @given(
@@ -95,9 +85,10 @@ def test_sharpened_estimates_are_shares(n_classes: int, seed: int, scale: float,
     rest, left_out = (log_softmax(scale * rng.normal(size=(m, n_classes)), axis=1) for m in (30, n))
     found = sharpened_error(rest, left_out, rng.integers(0, n_classes, n), rng.random(n) < share)
     assert 0.0 <= found.low <= found.value <= found.high <= 1.0
-    # Without labels it is what the model says.
+    assert found.low < found.high
+    # Without labels it is what the model says, but never 0.
     if n == 0:
-        assert found.value == pytest.approx(found.model_alone, rel=1e-9)
+        assert found.value == pytest.approx(min(max(found.model_alone, 0.5 / 21.0), 1.0 - 0.5 / 21.0), rel=1e-9)
 
 
 def test_a_model_that_is_too_unsure_is_told_so_by_its_labels() -> None:
@@ -125,16 +116,20 @@ def test_the_estimate_is_its_formula(model: Any, y: Any, batch: int) -> None:
     if y.dtype.kind == "U":
         agrees_with_sharpened_formula(learner, y)
         return
-    losses, expected = without_each(learner, y)
-    assert len(losses) == learner.random_labels == 26
+    relative = relative_losses(learner, y)
+    weights = np.where(np.isin(learner.labelled, learner.random_items), 1.0, 0.25)
     rest = np.setdiff1d(np.arange(400), learner.labelled)
     alone = float(np.mean(learner.model.predict(X[rest], return_std=True)[1] ** 2))
-    ratio = (20.0 + sum(np.array(losses) / expected)) / (20.0 + len(losses))
+    ratio = (10.0 + weights @ relative) / (10.0 + weights.sum())
     estimate = learner.error_estimate()
     assert estimate.model_alone == pytest.approx(alone, rel=1e-9)
     assert estimate.value == pytest.approx(alone * ratio, rel=1e-6)
-    assert estimate.low < estimate.value < estimate.high
-    assert estimate.random_labels == 26
+    # The tails are those of all labels.
+    spread = max(2.0, np.mean((relative / relative.mean() - 1.0) ** 2) / 2.0)
+    width = np.exp(1.6449 * np.sqrt(2.0 * spread / (26 / 1.5 + 10.0)))
+    assert estimate.high == pytest.approx(estimate.value * width, rel=1e-5)
+    assert estimate.low == pytest.approx(estimate.value / width, rel=1e-5)
+    assert estimate.random_labels == learner.random_labels == 26
 
 
 @pytest.mark.parametrize("kind", ["learner", "monitor"])
@@ -189,7 +184,7 @@ def test_the_random_acquisition_calibrates_when_that_is_recorded(size: int) -> N
         model = GaussianProcess(1.5, 0.1).fit(X[labelled], Y[labelled])
         mean, variance = model.prior_.left_out(X[labelled], Y[labelled])
         relative = (Y[labelled] - mean) ** 2 / variance
-        assert ratio == pytest.approx((20.0 + relative.sum()) / (20.0 + len(labelled)), rel=1e-6)
+        assert ratio == pytest.approx((10.0 + relative.sum()) / (10.0 + len(labelled)), rel=1e-6)
 
 
 class Network:
@@ -203,15 +198,18 @@ class Network:
 
 def test_a_model_that_cannot_leave_labels_out_predicts_them_before() -> None:
     losses, model = RandomLabelLosses("classification"), Network()
-    losses.predict(model, X[:3], np.array([0, 1, 2]))
-    for item, label in ((0, "yes"), (1, "no"), (2, "perhaps"), (7, "yes")):
+    predictions = class_predictions(model.predict_proba(X[:3]), ["no", "yes"], 5)
+    losses.record(dict(enumerate(predictions)))
+    given = {0: "yes", 1: "no", 2: "perhaps", 7: "yes"}
+    for item, label in given.items():
         losses.label(item, label)
-    found, expected = losses.pairs(model, {}, [0, 1, 2])
-    assert found.tolist() == [0.0, 1.0, 1.0]
-    assert expected == pytest.approx([0.3, 0.3, 0.3])
-    assert losses.count(model, [0, 1, 2, 9]) == 3
     view = Mock(judged_model=lambda: model, expected_losses=lambda items: np.full(len(items), 0.3))
-    assert losses.estimate(view, np.arange(5), {}, [0, 1, 2]).value == pytest.approx(0.3 * 6.0 / 4.9)
+    labels = {**given, **dict.fromkeys(range(10, 16), "no")}
+    assert losses.losses_of(view, labels, [0, 1, 2]).tolist() == [0.0, 1.0, 1.0]
+    assert losses.count(model, [0, 1, 2, 9]) == 3
+    # They were predicted by a model with half of the labels, so they have a quarter of the weight.
+    expected = class_error([0.3] * 5, [0.3] * 3, [0.0, 1.0, 1.0], [0.25] * 3)
+    assert losses.estimate(view, np.arange(5), labels, [0, 1, 2]) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_corrected_label_changes_its_loss() -> None:
@@ -243,14 +241,49 @@ def test_with_everything_labelled_no_error_is_left() -> None:
 
 
 @given(
-    share=st.floats(0.0, 1.0),
-    pairs=st.lists(st.tuples(st.booleans(), st.floats(0.0, 1.0)), max_size=60),
+    rest=st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20),
+    triples=st.lists(st.tuples(st.booleans(), st.floats(0.0, 1.0), st.floats(0.01, 1.0)), max_size=60),
 )
-def test_estimates_of_classes_are_shares(share: float, pairs: list[tuple[bool, float]]) -> None:
-    losses, expected = [float(wrong) for wrong, _ in pairs], [p for _, p in pairs]
-    found = calibrated_error(share, losses, expected, task="classification")
-    assert 0.0 <= found.low <= found.value <= found.high <= 1.0 or not pairs
-    assert found.value == min(1.0, share * calibration_ratio(losses, expected, task="classification"))
+def test_estimates_of_classes_are_shares_and_never_certain(
+    rest: list[float], triples: list[tuple[bool, float, float]]
+) -> None:
+    wrong, expected, weights = (
+        [float(loss) for loss, _, _ in triples],
+        [p for _, p, _ in triples],
+        [w for *_, w in triples],
+    )
+    estimate = class_error(rest, expected, wrong, weights)
+    assert 0.0 <= estimate.low < estimate.high <= 1.0
+    assert estimate.low <= estimate.value <= estimate.high
+    assert estimate.value >= 0.5 / (max(len(wrong), 20) + 1.0) - 1e-12
+    assert estimate.random_labels == len(wrong)
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(0, 50), scale=st.floats(0.1, 5.0))
+def test_the_estimate_of_classes_is_its_formula(seed: int, n: int, scale: float) -> None:
+    """The calibration by a general minimiser instead of Newton's method."""
+    rng = np.random.default_rng(seed)
+    rest, expected = expit(scale * rng.normal(size=40) - 1.0), expit(scale * rng.normal(size=n) - 1.0)
+    wrong, weights = (rng.random(n) < 0.2 + 0.3 * expected).astype(float), rng.uniform(0.1, 1.0, n)
+    x, x_rest = (np.clip(logit(values), -6.0, 6.0) for values in (expected, rest))
+
+    def penalised(point: Any) -> float:
+        line = point[0] + point[1] * x
+        likely = weights @ (np.logaddexp(0.0, line) - wrong * line)
+        return float(likely + 0.5 * (0.25 * point[0] ** 2 + (point[1] - 1.0) ** 2))
+
+    a, b = minimize(penalised, [0.0, 1.0], bounds=[(None, None), (0.0, None)], tol=1e-14).x
+    labels = weights.sum() ** 2 / (weights @ weights) if n else 0.0
+    known = labels / 1.75
+    value = expit(a + b * x_rest).mean()
+    if n:
+        value += known / (known + 2.0) * (weights @ (wrong - expit(a + b * x))) / weights.sum()
+    floor = 0.5 / (max(labels, 20.0) + 1.0)
+    value = min(max(value, floor), 1.0 - floor)
+    estimate = class_error(rest, expected, wrong, weights)
+    assert estimate.value == pytest.approx(value, abs=1e-5)
+    ends = beta.ppf([0.05, 0.95], estimate.value * (known + 2.0), (1.0 - estimate.value) * (known + 2.0))
+    assert [estimate.low, estimate.high] == pytest.approx(list(ends), rel=1e-9, abs=1e-12)
 
 
 @given(
@@ -259,23 +292,26 @@ def test_estimates_of_classes_are_shares(share: float, pairs: list[tuple[bool, f
 )
 def test_estimates_of_numbers_have_intervals_around_them(error: float, pairs: list[tuple[float, float]]) -> None:
     losses, expected = [loss for loss, _ in pairs], [p for _, p in pairs]
-    found = calibrated_error(error, losses, expected, task="regression")
-    assert 0.0 <= found.low <= found.value <= found.high < np.inf
+    for trivial in (False, True):
+        estimate = number_error([error], losses, expected, trivial=trivial)
+        assert 0.0 <= estimate.low <= estimate.value <= estimate.high < np.inf
+        assert estimate.low < estimate.high
 
 
-def test_intervals_hold_the_true_ratio_about_nine_times_in_ten() -> None:
+def test_intervals_of_independent_labels_hold_the_truth_at_least_nine_times_in_ten() -> None:
+    """They are made for labels that are worth less than independent ones."""
     rng = np.random.default_rng(0)
-    held = {"classification": 0, "regression": 0}
+    held = {"classes": 0, "numbers": 0}
     for _ in range(400):
         ratio = float(np.exp(0.5 * rng.normal()))
-        expected = rng.uniform(0.02, 0.3, 60)
+        expected, rest = rng.uniform(0.02, 0.3, 60), rng.uniform(0.02, 0.3, 500)
         wrong = (rng.random(60) < np.minimum(ratio * expected, 1.0)).astype(float)
         squares = ratio * expected * rng.normal(size=60) ** 2
-        for task, losses in (("classification", wrong), ("regression", squares)):
-            found = calibrated_error(0.1, losses, expected, task=task)
-            held[task] += found.low <= 0.1 * ratio <= found.high
-    assert 340 <= held["classification"] <= 392
-    assert 330 <= held["regression"] <= 390
+        classes, numbers = class_error(rest, expected, wrong), number_error(rest, squares, expected)
+        held["classes"] += classes.low <= np.minimum(ratio * rest, 1.0).mean() <= classes.high
+        held["numbers"] += numbers.low <= ratio * rest.mean() <= numbers.high
+    assert 370 <= held["classes"] <= 399
+    assert 370 <= held["numbers"] <= 400
 
 
 @pytest.mark.one_in(3)
@@ -303,7 +339,7 @@ def test_left_out_losses_are_those_of_a_model_without_the_label(model: Any, y: A
     for item in range(8, 60):
         learner.tell(item, y[item], random=True)
     fitted = learner.model
-    losses = _left_out(fitted, np.arange(20, 30))
+    losses = left_out(fitted, np.arange(20, 30))
     assert losses is not None
     found = losses.comparable
     for k, item in enumerate(range(20, 30)):
@@ -321,7 +357,7 @@ def test_left_out_losses_are_those_of_a_model_without_the_label(model: Any, y: A
 def test_a_model_that_cannot_leave_labels_out_says_nothing() -> None:
     losses = RandomLabelLosses("regression")
     assert losses.worsening(object(), {}) is None
-    assert _left_out(object(), np.arange(3)) is None
+    assert left_out(object(), np.arange(3)) is None
 
 
 @given(

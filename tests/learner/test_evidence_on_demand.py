@@ -30,7 +30,7 @@ from suffice.learner.step_inputs import (
 )
 from suffice.learner.stop_monitor import StopMonitor
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess
-from suffice.session.error_estimate import RandomLabelLosses
+from suffice.session.random_losses import RandomLabelLosses
 from suffice.session.recorded_steps import DIVERGENCES, STEP_FIELDS
 from suffice.trace import DeferredMeasures, Trace
 

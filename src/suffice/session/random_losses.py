@@ -281,6 +281,19 @@ class RandomLabelLosses:
         assert losses is not None
         return losses.losses, losses.expected, np.where(random, 1.0, NUMBER_CHOSEN_WEIGHT), random
 
+    def losses_of(self, view: EstimatedModel, labels: Mapping[int, Any], items: Sequence[int]) -> Floats:
+        """Losses of random labels under models without them, as far as there are any.
+
+        Args:
+            view: The current model.
+            labels: All labels by item, in the order learned.
+            items: The items that were drawn at random.
+        """
+        if not leaves_out(view.judged_model()):
+            return self._held_out(view, labels, items, {}).losses
+        losses, _, _, random = self._left_out_pairs(view.judged_model(), labels, items)
+        return np.asarray(losses[random])
+
     def class_ratio(self, model: Any, labels: Mapping[int, Any], items: Sequence[int], class_name: Any) -> float:
         r"""Ratio of random labels of a class to the number that the model expects, shrunk towards 1.
 
