@@ -45,9 +45,8 @@ _NORMAL_POINT: Final = 1.6449
 FEWEST_COMPARED: Final = 10
 # Number of standard errors for a clear result.
 _CLEARLY: Final = 2.5
-# Newton's method: most steps, largest step, and the step at which it has converged.
+# Newton's method: most steps, and the step at which it has converged.
 _NEWTON_STEPS: Final = 50
-_LARGEST_STEP: Final = 2.0
 _CONVERGED: Final = 1e-10
 #: Maximal number of unlabelled items over which the model's own estimate is averaged.
 REST_ITEMS: Final = 2000
@@ -255,17 +254,27 @@ def _calibration(logits: Floats, wrong: Floats, weights: Floats) -> tuple[float,
     design = np.column_stack([np.ones(len(logits)), logits])
     precision, centre = np.array(_CALIBRATION_PRECISION), np.array([0.0, 1.0])
 
+    def penalised(point: Floats) -> float:
+        """Negative log posterior, without a constant."""
+        line = design @ point
+        penalty = 0.5 * float(precision @ (point - centre) ** 2)
+        return float(weights @ (np.logaddexp(0.0, line) - wrong * line)) + penalty
+
     def minimum(free: int) -> Floats:
-        """Newton's method on the first parameters, with the slope at 0 if it is not free."""
+        """Newton's method with halved steps on the first parameters; the slope is 0 if it is not free."""
         point = centre.copy() if free == 2 else np.zeros(2)
+        value = penalised(point)
         for _ in range(_NEWTON_STEPS):
             p = expit(design @ point)
             gradient = design.T @ (weights * (p - wrong)) + precision * (point - centre)
             curvature = (design.T * (weights * p * (1.0 - p))) @ design + np.diag(precision)
-            step = np.linalg.solve(curvature[:free, :free], gradient[:free])
-            point[:free] -= np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
-            if np.abs(step).max() < _CONVERGED:
+            step = np.zeros(2)
+            step[:free] = np.linalg.solve(curvature[:free, :free], gradient[:free])
+            while np.abs(step).max() > _CONVERGED and penalised(point - step) > value:
+                step /= 2.0
+            if np.abs(step).max() <= _CONVERGED:
                 break
+            point, value = point - step, penalised(point - step)
         return point
 
     point = minimum(2)
