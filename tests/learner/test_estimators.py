@@ -249,22 +249,20 @@ def test_a_pipeline_whose_transformer_needs_labels_is_fitted_whole() -> None:
     np.testing.assert_allclose(learner.model.predict_proba(X), fresh.predict_proba(X))
 
 
-def test_the_deviation_of_a_regressor_is_its_error_in_a_cross_validation() -> None:
+def test_the_error_of_a_regressor_without_deviations_is_that_of_a_cross_validation() -> None:
     learner = sf.ActiveLearner(Ridge(), X, initial=np.arange(25))
-    learner.tell(np.arange(25), NUMBERS[:25])
-    order, squares = np.random.default_rng(0).permutation(25), []
-    for k in range(5):
-        test = order[k::5]
-        train = [row for row in range(25) if row not in test]
-        fitted = Ridge().fit(X[train], NUMBERS[train])
-        squares += ((fitted.predict(X[test]) - NUMBERS[test]) ** 2).tolist()
-    found = learner._required_view().judged_model().predict(X[:3], return_std=True)[1]
-    np.testing.assert_allclose(found, np.sqrt(np.mean(squares)))
-    # Two more labels are fewer than a tenth: it stays.
-    learner.tell([25, 26], NUMBERS[25:27])
-    np.testing.assert_allclose(learner._required_view().judged_model().predict(X[:3], return_std=True)[1], found)
-    learner.tell([27, 28], NUMBERS[27:29])
-    assert learner._required_view().judged_model().predict(X[:1], return_std=True)[1][0] != found[0]
+    learner.tell(np.arange(25), NUMBERS[:25], random=True)
+    squares = np.zeros(25)
+    for fold in range(5):
+        test = np.arange(25)[fold::5]
+        train = np.setdiff1d(np.arange(25), test)
+        squares[test] = (Ridge().fit(X[train], NUMBERS[train]).predict(X[test]) - NUMBERS[test]) ** 2
+    estimate, variance = learner.error_estimate(), NUMBERS[:25].var()
+    weight = (20 / 25) ** 2
+    ratio = (1.0 + weight * squares.sum() / variance) / (1.0 + 25 * weight)
+    assert estimate.model_alone == pytest.approx(variance)
+    assert estimate.value == pytest.approx(variance * ratio)
+    assert estimate.random_labels == 25
 
 
 def test_recorded_losses_are_those_of_the_estimator() -> None:

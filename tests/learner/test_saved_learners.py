@@ -276,7 +276,10 @@ def test_monitors_of_1_0_0rc1_are_restored(name: str) -> None:
     assert len(monitor.labels) == expected["labels"]
     # While a check is open, the decision is to complete it; 1.0.0rc1 said "too early" then.
     assert monitor.decision().answer == ("keep going" if name == "classes" else expected["answer"])
-    assert monitor.error_estimate()[:3] == pytest.approx(expected["estimate"], rel=1e-9)
+    # The estimate is computed by another formula since then, from the same predictions.
+    estimate = monitor.error_estimate()
+    assert estimate.low < estimate.value < estimate.high
+    assert estimate.random_labels == monitor.random_labels > 0
     if name == "classes":
         assert monitor.guarantee is not None
         assert monitor.guarantee.guarantee.to_dict() == expected["guarantee"]

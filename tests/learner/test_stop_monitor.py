@@ -45,7 +45,7 @@ from suffice.learner.step_inputs import RecentGain
 from suffice.posteriors import fitted_posterior, posterior_pair
 from suffice.saved_state import sealed
 from suffice.session.advice import AdviceByTarget
-from suffice.session.error_estimate import calibration_ratio
+from suffice.session.error_estimate import class_error
 from tests.every_rule import OF_OPTIMISATION, OF_SCREENING
 from tests.thoroughness import crossed, examples
 
@@ -91,8 +91,9 @@ def fitted(name: str, n: int) -> Any:
 
 
 def updated(name: str, rule: Criterion | None = None, rounds: Sequence[int] = ROUNDS, **options: Any) -> sf.StopMonitor:
+    """A monitor that does not fit models again, unless the options say so."""
     _, pool, labels = MODELS[name]
-    monitor = sf.StopMonitor(pool, rule, **options)
+    monitor = sf.StopMonitor(pool, rule, **{"estimate_time": 0.0, **options})
     for n in rounds:
         monitor.update(fitted(name, n), ITEMS[:n], labels[ITEMS[:n]], random=ITEMS[:n:2])
     return monitor
@@ -184,10 +185,13 @@ def classes_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
             q = old.predict_proba(rows(pool, new))
             facts |= {"selected_probabilities": q, "selected_labels": codes, **selected_losses(q, codes)}
             drawn = np.isin(new, ITEMS[:n:2])
-            losses += list(zip(q.argmax(axis=1)[drawn] != codes[drawn], 1.0 - q.max(axis=1)[drawn], strict=True))
+            then = np.full(int(drawn.sum()), before)
+            losses += list(zip(q.argmax(axis=1)[drawn] != codes[drawn], 1.0 - q.max(axis=1)[drawn], then, strict=True))
         facts |= pool_facts(p_pool, before=changes)
-        pairs = np.array(losses, dtype=float).reshape(-1, 2)
-        facts["calibration"] = calibration_ratio(pairs[:, 0], pairs[:, 1], task="classification")
+        wrong, expected, then = np.array(losses, dtype=float).reshape(-1, 3).T
+        own = 1.0 - p.max(axis=1)[rest]
+        estimate = class_error(own, expected, wrong, (then / n) ** 2)
+        facts["calibration"] = estimate.value / own.mean() if losses else 1.0
         facts["random_labels"] = len(losses)
         if name in COMMITTEES:
             facts |= {"pool_gain": float(bald(trees(model, pool, free)).max())}
@@ -245,9 +249,10 @@ def numbers_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
             facts |= {"recent_gain": gain, **divergences_by_hand(name, before, n)}
             new = ITEMS[before:n][np.isin(ITEMS[before:n], ITEMS[:n:2])]
             guess, spread = old.predict(pool[new], return_std=True)
-            losses += list(zip((labels[new] - guess) ** 2, spread**2, strict=True))
-        pairs = np.array(losses, dtype=float).reshape(-1, 2)
-        facts["calibration"] = calibration_ratio(pairs[:, 0], pairs[:, 1], task="regression")
+            losses += list(zip((labels[new] - guess) ** 2, spread**2, np.full(len(new), before), strict=True))
+        squares, expected, then = np.array(losses, dtype=float).reshape(-1, 3).T
+        weights = (then / n) ** 2
+        facts["calibration"] = (10.0 + weights @ (squares / np.maximum(expected, 1e-300))) / (10.0 + weights.sum())
         facts["random_labels"] = len(losses)
         found.append(facts)
     return found
@@ -455,7 +460,7 @@ class _Uncopyable:
 
 def test_a_model_that_cannot_be_copied_gives_the_same_verdicts() -> None:
     rule = sf.SelectedAccuracy(0.6, window=4) | sf.LabelWorth()
-    monitor = sf.StopMonitor(X, rule)
+    monitor = sf.StopMonitor(X, rule, estimate_time=0.0)
     for n in ROUNDS:
         model = _Uncopyable(fitted("GaussianNB", n))
         monitor.update(model, ITEMS[:n], Y[ITEMS[:n]], random=ITEMS[:n:2])
@@ -819,7 +824,7 @@ def test_a_function_of_mean_and_deviation() -> None:
         said = monitor.update(LinearRegression().fit(X[:n], Z[:n]), range(n), Z[:n], random=range(n))
     assert said.ready
     assert monitor.trace().measures["unlabelled_error"].tolist() == [0.25] * 3
-    assert monitor.error_estimate().random_labels == 20
+    assert monitor.error_estimate().random_labels == 40
     # Nothing tells noise apart, so the recent gain or a falling share of the error stands for the reducible error.
     measured = monitor.trace().measures
     wanted = [max(gain, 0.25 * 50 / (50 + n)) for gain, n in zip(measured["recent_gain"], ROUNDS[1:], strict=True)]
@@ -897,24 +902,23 @@ def test_a_function_that_does_not_use_its_model_is_refused() -> None:
     ("model", "labels", "message"),
     [
         (LinearSVC(), Y, "LinearSVC has no predict_proba; give predict="),
-        (
-            LinearRegression(),
-            Z,
-            r"LinearRegression.predict does not take return_std=True; give predict=.*\(mean, std\)",
-        ),
-        (RandomForestRegressor(3), Z, r"RandomForestRegressor.predict does not take return_std=True"),
+        (LinearRegression(), Z, ""),
+        (RandomForestRegressor(3), Z, ""),
     ],
 )
-def test_models_without_a_distribution_are_refused_unless_the_rule_only_counts(
-    model: Any, labels: Any, message: str
-) -> None:
+def test_models_without_a_distribution(model: Any, labels: Any, message: str) -> None:
+    """A rule that needs probabilities refuses a classifier without them; a regressor needs no standard deviation."""
     fit = clone(model).fit(X[:20], labels[:20])
-    with pytest.raises(MissingInputError, match=message):
-        sf.StopMonitor(X).update(fit, range(20), labels[:20])
+    if message:
+        with pytest.raises(MissingInputError, match=message):
+            sf.StopMonitor(X).update(fit, range(20), labels[:20])
+    else:
+        assert not sf.StopMonitor(X).update(fit, range(20), labels[:20]).ready
     monitor = sf.StopMonitor(X, sf.Budget(15) & sf.CostLimit(30.0), label_cost=2.0)
-    assert monitor.update(fit, range(20), labels[:20]).stop
-    with pytest.raises(SufficeError, match="cannot be estimated; give predict="):
-        monitor.error_estimate()
+    assert monitor.update(fit, range(20), labels[:20], random=range(20)).stop
+    estimate = monitor.error_estimate()
+    assert estimate.random_labels == 20
+    assert estimate.low < estimate.value < estimate.high
     # A check needs predictions only.
     check = monitor.check(50, tolerance=None if labels is Y else 1.0)
     assert check.tell(labels[check.indices]) is not None
@@ -947,7 +951,7 @@ def test_tables_of_pandas() -> None:
     for n in ROUNDS:
         model = RandomForestClassifier(5, random_state=0).fit(table.iloc[:n], series.iloc[:n])
         monitor.update(model, pd.Index(range(n)), series.iloc[:n], random=pd.Series(range(n)))
-    assert monitor.random_labels == 20
+    assert monitor.error_estimate().random_labels == 40
 
 
 def test_tables_of_polars() -> None:
@@ -1015,7 +1019,7 @@ def test_data_sets_by_their_methods() -> None:
 
 def assert_same_in(pool: Any, select: Any, **options: Any) -> None:
     """The verdicts for a pool are those for an array of the same numbers."""
-    monitor = sf.StopMonitor(pool, **options)
+    monitor = sf.StopMonitor(pool, estimate_time=0.0, **options)
     for n in ROUNDS:
         model = clone(MODELS["LogisticRegression"][0]).fit(select(pool, ITEMS[:n]), Y[ITEMS[:n]])
         monitor.update(model, ITEMS[:n], Y[ITEMS[:n]], random=ITEMS[:n:2])
@@ -1044,14 +1048,15 @@ def test_what_is_no_pool(pool: Any, error: Any, message: str) -> None:
 
 def test_the_estimate_is_calibrated_by_random_labels() -> None:
     monitor = updated("GaussianNB")
-    found = monitor.error_estimate()
-    assert found.random_labels == 10
+    estimate = monitor.error_estimate()
+    assert estimate.random_labels == 10
     facts = by_hand("GaussianNB")[-1]
     free = np.setdiff1d(np.arange(N), ITEMS[: ROUNDS[-1]])
     p = fitted("GaussianNB", ROUNDS[-1]).predict_proba(X[free])
-    assert found.model_alone == pytest.approx(float(1.0 - p.max(axis=1).mean()))
-    assert found.value == pytest.approx(found.model_alone * facts["calibration"])
-    assert monitor.error_estimate(10).model_alone != found.model_alone
+    assert estimate.model_alone == pytest.approx(float(1.0 - p.max(axis=1).mean()))
+    # The rule uses the same estimate.
+    assert estimate.value == pytest.approx(estimate.model_alone * facts["calibration"])
+    assert monitor.error_estimate(10).model_alone != estimate.model_alone
     with pytest.raises(InvalidValueError, match="tolerance is for numbers"):
         monitor.error_estimate(tolerance=1.0)
     numbers = updated("BayesianRidge")
@@ -1067,7 +1072,7 @@ def test_random_may_be_flags_or_indices() -> None:
         monitors[1].update(model, items, Y[items], random=np.ones(n, dtype=bool))
         monitors[2].update(model, items, Y[items], random=True)
     assert len({monitor.error_estimate() for monitor in monitors}) == 1
-    assert monitors[0].random_labels == 20
+    assert monitors[0].random_labels == 40
 
 
 def test_the_decision_is_that_of_a_learner() -> None:
@@ -1078,7 +1083,7 @@ def test_the_decision_is_that_of_a_learner() -> None:
     found = monitor.decision()
     assert found.answer == "enough"
     assert found.error is not None
-    assert found.error.random_labels == 60
+    assert found.error.random_labels == 80
     assert found.n_labelled == 80
     assert found.unlabelled == N - 80
     assert "80 labels" in str(found) or "wrong" in str(found)

@@ -501,7 +501,8 @@ class StopMonitor(SessionDriver):
             losses = self._session.estimates.losses.only(random_items)
         if update.fitted.name != self._model_name:
             losses.refit_problem = ""
-        losses.budget.count_fit(len(update.labels))
+        if update.labels.keys() != self._session.labels.learned.keys():
+            losses.budget.count_fit(len(update.labels))
         classes = self._columns.classes
         for item in random_items:
             if item in update.earlier:

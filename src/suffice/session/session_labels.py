@@ -56,8 +56,11 @@ class SessionLabels:
 
     @property
     def unlearned_random(self) -> dict[int, Any]:
-        """Labels of random items that the model has not learned: those of checks."""
-        return {**{item: self.checked[item] for item in self.checked_random if item in self.checked}, **self.sampled}
+        """Labels of random items of complete checks that the model has not learned.
+
+        Those of a running check are not among them: nothing but its own evaluation may depend on them.
+        """
+        return {item: self.checked[item] for item in self.checked_random if item in self.checked}
 
     @property
     def left(self) -> int:
