@@ -24,6 +24,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from scipy.stats import binomtest
@@ -49,6 +50,7 @@ import suffice as sf
 from acquisitions import model_of
 from evaluation_sets import decision_names, evaluation_set, names
 from suffice.learner import monitor_round
+from suffice.learner.refitted import refitted
 from suffice_research.data import data_folder
 from tables import publish, table
 
@@ -100,13 +102,13 @@ class Compared(NamedTuple):
     """An estimate and the truth.
 
     Attributes:
-        count: Number of labels.
+        labels: Number of labels.
         true: The error of the unlabelled items.
         value, low, high: The estimate.
         usual: For classes, the width of the Wilson interval of the same random labels; otherwise 1.
     """
 
-    count: int
+    labels: int
     true: float
     value: float
     low: float
@@ -140,7 +142,7 @@ def _texts() -> tuple[list[str], Any]:
             if member.isfile() and member.size < 10_000:
                 content = archive.extractfile(member)
                 assert content is not None
-                rows.append((content.read().decode("latin-1").partition("\n\n")[2], member.name.split("/")[1]))
+                rows.append((content.read().decode("latin-1").partition("\n\n")[2], member.name.split("/")[2]))
     order = np.random.default_rng(0).permutation(len(rows))
     return [rows[k][0] for k in order], np.array([rows[k][1] for k in order])
 
@@ -219,7 +221,7 @@ def our_run(job: Job) -> list[Compared]:
     X, y = _data(job)
     classes = job.kind == "classes"
     share = None if job.share < 0.0 else job.share
-    learner = sf.ActiveLearner(model_of(job.model), X, sf.Budget(10**6), random_share=share, seed=job.seed)
+    learner = sf.ActiveLearner(model_of(job.model), X, criterion=sf.Budget(10**6), random_share=share, seed=job.seed)
     learner.tell(first := learner.ask(10), y[first])
     results = []
     while len(learner.labelled) < min(max(COUNTS), int(0.6 * len(X))):
@@ -266,7 +268,7 @@ def measured(jobs: Sequence[Job], processes: int) -> str:
     narrowest = min(each.high - each.low for each in every)
     header = ["model"]
     for count in COUNTS:
-        header += [f"true, {count} labels", "distance", "interval holds it", "width"]
+        header += [f"true, {count} labels", "distance (bias)", "interval holds it", "width"]
     sets = ", ".join(dict.fromkeys(job.data for job in jobs))
     return f"{table(header, rows)}\n\n{len(jobs)} runs on {sets}. The narrowest interval has the width {narrowest:.4f}."
 
@@ -275,14 +277,15 @@ def cells(values: Sequence[Compared]) -> list[str]:
     """True error, distance, coverage and relative width at each number of labels."""
     found = []
     for count in COUNTS:
-        some = [each for each in values if each.count == count]
+        some = [each for each in values if each.labels == count]
         if not some:
             found += ["", "", "", ""]
             continue
         width = np.mean([each.high - each.low for each in some]) / np.mean([each.usual for each in some])
+        bias = np.mean([each.value - each.true for each in some])
         found += [
             f"{np.mean([each.true for each in some]):.3f}",
-            f"{np.mean([abs(each.value - each.true) for each in some]):.3f}",
+            f"{np.mean([abs(each.value - each.true) for each in some]):.3f} ({bias:+.3f})",
             f"{100 * np.mean([each.held for each in some]):.0f} %",
             f"{width:.2f}",
         ]
@@ -298,16 +301,14 @@ def cost_run(name: str, make: Callable[[], Any], estimate_time: float) -> list[s
     rng, labelled = np.random.default_rng(0), list(range(FIRST))
     drawn, monitor = list(labelled), sf.StopMonitor(X, estimate_time=estimate_time)
     spent = {"fits": 0.0, "refits": 0.0, "all": 0.0}
-    original = monitor_round.refitted
 
     def timed(*given: Any, **options: Any) -> Any:
         start = time.perf_counter()
-        model = original(*given, **options)
+        model = refitted(*given, **options)
         spent["refits"] += time.perf_counter() - start
         return model
 
-    monitor_round.refitted = timed
-    try:
+    with patch.object(monitor_round, "refitted", timed):
         for _ in range(ROUNDS_OF_COST):
             start = time.perf_counter()
             model = clone(make()).fit(X[labelled], y[labelled])
@@ -318,8 +319,6 @@ def cost_run(name: str, make: Callable[[], Any], estimate_time: float) -> list[s
             spent["all"] += time.perf_counter() - start
             more = rng.choice(np.setdiff1d(np.arange(len(X)), labelled), ROUND, replace=False).tolist()
             labelled, drawn = labelled + more, drawn + more[:2]
-    finally:
-        monitor_round.refitted = original
     others = spent["all"] - spent["refits"]
     return [name, f"{spent['fits']:.2f}", f"{spent['refits'] / spent['fits']:.2f}", f"{others / spent['fits']:.2f}"]
 

@@ -69,7 +69,7 @@ def agrees_with_sharpened_formula(learner: sf.ActiveLearner, y: Any) -> None:
     assert estimate.value == pytest.approx(value, rel=1e-3)
     assert estimate.model_alone == pytest.approx(1.0 - probabilities.max(axis=1).mean(), rel=1e-9)
     assert estimate.random_labels == random.sum() == 26
-    known = 26 / 1.75 + 4.0
+    known = 26 / 2.0 + 4.0
     ends = beta.ppf([0.05, 0.95], known * estimate.value, known * (1.0 - estimate.value))
     np.testing.assert_allclose([estimate.low, estimate.high], ends, rtol=1e-9)
 
@@ -275,7 +275,7 @@ def test_the_estimate_of_classes_is_its_formula(seed: int, n: int, scale: float)
 
     a, b = minimize(penalised, [0.0, 1.0], bounds=[(None, None), (0.0, None)], options=FINE).x
     labels = weights.sum() ** 2 / (weights @ weights) if n else 0.0
-    known = labels / 1.75
+    known = labels / 2.0
     value = expit(a + b * x_rest).mean()
     if n:
         value += known / (known + 2.0) * (weights @ (wrong - expit(a + b * x))) / weights.sum()

@@ -46,6 +46,7 @@ from suffice.saved_state import decoded_array, encoded_array, restored, sealed
 from suffice.session.guarantee_rules import ErrorGuarantee, rules_of_type
 from suffice.session.model_check import ModelCheck
 from suffice.session.recorded_steps import DIVERGENCES
+from suffice.session.refit_budget import checked_estimate_time
 from suffice.session.running_check import RunningCheck, RunningSample
 from suffice.session.session import Session
 from suffice.session.session_labels import LABELLED, SAMPLED, UNLABELLED
@@ -99,6 +100,8 @@ class ActiveLearner(SessionDriver):
         positive: For screening: the class that is looked for. The acquisition ``"relevance"`` asks for the items with
             the largest probability of it; until the first one is found, for items at random. Rules such as
             :class:`suffice.RecallTest` require it.
+        estimate_time: For estimators of scikit-learn: how often they may be fitted again to estimate their error, as a
+            multiple of the fits of the learner; 0 for never. See :meth:`error_estimate`.
         clock: Seconds, for rules that limit time; they count from here.
 
     Attributes:
@@ -136,6 +139,7 @@ class ActiveLearner(SessionDriver):
         costs: Any = None,
         check_share: float | None = None,
         positive: Any = None,
+        estimate_time: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if criterion is not None:
@@ -152,7 +156,8 @@ class ActiveLearner(SessionDriver):
         place = pool_device(device, X_pool, self._prepared.backend, name)
         self._X = self._prepared.pool_inputs(X_pool, place)
         size = self._X.shape[0]
-        self._session = Session(size, rule, partial(_check_rng, seed), positive=positive)
+        refits = checked_estimate_time(estimate_time)
+        self._session = Session(size, rule, partial(_check_rng, seed), positive=positive, estimate_time=refits)
         self._rule = self._session.history.rule
         # Inputs for the comparison with other models: those before the pipeline, if they are numbers.
         plain = self._prepared.transform is not None and isinstance(X_pool, np.ndarray) and X_pool.dtype.kind in "fiu"
@@ -205,6 +210,7 @@ class ActiveLearner(SessionDriver):
             "costs": None if costs is None else encoded_array(np.asarray(costs, dtype=np.float64)),
             "check_share": check_share,
             "positive": positive,
+            "estimate_time": refits,
         }
 
     def _checked_positive(self, positive: Any) -> Any:

@@ -6,12 +6,14 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from suffice.acquisition import Indices
 from suffice.learner.class_predictions import ClassPredictions
 from suffice.learner.model_posterior import ComparedPosteriors, KnownPosterior, ModelPosterior
 from suffice.learner.number_predictions import NumberPredictions, number_predictions
 from suffice.learner.pool_model import PoolModel, PoolRows, Predict, has_method, require_fitted
+from suffice.numerics import Floats
 
 __all__ = ["ComparedPosteriors", "FittedModel", "KnownPosterior", "NumberPredictions", "PoolRows", "Predict"]
 
@@ -98,6 +100,22 @@ class FittedModel:
     def numbers(self, items: Indices) -> NumberPredictions:
         """Means and variances of items."""
         return number_predictions(self._source, items, self.label_variance)
+
+    def doubts(self, items: Indices) -> Floats | None:
+        r"""What stands for the probability of a wrong prediction of a classifier without probabilities.
+
+        It is :math:`1 / (1 + e^d)`, where :math:`d` is the difference of the two largest values of the decision
+        function, or its absolute value for two classes. None if there is no such function.
+        """
+        if self._source.predict is not None or not has_method(self.model, "decision_function"):
+            return None
+        if not len(items):
+            return np.zeros(0)
+        values = np.asarray(self.model.decision_function(self.rows(items)), dtype=np.float64)
+        if values.ndim == 1:
+            return np.asarray(expit(-np.abs(values)))
+        ordered = np.sort(values, axis=1)
+        return np.asarray(expit(ordered[:, -2] - ordered[:, -1]))
 
     def assume_label_variance(self, labels: Sequence[Any]) -> None:
         """Take the variance of all labels for that of each label, if the model predicts no standard deviation."""

@@ -68,10 +68,10 @@ class EarlierRow(NamedTuple):
         probabilities: Of the classes known then; None for numbers.
         votes: The class that each member of a committee votes for, if the rule asks for it.
         mean: The prediction, for numbers.
-        variance: The variance of the label, for numbers.
+        variance: The variance of the label, for numbers; the doubt, for a classifier without probabilities.
         label: The predicted class, for a classifier without probabilities.
         n_labels: Number of labels of the model; 0 if it is not known.
-        provided: Whether the variance is that of the model, and not that of all labels.
+        provided: Whether the variance is that of the model, and not that of all labels or missing.
     """
 
     probabilities: tuple[float, ...] | None = None
@@ -85,7 +85,7 @@ class EarlierRow(NamedTuple):
     def prediction(self, classes: Sequence[Any]) -> HeldOutPrediction:
         """The same, for the losses of random labels."""
         if self.label is not None:
-            return HeldOutPrediction(self.label, None, None, self.n_labels)
+            return HeldOutPrediction(self.label, self.variance if self.provided else None, None, self.n_labels)
         if self.probabilities is None:
             variance = np.array([self.variance]) if self.provided else None
             return number_predictions(np.array([self.mean]), variance, self.n_labels)[0]
@@ -105,6 +105,7 @@ class RememberedModel:
         left_out: Predictions for the labels, each left out of the model; None if the model cannot do that.
         reducible: Expected reducible part of the error; None if it is not known.
         provided: Whether the variances are those of the model, and not that of all labels.
+        doubts: For a classifier without probabilities, what stands for the probability of a wrong prediction; or None.
     """
 
     items: Indices
@@ -114,6 +115,7 @@ class RememberedModel:
     left_out: StoredLeftOut | None = None
     reducible: float | None = None
     provided: bool = True
+    doubts: Floats | None = None
 
     @staticmethod
     def of(
@@ -138,7 +140,7 @@ class RememberedModel:
             numbers = fitted.numbers(items)
             table = np.column_stack([numbers.mean, numbers.variance])
             return RememberedModel(items, predicted, table, provided=fitted.gives_deviation)
-        return RememberedModel(items, predicted, np.zeros((len(items), 0)))
+        return RememberedModel(items, predicted, np.zeros((len(items), 0)), doubts=fitted.doubts(items))
 
     def places(self, items: Any) -> Indices:
         """Positions of items."""
@@ -154,6 +156,7 @@ class RememberedModel:
             "left_out": None if self.left_out is None else self.left_out.state_dict(),
             "reducible": self.reducible,
             "provided": self.provided,
+            "doubts": encoded_array(self.doubts),
         }
 
     @classmethod
@@ -168,6 +171,7 @@ class RememberedModel:
             left_out=None if left_out is None else StoredLeftOut.from_state(left_out),
             reducible=state.get("reducible"),
             provided=state.get("provided", True),
+            doubts=decoded_array(state.get("doubts")),
         )
 
 
@@ -506,15 +510,17 @@ class MonitorView:
         kept, classes = self._kept, self._task == "classification"
         if isinstance(kept, RememberedModel):
             table = kept.table[kept.places(items)]
-            if not table.shape[1] or not kept.provided:
+            if not table.shape[1]:
+                return None if kept.doubts is None else kept.doubts[kept.places(items)]
+            if not kept.provided:
                 return None
             return np.asarray(1.0 - table.max(axis=1, initial=0.0) if classes else table[:, 1])
         if classes and kept.gives_probabilities:
             p = kept.class_predictions.probabilities(items, self._columns.places, len(self._columns.classes))
             return np.asarray(1.0 - p.max(axis=1, initial=0.0))
-        if not classes and kept.gives_deviation:
-            return kept.numbers(items).variance
-        return None
+        if classes:
+            return kept.doubts(items)
+        return kept.numbers(items).variance if kept.gives_deviation else None
 
     def predictions(self, items: Indices) -> list[HeldOutPrediction]:
         """Predictions for items that the model has not learned."""
@@ -524,7 +530,7 @@ class MonitorView:
         places = kept.places(items)
         labels, table = [kept.predicted[place] for place in places.tolist()], kept.table[places]
         if not table.shape[1]:
-            return [HeldOutPrediction(label, None, None, n) for label in labels]
+            return _label_predictions(labels, None if kept.doubts is None else kept.doubts[places], n)
         if self._task == "classification":
             return class_predictions(table, self._columns.classes, n)
         return number_predictions(table[:, 0], table[:, 1] if kept.provided else None, n)
@@ -551,7 +557,7 @@ class MonitorView:
             return number_predictions(np.asarray(mean, dtype=np.float64), variance, n_labels)
         if not fitted.gives_probabilities:
             predicted = fitted.predicted(items, labels).tolist()
-            return [HeldOutPrediction(label, None, None, n_labels) for label in predicted]
+            return _label_predictions(predicted, fitted.doubts(items), n_labels)
         names = fitted.class_predictions.classes(labels)
         p = fitted.class_predictions.probabilities(items, range(len(names)), len(names))
         return class_predictions(p, names, n_labels)
@@ -599,6 +605,12 @@ class MonitorView:
         rows = self._kept.rows(items)
         plain = isinstance(rows, np.ndarray) and rows.dtype.kind in "fiu"
         return np.asarray(rows, dtype=np.float64) if plain else self.inputs(items)
+
+
+def _label_predictions(labels: Sequence[Any], doubts: Floats | None, n_labels: int) -> list[HeldOutPrediction]:
+    """Predictions of a classifier without probabilities."""
+    expected = [None] * len(labels) if doubts is None else doubts.tolist()
+    return [HeldOutPrediction(label, doubt, None, n_labels) for label, doubt in zip(labels, expected, strict=True)]
 
 
 def why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: PLR0911, PLR0912 - one sentence for each case

@@ -82,17 +82,20 @@ class SessionDriver(ABC):
 
     @one_at_a_time
     def error_estimate(self, most: int = REST_ITEMS, *, tolerance: float | None = None) -> CalibratedError:
-        """The error of the unlabelled items: the error that the model expects, calibrated by the random labels.
+        """The error of the unlabelled items, estimated from the random labels and the model's own expectation.
 
         For classes it is the share of wrong predictions. For numbers it is the mean squared error, in squared units of
         the labels: ``value ** 0.5`` is the root mean squared error, in their unit, which :meth:`decision` states and
         takes as ``at_most``. With ``tolerance`` it is the share of predictions whose error exceeds the tolerance. It is
-        an estimate, not a guarantee. Without random labels it is the error that the model expects of itself, which may
-        be far too low. If there are many unlabelled items, a sample of them is used; it stays the same except for items
-        that are labelled.
+        an estimate, not a guarantee. Without random labels it cannot be verified: it is the error that the model
+        expects of itself, which may be far too low, with a wide interval. If there are many unlabelled items, a sample
+        of them is used; it stays the same except for items that are labelled.
 
-        A Gaussian process, ridge or logistic regression of suffice predicts each random label with this label left out.
-        Any other model has predicted each random label before it has learned it.
+        Each random label is predicted by a model that has not learned it. A Gaussian process, ridge or logistic
+        regression of suffice leaves each label out. Any other model is copied and fitted again without a fifth of the
+        random labels at a time, within the limit of ``estimate_time``; labels that were not predicted since have been
+        predicted before they were learned, and count less. A model that cannot be fitted again has predicted all random
+        labels before it learned them. Labels of complete checks are random labels.
 
         Args:
             most: Maximal number of unlabelled items to use.

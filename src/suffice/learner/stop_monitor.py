@@ -440,12 +440,17 @@ class StopMonitor(SessionDriver):
             table = np.column_stack([mean, variance])
         n = len(self._order)
         if not table.shape[1]:
-            labels = (
-                [kept.predicted[place] for place in kept.places(where).tolist()]
-                if isinstance(kept, RememberedModel)
-                else kept.predicted(where, list(self._session.labels.learned.values())).tolist()
-            )
-            return {item: EarlierRow(label=label, n_labels=n) for item, label in zip(items, labels, strict=True)}
+            assert self._last_view is not None
+            made = zip(items, self._last_view.predictions(where), strict=True)
+            return {
+                item: EarlierRow(
+                    label=prediction.label,
+                    variance=prediction.expected or 0.0,
+                    n_labels=n,
+                    provided=prediction.expected is not None,
+                )
+                for item, prediction in made
+            }
         if self._task == "regression":
             provided = kept.provided if isinstance(kept, RememberedModel) else kept.gives_deviation
             rows = zip(items, table.tolist(), strict=True)
@@ -700,7 +705,9 @@ class StopMonitor(SessionDriver):
         predicts = isinstance(kept, RememberedModel) or (kept is not None and kept.gives_probabilities)
         if self._session.estimates.share and predicts:
             estimate = self.error_estimate()
-            basis = f"{estimate.random_labels} random labels" if estimate.random_labels else "the model alone"
+            basis = f"{estimate.random_labels} random labels" if estimate.random_labels else "not verified"
+            if estimate.predicted_at is not None:
+                basis += f", predicted by models of {estimate.predicted_at:,} labels or more"
             ends = f"{percent(estimate.low)} to {percent(estimate.high)}"
             rows.append(("estimated error", f"{percent(estimate.value)} ({ends}; {basis})"))
         if self.guarantee is not None:

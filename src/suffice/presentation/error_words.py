@@ -1,9 +1,12 @@
 """Sentences about the error of the model on the unlabelled items."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from suffice.presentation.text_format import count, number, numbers, percent, percents, with_interval
+
+#: What an estimate without random labels is called.
+UNVERIFIED: Final = "the model's own estimate, not verified by random labels"
 
 
 def error_value(error: float, *, share: bool) -> str:
@@ -22,7 +25,7 @@ def error_words(decision: Mapping[str, Any]) -> str:
     if error is None:
         return ""
     left = f"the {count(decision['unlabelled'], 'unlabelled item')}"
-    kind = "estimate" if error["random_labels"] else "the model's own estimate"
+    kind = "estimate" if error["random_labels"] else UNVERIFIED
     if decision["share"]:
         value, low, high = percents(error["value"], error["low"], error["high"])
         return f"about {value} % of {left} are predicted wrong ({kind}; probably {low} to {high} %)"
@@ -39,7 +42,7 @@ def error_figure(decision: Mapping[str, Any]) -> tuple[str, str]:
     left = f"the {count(decision['unlabelled'], 'unlabelled item')}"
     what = f"of {left} predicted wrong" if decision["share"] else f"typical error of a prediction, for {left}"
     random_labels = error["random_labels"]
-    basis = estimated_with(random_labels) if random_labels else "the model's own estimate"
+    basis = estimated_with(random_labels) if random_labels else UNVERIFIED
     return figure, f"{what}, after {count(decision['n_labelled'], 'label')} (probably {interval}; {basis})"
 
 

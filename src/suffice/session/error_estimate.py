@@ -31,7 +31,7 @@ _OWN_LABELS: Final = 2.0
 _OWN_LABELS_SHARPENED: Final = 4.0
 # A label counts as less than one in an interval, because labels are left out in parts, predictions are of different
 # ages, and models differ in more than one parameter. The divisors were chosen by coverage.
-_CLASS_DIVISOR: Final = 1.75
+_CLASS_DIVISOR: Final = 2.0
 _NUMBER_DIVISOR: Final = 1.5
 # Precisions of the normal prior of intercept and slope of a logistic calibration, about 0 and 1; largest log odds.
 _CALIBRATION_PRECISION: Final = (0.25, 1.0)
@@ -63,6 +63,8 @@ class CalibratedError(NamedTuple):
         model_alone: The error that the model expects of itself, in the same unit.
         random_labels: Number of random labels that calibrate it. With none, ``value`` is ``model_alone``, or for a
             classifier of suffice what all of its labels make of that.
+        predicted_at: Number of labels of the oldest model whose predictions it uses, for a model that is fitted
+            again or has predicted labels before it learned them. None if all are of the current model.
     """
 
     value: float
@@ -70,6 +72,7 @@ class CalibratedError(NamedTuple):
     high: float
     model_alone: float
     random_labels: int
+    predicted_at: int | None = None
 
 
 def error_now(found: CalibratedError, *, share: bool) -> ErrorNow:
@@ -202,7 +205,7 @@ def class_error(rest: Any, expected: Any, wrong: Any, weights: Any = None) -> Ca
 
     .. math:: \hat e = \overline{g(q_{rest})} + \frac{m}{m + 2} \;
               \frac{\sum_i w_i (l_i - g(q_i))}{\sum_i w_i},
-              \qquad m = \frac{1}{1.75} \frac{(\sum w_i)^2}{\sum w_i^2},
+              \qquad m = \frac12 \frac{(\sum w_i)^2}{\sum w_i^2},
 
     where :math:`l_i` is 1 if random label ``i`` was predicted wrong by a model that has not learned it. So the estimate
     is that of the labels where the confidence says nothing, and it takes account of the unlabelled items being easier
@@ -295,7 +298,7 @@ def sharpened_error(rest: Any, left_out: Any, codes: Any, random: Any) -> Calibr
     where :math:`l_i` is 1 if random label ``i`` is predicted wrong without itself, and 0 otherwise. The estimate is at
     least half an error among the random labels. The 90 % interval is that of the distribution
     :math:`\mathrm{Beta}(\hat e (m + 4), (1 - \hat e)(m + 4))`, where :math:`m` is the number of random labels divided
-    by 1.75.
+    by 2.
 
     Args:
         rest: Log probabilities of unlabelled items, ``m x K``.

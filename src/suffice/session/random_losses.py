@@ -47,11 +47,13 @@ class _HeldOutLosses(NamedTuple):
         losses: 0 or 1 for classes, squared residuals for numbers.
         expected: What the models expect of them; NaN if a model does not provide it.
         weights: Weight of each label.
+        predicted_at: Number of labels of the oldest model; None if it is not known, or that of now.
     """
 
     losses: Floats
     expected: Floats
     weights: Floats
+    predicted_at: int | None = None
 
 
 class RandomLabelLosses:
@@ -89,11 +91,6 @@ class RandomLabelLosses:
         if leaves_out(model):
             return len(items)
         return len(self._losses.keys() | self._refitted.keys())
-
-    def oldest(self, n_labels: int) -> int:
-        """The number of labels of the oldest model whose predictions count; the present number if there is none."""
-        counts = [self._freshest(item).n_labels for item in self._losses.keys() | self._refitted.keys()]
-        return min((count for count in counts if count), default=n_labels)
 
     def record(self, predictions: Mapping[int, HeldOutPrediction]) -> None:
         """Store predictions for random items that were made before their labels were learned."""
@@ -201,9 +198,9 @@ class RandomLabelLosses:
                 expected.append(prediction.expected)
                 counts.append(n)
         weights = np.array([1.0 if not count else min(1.0, count / n) for count in counts]) ** _AGE_POWER
-        return _HeldOutLosses(
-            np.array(losses), np.array([math.nan if value is None else value for value in expected]), weights
-        )
+        values = np.array([math.nan if value is None else value for value in expected])
+        oldest = min((count for count in counts if count), default=n)
+        return _HeldOutLosses(np.array(losses), values, weights, oldest if oldest < n else None)
 
     def _refits_are_worse(self, labels: Mapping[int, Any]) -> bool:
         """Whether refits are clearly worse than the user's own models were, which then learn from more than labels."""
@@ -337,7 +334,7 @@ class RandomLabelLosses:
                 and the model expects it with the probability of :func:`share_beyond`.
             unlearned: Labels of random items that the model has not learned, such as those of a check.
         """
-        model, extra = view.judged_model(), unlearned or {}
+        model, extra, predicted_at = view.judged_model(), unlearned or {}, None
         if not len(rest):
             return CalibratedError(0.0, 0.0, 0.0, 0.0, len(items) + len(extra))
         if leaves_classes_out(model):
@@ -349,7 +346,7 @@ class RandomLabelLosses:
                 losses, expected = np.append(losses, more.losses), np.append(expected, more.expected)
                 weights, random = np.append(weights, more.weights), np.append(random, np.ones(len(extra), dtype=bool))
         else:
-            losses, expected, weights = self._held_out(view, labels, items, extra)
+            losses, expected, weights, predicted_at = self._held_out(view, labels, items, extra)
             random = np.ones(len(losses), dtype=bool)
         expected_rest = view.expected_losses(rest)
         trivial = expected_rest is None or bool(np.isnan(expected).any())
@@ -358,12 +355,14 @@ class RandomLabelLosses:
             value = 0.5 if self._task == "classification" else float(np.var(list(labels.values()))) or 1.0
             expected_rest, expected = np.full(len(rest), value), np.full(len(losses), value)
         if self._task == "classification":
-            return class_error(expected_rest, expected, losses, weights)
+            return class_error(expected_rest, expected, losses, weights)._replace(predicted_at=predicted_at)
         if tolerance is None:
-            return number_error(expected_rest, losses, expected, weights, random, trivial=trivial)
+            estimate = number_error(expected_rest, losses, expected, weights, random, trivial=trivial)
+            return estimate._replace(predicted_at=predicted_at)
         beyond = (losses > tolerance**2).astype(np.float64)
         shares, rest_shares = share_beyond(tolerance, expected), share_beyond(tolerance, expected_rest)
-        return class_error(rest_shares, shares[random], beyond[random], weights[random])
+        estimate = class_error(rest_shares, shares[random], beyond[random], weights[random])
+        return estimate._replace(predicted_at=predicted_at)
 
     # Saving.
 
