@@ -5,7 +5,7 @@ At 100, 200 and 400 labels, the estimate and its 90 % interval are compared with
 round, of which two are drawn at random and the others have the smallest margin (for numbers: all at random, or a
 half). ``classes`` and ``numbers`` are models of suffice that choose the labels themselves. ``cost`` measures the time
 of the refits relative to the fits of the user. The constants of the estimates were chosen on the sets of development;
-those of the evaluation were not looked at.
+those of the evaluation were not looked at. ``shares`` compares shares of random labels for models of suffice.
 
     python benchmarks/error_estimates.py KIND [--sets development] [--seeds 3] [--share 0.2] [--estimate-time 1]
 
@@ -60,6 +60,7 @@ FIRST: Final = 20
 ROUND: Final = 10
 POOL: Final = 2000
 ROUNDS_OF_COST: Final = 40
+SHARES: Final = (0.1, 0.2, 0.35, 0.5)
 # A set whose models of suffice take hours.
 LEFT_OUT: Final = "splice"
 TEXTS: Final = "20 newsgroups"
@@ -292,6 +293,34 @@ def cells(values: Sequence[Compared]) -> list[str]:
     return found
 
 
+# Shares of random labels.
+
+
+def shares(which: str, seeds: int, processes: int) -> str:
+    """The error of the model and the distance of its estimate, for several shares of random labels."""
+    rows = []
+    for kind in OURS:
+        by_share = {share: jobs_of(kind, which, seeds, share, 1.0) for share in SHARES}
+        with ProcessPoolExecutor(processes) as pool:
+            results = {share: list(pool.map(run, jobs)) for share, jobs in by_share.items()}
+        pairs = {share: [*zip(by_share[share], results[share], strict=True)] for share in SHARES}
+        usual = {(job[1:4], each.labels): each.true for job, compared in pairs[0.2] for each in compared}
+        for share in SHARES:
+            both = [(usual[job[1:4], each.labels], each) for job, compared in pairs[share] for each in compared]
+            row = [kind, f"{share:g}"]
+            for count in COUNTS:
+                some = [(before, each) for before, each in both if each.labels == count]
+                ratios = [np.log((each.true + 0.002) / (before + 0.002)) for before, each in some]
+                error = np.std(ratios) / np.sqrt(len(ratios))
+                distance = np.mean([abs(each.value - each.true) for _, each in some])
+                row += [f"{np.exp(np.mean(ratios)):.3f} ({np.exp(error) - 1.0:.3f})", f"{distance:.3f}"]
+            rows.append(row)
+    header = ["labels", "share"]
+    for count in COUNTS:
+        header += [f"error relative to a share of 0.2, {count} labels", "distance"]
+    return table(header, rows)
+
+
 # Cost.
 
 
@@ -338,7 +367,7 @@ def cost(estimate_times: Sequence[float] = (1.0, 0.25, 0.0)) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=["classifiers", "regressors", "classes", "numbers", "cost"])
+    parser.add_argument("kind", choices=["classifiers", "regressors", "classes", "numbers", "shares", "cost"])
     parser.add_argument("--sets", choices=["development", "evaluation"], default="evaluation")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--share", type=float, default=None, help="share of random labels")
@@ -348,6 +377,9 @@ def main() -> None:
     given = parser.parse_args()
     if given.kind == "cost":
         publish("error-estimates-cost", cost(), ["--write"] if given.write else [])
+        return
+    if given.kind == "shares":
+        publish("random-shares", shares(given.sets, given.seeds, given.processes), ["--write"] if given.write else [])
         return
     # Models of suffice use their default share.
     default = -1.0 if given.kind in OURS else 0.2 if given.kind == "classifiers" else 1.0

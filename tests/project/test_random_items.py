@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from suffice.acquisition import RANDOM_SHARES
 from suffice.learner import ActiveLearner
 from suffice.project.assignment import (
     AT_FIRST,
@@ -26,7 +27,7 @@ from suffice.project.create import create_project, open_project
 from suffice.project.events import Event, EventKind
 from suffice.project.labelling_project import Project
 from suffice.project.project_learner import ProjectLearner
-from suffice.project.settings import DEFAULT_RANDOM_SHARE, Settings
+from suffice.project.settings import Settings
 from suffice.project.state import Answer, ProjectState
 from suffice.project.status_summary import learning_sentences, status
 from tests.project.following import CASES
@@ -246,7 +247,7 @@ def test_a_journal_without_the_flag_has_no_random_items() -> None:
 
 
 def test_settings_without_the_share_are_those_of_an_older_version() -> None:
-    assert about().random_share == DEFAULT_RANDOM_SHARE == 0.2
+    assert about().random_share == RANDOM_SHARES["classification"] == 0.35
     saved = about(random_share=0.35).as_dict()
     assert Settings.from_dict(saved).random_share == 0.35
     del saved["random_share"]

@@ -3,6 +3,7 @@
 from suffice.acquisition.batchbald import BatchBALD, BatchShard, batchbald, batchbald_over
 from suffice.acquisition.scores import (
     NAMES,
+    RANDOM_SHARES,
     Chooser,
     Indices,
     InOrder,
@@ -18,6 +19,7 @@ from suffice.acquisition.scores import (
 
 __all__ = [
     "NAMES",
+    "RANDOM_SHARES",
     "BatchBALD",
     "BatchShard",
     "Chooser",

@@ -289,6 +289,10 @@ def _sum_plogp(p: Any) -> Any:
     return p.xlogy(p).sum(dim=1)
 
 
+#: Recommended share of labels that are drawn at random from the unlabelled items, for each task. They show how good the
+#: model is. The shares were chosen by the error of the model and by that of its estimate; see
+#: ``benchmarks/error_estimates.py shares``.
+RANDOM_SHARES: Final = {"classification": 0.35, "regression": 0.5}
 #: Names of acquisitions, by the kind of model for which they can be used.
 NAMES: Final = {
     "regression": ("variance", "entropy", "variance-reduction", "random", "k-centre", "order"),

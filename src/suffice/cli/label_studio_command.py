@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.console import Console
 
+from suffice.acquisition import RANDOM_SHARES
 from suffice.cli.project_options import Embed, Initial, ProjectModel, Seed, require_store, say, shown_place
 from suffice.cli.rule_options import AsJson, LabelCost, MistakeCost, TargetError, target_error
 from suffice.cli.settings_options import with_settings
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.presentation.text_format import count
-from suffice.project.settings import DEFAULT_RANDOM_SHARE
 
 if TYPE_CHECKING:
     from suffice.integrations.label_studio import LabelStudio, LabelStudioSync
@@ -108,7 +108,7 @@ class NewTasksOptions:
         typer.Option(
             metavar="SHARE",
             help="Share of the later tasks that are drawn at random too, from 0 to 1.",
-            show_default=str(DEFAULT_RANDOM_SHARE),
+            show_default=str(RANDOM_SHARES["classification"]),
         ),
     ] = None
     seed: Seed = None

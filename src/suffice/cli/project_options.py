@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from suffice.acquisition import RANDOM_SHARES
 from suffice.arguments import real, whole
 from suffice.cli.rule_options import (
     ModelName,
@@ -30,7 +31,7 @@ from suffice.cli.settings_options import Before
 from suffice.cli.terminal_display import visible
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
-from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RANDOM_SHARE, DEFAULT_RECALL
+from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RECALL
 
 if TYPE_CHECKING:
     from suffice.project.create import CreationOptions
@@ -160,7 +161,9 @@ class ProjectOptions:
             metavar="SHARE",
             help="Share of the later items that are drawn at random too, from 0 to 1: their labels show how good the "
             "model is.",
-            show_default=f"{DEFAULT_RANDOM_SHARE}; 0 with --positive",
+            show_default="{classification} for classes, {regression} for numbers; 0 with --positive".format(
+                **RANDOM_SHARES
+            ),
         ),
     ] = None
     seed: Seed = None

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice.acquisition import Indices, RandomOrder, label_free_chooser, require_known
+from suffice.acquisition import RANDOM_SHARES, Indices, RandomOrder, label_free_chooser, require_known
 from suffice.divergence import KLPair
 from suffice.engines.disk_rows import in_memory_for
 from suffice.errors import InvalidValueError
@@ -36,7 +36,7 @@ class ClassBackend(Backend):
     screening_fields = RELEVANCE_FIELDS
     # For two classes the picks are those of the entropy; for many, the entropy depends on all classes.
     default_acquisition = "margin"
-    default_random_share = 0.2
+    default_random_share = RANDOM_SHARES["classification"]
     disk_pools = True
     device_acquisitions = frozenset({"entropy", "margin", "map-entropy", "bald"})
     worker_acquisitions = device_acquisitions | {"random", "order"}

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.pipeline import Pipeline
 
-from suffice.acquisition import Indices, entropy, label_free_chooser, margin, require_known
+from suffice.acquisition import RANDOM_SHARES, Indices, entropy, label_free_chooser, margin, require_known
 from suffice.criteria import Criterion, Step, Verdict
 from suffice.divergence import KLPair
 from suffice.engines.disk_rows import require_memory
@@ -241,7 +241,7 @@ class ClassifierBackend(EstimatorBackend):
     step_fields = (CLASSIFIER_FIELDS - COMMITTEE_FIELDS) | {"train_error"}
     screening_fields = RELEVANCE_FIELDS
     default_acquisition = "margin"
-    default_random_share = 0.2
+    default_random_share = RANDOM_SHARES["classification"]
     has_committee: ClassVar[bool] = False
 
     def __init__(self, model: Any, settings: RunSettings) -> None:

@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from suffice.acquisition import Chooser, Indices, require_known
+from suffice.acquisition import RANDOM_SHARES, Chooser, Indices, require_known
 from suffice.divergence import in_units_of_noise
 from suffice.engines.tracked_rows import FollowedError
 from suffice.engines.variance_pool import LargestVariance
@@ -222,7 +222,7 @@ class ProcessBackend(GaussianBackend):
     """Gaussian processes: memory grows with labels times points."""
 
     default_acquisition = "variance-reduction"
-    default_random_share = 0.2
+    default_random_share = RANDOM_SHARES["regression"]
     device_acquisitions = frozenset({"variance", "variance-reduction"})
     device_rows = True
     worker_acquisitions = frozenset({"variance", "variance-reduction", "random", "order"})

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from suffice.acquisition import RANDOM_SHARES
 from suffice.arguments import real, whole
 from suffice.criteria import Criterion, LabelWorth, RecallTest
 from suffice.criteria.base import require_rule
@@ -26,7 +27,6 @@ from suffice.project.items import ItemProgress, Items, no_progress
 from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.settings import (
     DEFAULT_INITIAL,
-    DEFAULT_RANDOM_SHARE,
     DEFAULT_RECALL,
     Settings,
     checked_target,
@@ -235,7 +235,8 @@ class CreationOptions:
             rule is :class:`~suffice.RecallTest`.
         recall: With ``positive``: the share of the class to find, 0.95 by default.
         initial: Labels at random before the model chooses; 10 by default, or all items if there are fewer.
-        random_share: Share of the later items that are drawn at random too, from 0 to 1; 0.2 by default, and 0 for
+        random_share: Share of the later items that are drawn at random too, from 0 to 1; by default
+            :data:`suffice.acquisition.RANDOM_SHARES`, and 0 for
             screening. Their labels show how good the model is on the unlabelled items. 0 switches this off.
         overlap: Share of the items that two people label, from 0 to 1.
         seed: Seed of all randomness.
@@ -399,7 +400,7 @@ def make_project(
     initial, positive = options.initial, options.positive
     if initial is not None and initial > len(items):
         raise InvalidValueError(f"--initial must be at most the number of items, {len(items)}; not {initial}; lower it")
-    default_share = DEFAULT_RANDOM_SHARE if positive is None else 0.0
+    default_share = RANDOM_SHARES[items.task] if positive is None else 0.0
     source = Path(data).resolve().name if is_path(data) else _name_of(place)
     settings = Settings(
         name=source,

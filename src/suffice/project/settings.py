@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final, Literal
 from unicodedata import category
 
+from suffice.acquisition import RANDOM_SHARES
 from suffice.arguments import real
 from suffice.criteria import Criterion, LabelWorth, criterion_from_dict
 from suffice.errors import InvalidValueError, upgrade_advice
@@ -19,8 +20,6 @@ DEFAULT_THRESHOLDS: Final = {"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "kernel
 DEFAULT_INITIAL: Final = 10
 #: Default share of the positive class that a screening must find.
 DEFAULT_RECALL: Final = 0.95
-#: Default share of the later items that are drawn at random. They calibrate the estimated error.
-DEFAULT_RANDOM_SHARE: Final = 0.2
 #: Maximal number of characters of the guidelines, of the description of a class, and of the name of a project.
 LONGEST_GUIDELINES: Final = 20_000
 LONGEST_DESCRIPTION: Final = 500
@@ -93,7 +92,7 @@ class Settings:
     root: str = ""
     notes: tuple[str, ...] = field(default=())
     components: tuple[tuple[int, int], ...] = field(default=())
-    random_share: float = DEFAULT_RANDOM_SHARE
+    random_share: float = RANDOM_SHARES["classification"]
     regularize: bool = True
     at_most: float | None = None
     positive: str | None = None
