@@ -74,7 +74,7 @@ def test_a_project_is_made_with_what_was_asked_for_and_gone_on_with() -> None:
     again, said = opened(person="bob")
     assert said == "Project t.suffice: resumed, 0 of 30 labelled.\n"
     assert again == settings
-    assert (settings.random_share, settings.at_most) == (0.2, None)
+    assert (settings.random_share, settings.at_most) == (0.35, None)
     assert settings.rule["params"]["average"] == 3
     rule = {"threshold": 0.2, "bound": BoundName.tight, "average": 3}
     same = {"classes": '"yes, indeed",no', **rule, "seed": 7, "overlap": 0.25}
@@ -134,7 +134,7 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
         ({"seed": 3}, "has the seed 0; --seed cannot be changed"),
         ({"initial": 3}, "has initial labels: 10; --initial cannot be changed"),
         ({"overlap": 0.5}, "has the overlap 0.0; change it on the page, under Settings"),
-        ({"random_share": 0.3}, "has the share of random items 0.2; --random-share cannot be changed"),
+        ({"random_share": 0.3}, "has the share of random items 0.35; --random-share cannot be changed"),
         ({"at_most": "5%"}, "has the target error None; change it on the page, under Settings"),
         ({"mistake_cost": 3.0}, "the options ask for LabelWorth(error_cost=None, label_cost=1.0, mistake_cost=3.0"),
         ({"text": "b"}, "has the text column None; --text cannot be changed"),

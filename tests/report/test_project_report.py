@@ -93,7 +93,7 @@ def test_a_stop_is_told_with_the_error_first(tmp_path: Path) -> None:
 def test_the_models_own_estimate_is_said_to_be_one(tmp_path: Path) -> None:
     own = learning_status(decision(stop=True, error=ErrorNow(0.1234, 0.094, 0.161)))
     text = page_of(tmp_path / "p", own).text.replace("\u00a0", " ")
-    assert "(probably 9 to 16 %; the model's own estimate)" in text
+    assert "(probably 9 to 16 %; the model's own estimate, not verified by random labels)" in text
     assert "on 120 items drawn at random" in text
 
 
