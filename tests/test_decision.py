@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import suffice as sf
 from suffice.checks import Guarantee, plan_total
-from suffice.checks.guarantee import UnlabelableAs
 from suffice.criteria import Verdict
 from suffice.forecast import Forecast
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
@@ -23,7 +22,6 @@ from suffice.session.decision import (
     Decision,
     DecisionNumbers,
     ErrorNow,
-    checked_error,
     decide,
     error_after,
     fall_per_label,
@@ -237,44 +235,29 @@ def test_a_target_that_is_out_of_reach_is_a_limit() -> None:
 def test_a_guaranteed_target_is_enough_whatever_the_rule_says() -> None:
     proof = Guarantee.of_error(2, 300, 4300, alpha=0.025, confidence=0.95)
     for verdict in (GO_ON, STOP):
-        found = decide(verdict, about_target(0.2, guarantee=proof))
+        numbers = about_target(0.02, guarantee=proof)
+        found = decide(verdict, numbers)
         words = decision_words(found.as_dict())
         assert (found.answer, words.headline, words.tone) == ("enough", "Your target is guaranteed", "good")
         # What is guaranteed is not the estimate.
         assert (
             words.sentences[1]
             .replace("\u00a0", " ")
-            .startswith(
-                "Your target is guaranteed: you asked for at most 5 % of wrong predictions; by the check, about 0.7 %"
-            )
+            .startswith("Your target is guaranteed: you asked for at most 5 % of wrong predictions; about 2 %")
         )
-        # The error is that of the check.
-        assert found.error == checked_error(proof)
+        # The error is the estimate, which counts the labels of the check.
+        assert found.error == numbers.error
         assert found.plan is None
 
 
 def test_a_check_that_misses_the_target_says_go_on() -> None:
     proof = Guarantee.of_error(30, 300, 4300, alpha=0.025, confidence=0.95)
-    found = decide(STOP, about_target(0.02, guarantee=proof))
+    found = decide(STOP, about_target(0.1, guarantee=proof))
     assert found.answer == "keep going"
     assert "The check has not shown your target of at most 5 %" in str(found).replace("\u00a0", " ")
     assert "about 10 %" in str(found)
-    # Without a target, the check says how large the error is, and the rule decides.
+    # Without a target, the rule decides.
     assert decide(STOP, about_target(0.02, guarantee=proof, at_most=None, plan=None)).answer == "enough"
-
-
-@given(wrong=st.integers(0, 50), right=st.integers(0, 50), missing=st.integers(0, 5), excluded=st.booleans())
-def test_the_error_of_a_check(wrong: int, right: int, missing: int, excluded: bool) -> None:
-    size = wrong + right + missing
-    assume(size)
-    how: UnlabelableAs = "excluded" if excluded else "wrong"
-    proof = Guarantee.of_error(wrong, size, 500, unlabelable=missing, unlabelable_as=how)
-    found = checked_error(proof)
-    counted = wrong + (0 if excluded else missing)
-    of = wrong + right + (0 if excluded else missing)
-    assert found.value == (counted / of if of else 0.0)
-    assert 0.0 <= found.low <= found.value <= found.high <= 1.0
-    assert found.random_labels == of
 
 
 def test_an_error_close_to_the_target_is_not_enough() -> None:

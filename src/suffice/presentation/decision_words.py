@@ -233,7 +233,7 @@ def _enough_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     if decision.get("target_guaranteed"):
         asked = f"you asked for at most {percent(decision['at_most'])} of wrong predictions"
         return [
-            f"Your target is guaranteed: {asked}; by the check, {error}.",
+            f"Your target is guaranteed: {asked}; {error}.",
             "Export the predictions now: more labels change the model, and a guarantee is about predictions as they "
             "are now.",
         ]

@@ -337,7 +337,8 @@ def decide(verdict: Verdict | None, numbers: DecisionNumbers) -> Decision:
         numbers: The numbers, from which the decision takes those that matter for its answer.
     """
     if numbers.guarantee is not None and numbers.guarantee.quantity == "error":
-        numbers = replace(numbers, error=checked_error(numbers.guarantee), plan=None)
+        # The model was checked just now; the next check is planned when it has learned more labels.
+        numbers = replace(numbers, plan=None)
     if numbers.check_pending and numbers.unlabelled:
         # A check that was started is completed first.
         numbers = replace(numbers, plan=None, forecast=None, error_then=None, since=None)
@@ -452,28 +453,6 @@ def doubt_ends(since: int) -> tuple[float, float, float]:
     """
     longer = max((_LONGEST_DOUBT - 1.0) * since, float(_SHORTEST_DOUBT))
     return _LONGEST_DOUBT * since, since + longer, since + 2.0 * longer
-
-
-def checked_error(guarantee: Guarantee) -> ErrorNow:
-    r"""Return the error that a check estimates: the share of wrong predictions in it, with a 90 % interval.
-
-    The interval is that of the distribution :math:`\mathrm{Beta}(k + 1/2, m - k + 1/2)` (Jeffreys).
-
-    Args:
-        guarantee: The guarantee of the check for the share of wrong predictions.
-
-    Examples:
-        >>> [round(each, 3) for each in checked_error(Guarantee.of_error(5, 100, 4600))[:3]]
-        [0.05, 0.023, 0.096]
-    """
-    counted = guarantee.unlabelable_as == "wrong"
-    wrong = guarantee.wrong + (guarantee.unlabelable if counted else 0)
-    size = guarantee.checked - (0 if counted else guarantee.unlabelable)
-    from scipy.special import betaincinv  # takes as long to import as the rest, and is not always needed
-
-    low, high = (float(betaincinv(wrong + 0.5, size - wrong + 0.5, point)) for point in (0.05, 0.95))
-    value = wrong / max(size, 1)
-    return ErrorNow(value, min(low, value), max(high, value), size)
 
 
 def trivial_error(labels: Any, *, share: bool) -> tuple[float | None, str | None]:

@@ -75,13 +75,15 @@ class SessionEstimates:
         """
         labels, limit = self._labels, checked_tolerance(tolerance, share=self.share)
         # The same estimate is read for the decision, for its plan, and by the user.
-        key = (labels.version, labels.left, len(labels.everything), tuple(labels.random), most, limit)
+        unlearned = labels.unlearned_random
+        counts = (labels.version, labels.left, len(labels.everything))
+        key = (*counts, tuple(labels.random), tuple(unlearned.items()), most, limit)
         if self._cached is None or self._cached[0] != key:
             rest, learned = labels.some_unlabelled(whole(most, "most", least=1)), self._learned(view)
             # Models of other packages are fitted with the threads that their users chose.
             self.losses.refresh(view, learned, labels.random)
             with one_thread():
-                estimate = self.losses.estimate(view, rest, learned, labels.random, limit, labels.unlearned_random)
+                estimate = self.losses.estimate(view, rest, learned, labels.random, limit, unlearned)
             self._cached = key, estimate
         return self._cached[1]
 
