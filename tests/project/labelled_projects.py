@@ -66,7 +66,8 @@ def learned(project: Project) -> tuple[ProjectLearner, LearningStatus]:
     """The model that knows all labels of a project, and what it says."""
     project_learner = ProjectLearner(project.settings, project.X)
     with project.lock:
-        project_learner.follow(project.state().learned())
+        state = project.state()
+        project_learner.follow(state.learned(), checked=state.checked())
     return project_learner, project_learner.learning_status()
 
 

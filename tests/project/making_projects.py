@@ -72,6 +72,7 @@ def picture(state: ProjectState, size: int, now: float) -> dict[str, Any]:
         "advice": state.advice,
         "answers": state.answers(),
         "learned": state.learned(),
+        "checked": state.checked(),
         "n_learned": state.n_learned,
         "pending": state.checks.pending().tolist(),
         "checks": [(list(each.record.items), each.record.aborted, _answered(each)) for each in state.checks.all()],

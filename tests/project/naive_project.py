@@ -190,6 +190,17 @@ class NaiveProject:
         held = self._held()
         return self.answers() if held is None else held.learned
 
+    def checked(self) -> list[Answer]:
+        """What the model learns when labelling goes on after a complete check."""
+        held = self._held()
+        if held is None or self.pending():
+            return []
+        before = {answer.item: answer.label for answer in held.learned}
+        prefix = self._prefix(held)
+        later = [item for item in self.done if before.get(item) is None]
+        later = [item for item in later if item not in before or self.label_of(item) is not None]
+        return [Answer(item, self.label_of(item), item in prefix) for item in later]
+
     def wrong(self, check: NaiveCheck, predict: Callable[[int], Label]) -> tuple[int, int, int] | None:
         """Wrong items, size and pool of a complete check of the error or of a precision; None if it is not complete."""
         if check.aborted or any(self.status(item) == "open" for item in check.items):
@@ -262,6 +273,7 @@ class NaiveProject:
         return {
             "answers": self.answers(),
             "learned": self.learned(),
+            "checked": self.checked(),
             "n_learned": len([answer for answer in self.learned() if answer.label is not None]),
             "pending": self.pending(),
             "checks": [(each.items, each.aborted, self._answered(each)) for each in self.checks],

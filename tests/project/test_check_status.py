@@ -36,7 +36,7 @@ def told(project: Project) -> dict[str, Any]:
     learner = ProjectLearner(project.current_settings, project.X)
     with project.lock:
         state = project.state()
-        learner.follow(state.learned())
+        learner.follow(state.learned(), checked=state.checked())
         checks = check_status(state, project.settings)
         n_labelled, size = state.n_labelled, project.size - state.n_skipped
     found = learner.learning_status()
@@ -135,7 +135,7 @@ def test_a_guarantee_comes_first_until_the_model_is_another(project: Project) ->
     assert (
         found["words"][1]
         .replace("\u00a0", " ")
-        .startswith("Your target is guaranteed: you asked for at most 50 % of wrong predictions; by the check, about")
+        .startswith("Your target is guaranteed: you asked for at most 50 % of wrong predictions; about")
     )
     assert found["words"][2].startswith("Export the predictions now: more labels change the model")
     # Labels of the check are counted, but not learned yet.
@@ -151,6 +151,7 @@ def test_a_guarantee_comes_first_until_the_model_is_another(project: Project) ->
     assert guarantee["model"] == "logistic at 30 labels"
     assert (found["check"]["state"], found["check"]["proves"], found["check"]["sentence"]) == ("complete", True, "")
     assert found["decision"]["unlabelled"] == guarantee["remaining"]
+    assert (found["decision"]["n_labelled"], found["error"]["estimates"][-1][0]) == (50, 50)
     free = [item for item in range(30, 120) if project.state().labels.is_open(item)]
     label_some(project, free[:1])
     later = told(project)

@@ -572,7 +572,8 @@ def label_next(project: Project, n: int, person: str = "ann", queue: Sequence[in
 
 def learned_by_hand(project: Project) -> LearningStatus:
     learner = ProjectLearner(project.current_settings, project.X)
-    learner.follow(project.state().learned())
+    state = project.state()
+    learner.follow(state.learned(), checked=state.checked())
     return learner.learning_status()
 
 
@@ -641,7 +642,9 @@ def test_a_check_holds_answers_back_also_after_reopening(tmp_path: Path) -> None
             assert learned_project(again, "p").learning_status == before
             label_next(again, 4)
             assert again.guarantee() is not None
-            assert learned_project(again, "p").learning_status == before
+            complete = learned_project(again, "p").learning_status
+            assert (complete.n_labelled, complete.verdict) == (before.n_labelled, before.verdict)
+            assert complete == learned_by_hand(again) != before
             label_next(again, 3)
             assert learned_project(again, "p").learning_status == learned_by_hand(again) != before
 

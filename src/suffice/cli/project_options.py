@@ -3,7 +3,7 @@
 import dataclasses
 import getpass
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -633,12 +633,13 @@ def learned_project(project: "Project", place: str) -> Reading:
     from suffice.project.learning_status import LearningStatus
 
     with project.lock:
-        answers, settings = project.state().learned(), project.current_settings
-    saved = project.learned_files.status(settings, answers)
+        state, settings = project.state(), project.current_settings
+        answers, checked = state.learned(), state.checked()
+    saved = project.learned_files.status(settings, answers, checked)
     if saved is not None:
         return Reading(project, place, settings, answers, saved)
     try:
-        project_learner = _project_learner(project, settings, answers)
+        project_learner = _project_learner(project, settings, answers, checked)
         learning_status = project_learner.learning_status()
     except SufficeError as error:
         # Labels can be counted and exported without a model.
@@ -651,14 +652,23 @@ def learned_project(project: "Project", place: str) -> Reading:
     return result
 
 
-def _project_learner(project: "Project", settings: "Settings", answers: "list[Answer]") -> "ProjectLearner":
-    """A model that has learned some answers, starting from the saved state."""
+def _project_learner(
+    project: "Project", settings: "Settings", answers: "list[Answer]", checked: Sequence["Answer"] = ()
+) -> "ProjectLearner":
+    """A model that has learned some answers, starting from the saved state.
+
+    Args:
+        project: The project.
+        settings: Its settings, with the model.
+        answers: The answers to learn.
+        checked: Answers of a complete check that the results count, and the model does not learn.
+    """
     with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
         from suffice.project.project_learner import ProjectLearner
 
         project_learner = ProjectLearner(settings, project.X)
         project_learner.resume_from(project.learned_files, answers)
-        project_learner.follow(answers)
+        project_learner.follow(answers, checked=checked)
         return project_learner
 
 

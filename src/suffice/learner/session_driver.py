@@ -1,6 +1,8 @@
 """What every object that drives a session offers its users: labels, estimates, decisions, plans and checks."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -194,6 +196,21 @@ class SessionDriver(ABC):
             recall: In a screening: the recall of the positive class that is to be reached.
         """
         return self._session.numbers(self._view(), at_most, compare=compare, screening=recall)
+
+    def with_checked(
+        self, labels: Mapping[int, Any], *, random: Collection[int], skipped: Collection[int] = ()
+    ) -> AbstractContextManager[None]:
+        """Count answers of a check that a program of its own has drawn, until the context ends.
+
+        In the context, estimates and decisions are those after the check. The model does not learn the labels, and
+        nothing remains of them afterwards.
+
+        Args:
+            labels: Labels of the check by item. The model has not learned them.
+            random: Those of the items that were drawn at random from the unlabelled ones.
+            skipped: Items of the check that cannot be labelled.
+        """
+        return self._session.with_checked(labels, random, skipped)
 
     def decision_due(self, at_most: float | None = None, *, compare: bool = True) -> bool:
         """Whether a decision now would update the standing advice, or compare the model with others."""

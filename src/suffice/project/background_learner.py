@@ -57,7 +57,7 @@ class SavedResults:
 
     def read(self, work: LearningWork) -> LearningStatus | None:
         """Read the results for exactly the answers of some work; None if there are none."""
-        self._status = None if self._files is None else self._files.status(work.settings, work.answers)
+        self._status = None if self._files is None else self._files.status(work.settings, work.answers, work.checked)
         self._work = work
         return self._status
 
@@ -67,6 +67,13 @@ class SavedResults:
         if before is None or not work.settings.learns_like(before.settings):
             return None
         return self._status if work.answers[: len(before.answers)] == before.answers else None
+
+    def contain(self, work: LearningWork) -> bool:
+        """Whether results were read, and are those of some work."""
+        before = self._work
+        if self._status is None or before is None or not work.settings.learns_like(before.settings):
+            return False
+        return (work.answers, work.checked) == (before.answers, before.checked)
 
     def forget(self) -> None:
         """Drop the results."""
@@ -100,7 +107,7 @@ class BackgroundLearner:
         # The work that is complete, or failed, and the number of answers that could not be learned; -1 if none.
         self._done: LearningWork | None = None
         self._given_up = -1
-        # Number of answers that a check withholds.
+        # Number of answers that an open check withholds.
         self._held = 0
         # Number of rounds, and the last round after which all answers were learned or had failed.
         self._rounds = self._settled = 0
@@ -142,7 +149,8 @@ class BackgroundLearner:
         """Wait until the model has learned.
 
         Args:
-            n_answers: Minimal number of learned labels and skips, including those that a check withholds.
+            n_answers: Minimal number of labels and skips that the results count; those that an open check withholds
+                are included.
             timeout: Maximal waiting time in seconds.
 
         Returns:
@@ -150,10 +158,14 @@ class BackgroundLearner:
         """
         with self._news:
             self._news.wait_for(
-                lambda: self._closing or max(self.learning_status.n_answers, self._given_up) + self._held >= n_answers,
-                timeout,
+                lambda: self._closing or max(self._n_counted, self._given_up) + self._held >= n_answers, timeout
             )
-            return self.learning_status.n_answers + self._held >= n_answers
+            return self._n_counted + self._held >= n_answers
+
+    @property
+    def _n_counted(self) -> int:
+        """Number of answers that the published results count: those learned, and those of a complete check."""
+        return self.learning_status.n_answers + self.learning_status.n_checked
 
     def wait_settled(self, timeout: float) -> bool:
         """Wait until all present events of the journal are learned, including corrections and undone answers.
@@ -251,7 +263,7 @@ class BackgroundLearner:
             learning_status = self._learned(work)
         except Exception as error:
             # Do not try again before the answers change.
-            self._done, self._given_up, self._afresh = work, len(work.answers), True
+            self._done, self._given_up, self._afresh = work, len(work.answers) + len(work.checked), True
             self._publish(replace(self.learning_status, problem=_sentence(error)))
             self._settle(number)
             return False
@@ -259,7 +271,7 @@ class BackgroundLearner:
             return False
         started = learning_status.verdict is not None
         behind = started and learning_status.n_answers < len(work.answers)
-        self._given_up = -1 if started else len(work.answers)
+        self._given_up = -1 if started else len(work.answers) + len(work.checked)
         self._afresh |= learning_status.n_answers < self.learning_status.n_answers or not started
         saved_status = self._saved_results.status_of(work)
         if behind and self._afresh:
@@ -268,7 +280,7 @@ class BackgroundLearner:
         self._publish(learning_status)
         if behind:
             return True
-        if saved_status is not None and self.learner.n_resumed == len(work.answers):
+        if self._saved_results.contain(work) and self.learner.n_resumed == len(work.answers):
             # There is nothing new to write.
             self._saver.note_saved(work)
         self._saved_results.forget()
@@ -293,16 +305,17 @@ class BackgroundLearner:
             state = self._project.state()
             people = sum(person.last >= since for person in state.people.values())
             settings = self._project.settings.using(state.model)
-            learned = state.learned()
-            self._held = state.n_labelled + state.n_skipped - len(learned)
+            learned, checked = state.learned(), state.checked()
+            withheld = state.n_labelled + state.n_skipped - len(learned)
+            self._held = withheld - len(checked)
             # The model has not learned withheld answers, so it may choose items that are answered already.
-            size = min(queue_size(people, state.left) + max(0, self._held), _MOST_QUEUE)
-            return LearningWork(learned, size, state.advice is not None, settings, len(self._project.X))
+            size = min(queue_size(people, state.left) + max(0, withheld), _MOST_QUEUE)
+            return LearningWork(learned, size, state.advice is not None, settings, len(self._project.X), checked)
 
     def _learned(self, work: LearningWork) -> LearningStatus:
         with self.learner.learning(work.settings, work.answers) as learner:
             end = time.monotonic() + _PUBLISH
-            learner.follow(work.answers, patience=lambda: self._closing or time.monotonic() > end)
+            learner.follow(work.answers, checked=work.checked, patience=lambda: self._closing or time.monotonic() > end)
             due = learner.n_answers == len(work.answers) or time.monotonic() - self._chosen_at > _CHOOSE
             if self._closing:
                 return self.learning_status

@@ -95,27 +95,37 @@ class LearnedFiles:
         """Whether there is a folder for files."""
         return self._folder is not None
 
-    def status(self, settings: Settings, answers: Sequence[Answer]) -> LearningStatus | None:
+    def status(
+        self, settings: Settings, answers: Sequence[Answer], checked: Sequence[Answer] = ()
+    ) -> LearningStatus | None:
         """The results after exactly these answers, or None.
 
         Args:
             settings: Settings of the project, with the model that learns.
             answers: Labels and skips, in order.
+            checked: Answers of a complete check that the model has not learned.
         """
-        value = self._read(_STATUS, settings, answers)
+        value = self._read(_STATUS, settings, answers, checked)
         return value if isinstance(value, LearningStatus) and value.n_answers == len(answers) else None
 
-    def keep_status(self, settings: Settings, answers: Sequence[Answer], learning_status: LearningStatus) -> bool:
+    def keep_status(
+        self,
+        settings: Settings,
+        answers: Sequence[Answer],
+        learning_status: LearningStatus,
+        checked: Sequence[Answer] = (),
+    ) -> bool:
         """Save the results after some answers; return whether they were saved.
 
         Args:
             settings: As for :meth:`status`.
             answers: As for :meth:`status`.
             learning_status: The results. They are not saved if the model could not learn.
+            checked: As for :meth:`status`.
         """
         if learning_status.problem or learning_status.n_answers != len(answers):
             return False
-        return self._keep(_STATUS, settings, answers, learning_status)
+        return self._keep(_STATUS, settings, answers, learning_status, checked)
 
     def predictions(self, settings: Settings, answers: Sequence[Answer]) -> Predictions | None:
         """The predictions for all items after exactly these answers, or None; arguments as for :meth:`status`."""
@@ -158,16 +168,20 @@ class LearnedFiles:
             self._write(_EARLIER, self._described(settings, answers[: earlier.n_answers]), earlier.saved)
         return self._write(_LEARNER, self._described(settings, answers[: newest.n_answers]), newest.saved)
 
-    def _keep(self, name: str, settings: Settings, answers: Sequence[Answer], value: Any) -> bool:
+    def _keep(
+        self, name: str, settings: Settings, answers: Sequence[Answer], value: Any, checked: Sequence[Answer] = ()
+    ) -> bool:
         if not self.kept:
             return False
         try:
             saved = saved_objects(value, most_bytes=MOST_BYTES)
         except NotSavableError:
             return False
-        return self._write(name, self._described(settings, answers), saved)
+        return self._write(name, self._described(settings, answers, checked), saved)
 
-    def _described(self, settings: Settings, answers: Sequence[Answer]) -> dict[str, Any]:
+    def _described(
+        self, settings: Settings, answers: Sequence[Answer], checked: Sequence[Answer] = ()
+    ) -> dict[str, Any]:
         """Everything that the contents of a file depend on, as checksums."""
         if self._checksum is None:
             self._checksum = self._features()
@@ -177,6 +191,7 @@ class LearnedFiles:
             "n_answers": len(answers),
             "basis": _checksum(json.dumps(basis, sort_keys=True)),
             "answers": _checksum(json.dumps(list(answers))),
+            "checked": _checksum(json.dumps(list(checked))),
         }
 
     def _is_prefix(self, about: Mapping[str, Any], settings: Settings, answers: Sequence[Answer]) -> bool:
@@ -184,9 +199,9 @@ class LearnedFiles:
         n_answers = about["n_answers"]
         return 0 <= n_answers <= len(answers) and about == self._described(settings, answers[:n_answers])
 
-    def _read(self, name: str, settings: Settings, answers: Sequence[Answer]) -> Any:
+    def _read(self, name: str, settings: Settings, answers: Sequence[Answer], checked: Sequence[Answer] = ()) -> Any:
         """The contents of a file if they depend on exactly these values; otherwise None."""
-        _, saved = self._open(name, lambda about: about == self._described(settings, answers))
+        _, saved = self._open(name, lambda about: about == self._described(settings, answers, checked))
         try:
             return None if saved is None else restored_objects(saved)
         except ValueError:

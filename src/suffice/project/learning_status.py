@@ -21,7 +21,7 @@ class ErrorEstimate:
     predicted without themselves; see :meth:`suffice.ActiveLearner.error_estimate`.
 
     Attributes:
-        n_labelled: Number of labels learned at that time.
+        n_labelled: Number of labels at that time: those learned, and those of a complete check.
         value: For classes the share of wrong predictions, for numbers the root mean squared error.
         low: Lower end of the interval.
         high: Upper end of the interval.
@@ -56,6 +56,8 @@ class LearningStatus:
 
     Attributes:
         n_answers: Labels and skips learned so far.
+        n_checked: Labels and skips of a complete check that the model has not learned. The last one of ``errors`` and
+            ``numbers`` count them.
         n_labelled: Labels learned so far.
         verdict: The verdict of the rule, or None before the model has started. After the first stop, the verdict stays
             stop, unless earlier labels are changed, or hyper-parameters are learned again and the rule no longer stops.
@@ -83,6 +85,7 @@ class LearningStatus:
     warning: str = ""
     numbers: DecisionNumbers | None = None
     decided_verdict: Verdict | None = None
+    n_checked: int = 0
 
     @property
     def decision(self) -> Decision | None:

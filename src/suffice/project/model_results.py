@@ -65,7 +65,7 @@ class ModelResults:
 
         def decide(state: ProjectState, _: float) -> tuple[list[Draft], None]:
             advised = state.advice is not None
-            if decision.n_labelled != state.n_learned or decision.stop == advised:
+            if decision.n_labelled != state.n_decided or decision.stop == advised:
                 return [], None
             kind = EventKind.advised if decision.stop else EventKind.withdrawn
             return [Draft(kind, data={"n_labelled": n_labelled, "reason": reason})], None

@@ -92,8 +92,14 @@ class ErrorTracker:
         if self.begun and self.n % spacing(self.n) == 0:
             self._estimates.append(self._estimate())
 
-    def errors(self) -> tuple[ErrorEstimate, ...]:
-        """The recorded estimates and the current one; empty before the model has started."""
+    def errors(self, n_checked: int = 0) -> tuple[ErrorEstimate, ...]:
+        """The recorded estimates and the current one; empty before the model has started.
+
+        Args:
+            n_checked: Number of labels of a check that the learner counts now and has not learned.
+        """
+        if self.begun and n_checked:
+            return (*self._estimates, self._estimate(n_checked))
         if not self.begun or (self._estimates and self._estimates[-1].n_labelled == self.n):
             return tuple(self._estimates)
         if self._newest is None or self._newest.n_labelled != self.n:
@@ -125,11 +131,11 @@ class ErrorTracker:
         transform, model = (model[:-1], model[-1]) if hasattr(model, "steps") else (None, model)
         return transform, deepcopy(model)
 
-    def _estimate(self) -> ErrorEstimate:
+    def _estimate(self, n_checked: int = 0) -> ErrorEstimate:
         worse = self._learner.worsening()
         self.warning = "" if worse is None else worsening_sentence(worse.random_labels)
         error = error_now(self._learner.error_estimate(), share=self._learner.share)
-        return ErrorEstimate(self.n, *error)
+        return ErrorEstimate(self.n + n_checked, *error)
 
 
 # Limits of a batch of predictions, in rows and operations: SciPy's triangular solver blocks other threads.
@@ -224,6 +230,8 @@ class ProjectLearner:
 
     def _start_over(self) -> None:
         self._answers: list[Answer] = []
+        # Answers of a complete check that are not learned, and the number of answers of the checked model.
+        self._checked: tuple[list[Answer], int] = ([], 0)
         self._judge: ActiveLearner | None = None
         self._tracker: ErrorTracker | None = None
         self._picker: ActiveLearner | None = None
@@ -251,6 +259,12 @@ class ProjectLearner:
         return list(self._answers)
 
     @property
+    def checked(self) -> list[Answer]:
+        """Answers of a complete check that the results count, although the model has not learned them."""
+        checked, n_answers = self._checked
+        return list(checked) if n_answers == len(self._answers) else []
+
+    @property
     def n_items(self) -> int:
         """Number of items of the pool."""
         return len(self._X)
@@ -265,17 +279,30 @@ class ProjectLearner:
         """Labels and skips learned so far."""
         return len(self._answers)
 
-    def follow(self, answers: Sequence[Answer], *, patience: Callable[[], bool] | None = None) -> None:
+    def follow(
+        self,
+        answers: Sequence[Answer],
+        *,
+        checked: Sequence[Answer] = (),
+        patience: Callable[[], bool] | None = None,
+    ) -> None:
         """Learn new answers. If an earlier answer was corrected or taken back, go back to the state before it.
 
         If the model cannot learn, :meth:`learning_status` contains the reason. Learning is tried again when the answers
         change.
 
         Args:
-            answers: All labels and skips of the project, in order.
+            answers: All labels and skips for the model, in order.
+            checked: Answers of a complete check of the model after these answers. They are not learned, but the
+                error and the decision count them.
             patience: Called before each answer; if it returns True, the other answers are not learned in this call.
         """
         wanted = list(answers)
+        self._learn(wanted, patience)
+        self._checked = list(checked), len(wanted)
+
+    def _learn(self, wanted: list[Answer], patience: Callable[[], bool] | None) -> None:
+        """Learn new answers; see :meth:`follow`."""
         if self._failed is not None and wanted == self._failed:
             return
         if self._failed is not None:
@@ -296,7 +323,7 @@ class ProjectLearner:
             self._start_over()
             if resumed:
                 # The saved state may be damaged, so learn again without it.
-                self.follow(answers, patience=patience)
+                self._learn(wanted, patience)
                 return
             self._failed = wanted
             self._problem = (
@@ -321,9 +348,16 @@ class ProjectLearner:
             self.follow(self._answers)
         if self._judge is None or self._tracker is None:
             return LearningStatus(problem=self._problem)
-        errors, judge = self._tracker.errors(), self._judge
+        judge, checked = self._judge, self.checked if self._tracker.begun else []
         stop = judge.standing_stop
         verdict = judge.verdict if stop is None else replace(stop, n_labelled=self._tracker.n)
+        labels = {answer.item: answer.label for answer in checked if answer.label is not None}
+        random = [answer.item for answer in checked if answer.random]
+        skipped = [answer.item for answer in checked if answer.label is None]
+        with judge.with_checked(labels, random=random, skipped=skipped):
+            errors = self._tracker.errors(len(labels))
+            numbers = self._numbers(judge) if errors else None
+            decided = judge.standing_verdict
         # Before the status is built, because it also reports a failure of the picker.
         asked = self._ask(queue)
         return LearningStatus(
@@ -337,8 +371,9 @@ class ProjectLearner:
             problem=self._no_queue,
             warning=self._tracker.warning,
             stopped_at=None if stop is None else stop.n_labelled,
-            numbers=self._numbers(judge) if errors else None,
-            decided_verdict=judge.standing_verdict,
+            numbers=numbers,
+            decided_verdict=decided,
+            n_checked=len(checked),
         )
 
     def _numbers(self, judge: ActiveLearner) -> DecisionNumbers:
@@ -374,7 +409,7 @@ class ProjectLearner:
             learning_status: The results for all learned answers; they are not saved if left out.
         """
         if learning_status is not None:
-            files.keep_status(self._settings, self._answers, learning_status)
+            files.keep_status(self._settings, self._answers, learning_status, self.checked)
         newest = self._checkpoint() if files.kept else None
         if newest is None:
             return False

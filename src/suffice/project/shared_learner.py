@@ -50,7 +50,8 @@ class LearnableProject(Protocol):
 class LearningWork(NamedTuple):
     """Labels to learn, settings, number of items to keep ready, and whether there is advice to stop.
 
-    ``items`` is the number of items. When items are added, the model learns all labels again.
+    ``items`` is the number of items. When items are added, the model learns all labels again. ``checked`` are answers
+    of a complete check, which the results count before the model learns them.
     """
 
     answers: list[Answer]
@@ -58,6 +59,7 @@ class LearningWork(NamedTuple):
     advised: bool
     settings: Settings
     items: int
+    checked: list[Answer]
 
 
 class ModelCopy(NamedTuple):
@@ -165,19 +167,20 @@ class SharedLearner:
             predictor = learner.predictor()
         return predictor.predict(self._project.X).labels
 
-    def save(self, files: LearnedFiles, status: LearningStatus, learned: list[Answer] | None) -> bool:
+    def save(self, files: LearnedFiles, status: LearningStatus, done: LearningWork | None) -> bool:
         """Save the state, and return whether it was saved. A failure has no other effect.
 
         Args:
             files: The files to write.
-            status: Results for ``learned``.
-            learned: The answers that are learned completely; None if there are more to learn.
+            status: Results for ``done``.
+            done: The work that is complete; None if there are more answers to learn.
         """
         with self._in_use:
             learner = self._learner
             if learner is None or not learner.n_answers:
                 return False
-            complete = learned is not None and not self.ahead and learner.answers == learned
+            learned = (learner.answers, learner.checked)
+            complete = done is not None and not self.ahead and learned == (done.answers, done.checked)
             try:
                 return learner.keep_in(files, status if complete else None)
             except Exception:
@@ -245,7 +248,7 @@ class LearnerSaver:
         if self._files is None or not self._learner.n_answers:
             return False
         start = time.monotonic()
-        saved = self._learner.save(self._files, status, None if done is None else done.answers)
+        saved = self._learner.save(self._files, status, done)
         self._saved, self._saved_at = done, time.monotonic()
         self._seconds = self._saved_at - start
         return saved

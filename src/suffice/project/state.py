@@ -253,6 +253,28 @@ class ProjectState:
         before_check = self.checks.learned
         return self.answers() if before_check is None else before_check
 
+    def checked(self) -> list[Answer]:
+        """Answers that a complete check withholds from the model, in order; empty while a check is open.
+
+        Only the items of the check count as drawn at random.
+        """
+        before_check = self.checks.learned
+        if before_check is None or self.checks.open_check is not None:
+            return []
+        labelled = {answer.item for answer in before_check if answer.label is not None}
+        skipped = {answer.item for answer in before_check if answer.label is None}
+        random = self.checks.random_items() - self.labels.informed
+        return [
+            Answer(item, label, item in random)
+            for item, label in self.labels.by_item.items()
+            if item not in labelled and (label is not None or item not in skipped)
+        ]
+
+    @property
+    def n_decided(self) -> int:
+        """Labels that the decision is about: those that the model learns now, and those of a complete check."""
+        return self.n_learned + sum(answer.label is not None for answer in self.checked())
+
     @property
     def n_learned(self) -> int:
         """Labels that the model learns now."""

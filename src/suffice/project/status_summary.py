@@ -168,7 +168,8 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
     with project.lock:
         state = project.state()
         counted, model = _counted(state, project.settings, project.size), project.settings.using(state.model).model
-        behind = max(0, len(state.learned()) - learning_status.n_answers)
+        n_counted = learning_status.n_answers + learning_status.n_checked
+        behind = max(0, len(state.learned()) + len(state.checked()) - n_counted)
         checks = check_status(state, project.settings)
     n_labelled, size = counted["n_labelled"], project.size - counted["n_skipped"]
     decision = decision_of(learning_status, project.settings, n_labelled, size=size, checks=checks)
@@ -273,8 +274,8 @@ def decision_of(
     """
     left = settings.initial if size is None else size - n_labelled
     numbers = learning_status.numbers
-    if numbers is not None and checks.held and size is not None:
-        # For the model, items whose labels a check withholds are unlabelled.
+    if numbers is not None and checks.held and size is not None and numbers.unlabelled != left:
+        # For the model, items whose labels an open check withholds are unlabelled.
         numbers = replace(numbers, unlabelled=left) if left else None
     if numbers is None:
         # While all labels are learned again, the verdict states the progress.

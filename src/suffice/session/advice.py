@@ -142,6 +142,12 @@ class AdviceByTarget:
         advice = self._advice.get(target, StandingAdvice())
         return advice if advice.n_labelled <= n_labelled else StandingAdvice()
 
+    def copy(self) -> "AdviceByTarget":
+        """A copy, which later advice does not change."""
+        other = AdviceByTarget()
+        other._advice = dict(self._advice)
+        return other
+
     def keep(self, target: float | None, advice: StandingAdvice) -> None:
         """Store the advice for a target."""
         self._advice[target] = advice

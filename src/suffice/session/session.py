@@ -3,7 +3,8 @@
 Every loop of the package drives a :class:`Session`, so that the same labels give the same decision everywhere.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -39,7 +40,7 @@ from suffice.session.model_view import ModelView
 from suffice.session.rule_history import RuleHistory
 from suffice.session.running_check import RunningSample
 from suffice.session.session_estimates import SessionEstimates
-from suffice.session.session_labels import SessionLabels
+from suffice.session.session_labels import SKIPPED, SessionLabels
 
 # Other models are compared when the rule says stop, and again when the number of labels has grown by this factor.
 _COMPARED_AGAIN: Final = 1.2
@@ -266,6 +267,36 @@ class Session:
             skipped=frozenset(self.labels.skipped),
             predictions=np.asarray(predictions),
         )
+
+    @contextmanager
+    def with_checked(
+        self, labels: Mapping[int, Any], random: Collection[int], skipped: Collection[int] = ()
+    ) -> Iterator[None]:
+        """Count answers of a check that another object holds, until the context ends.
+
+        In the context, estimates and decisions are those after the check. Afterwards the session is as before, and so
+        is the standing advice.
+
+        Args:
+            labels: Labels of the check that the model has not learned, by item.
+            random: Those of the items that were drawn at random.
+            skipped: Items of the check that cannot be labelled.
+        """
+        own, items = self.labels, [*labels, *skipped]
+        status, checked, checked_random = own.status[items].copy(), own.checked, own.checked_random
+        advice, compared = self._advice, self._compared
+        own.checked, own.checked_random, self._advice = dict(checked), list(checked_random), advice.copy()
+        try:
+            own.add_checked(labels, random)
+            own.status[list(skipped)] = SKIPPED
+            if compared is not None:
+                # The model has learned nothing since the last comparison.
+                self._compared = len(own.everything), compared[1]
+            yield
+        finally:
+            own.checked, own.checked_random = checked, checked_random
+            own.status[items] = status
+            self._advice, self._compared = advice, compared
 
     @property
     def guarantee(self) -> ModelGuarantee | None:
