@@ -1,5 +1,6 @@
 """A check in a real browser: what it costs, its items, its guarantee, and giving it up."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,54 @@ def test_a_check_from_its_offer_to_its_guarantee(browser: "Browser", tmp_path: P
         watched.settle()
         page.wait_for_selector(".verdict .guarantee.earlier")
         assert "has no guarantee until it is checked" in shown(page, ".verdict .guarantee")
+        watched.close()
+
+
+@pytest.mark.slow
+def test_after_a_check_text_curve_json_and_report_state_one_error(browser: "Browser", tmp_path: Path) -> None:
+    circle(tmp_path / "points.suffice", 41).close()
+    with served(tmp_path / "points.suffice") as server:
+        watched = Watched(browser, server, "Ann")
+        page = watched.page
+        page.wait_for_selector(".verdict >> text=Check the predictions", timeout=60_000)
+        page.wait_for_selector(".verdict .error-now:has-text('estimated from 41 labels')")
+        start(watched, 30)
+        for _ in range(30):
+            page.wait_for_selector(".item .chip:has-text('check item')")
+            watched.press(KEYS[LABELS[watched.item()]])
+        watched.settle()
+        page.wait_for_selector(".verdict .guarantee")
+        page.wait_for_selector(".verdict .error-now:has-text('estimated from 71 labels of items drawn at random')")
+        status = status_of(server)
+        decision, error = status["decision"], status["decision"]["error"]
+        # The JSON.
+        assert status["error"]["estimates"][-1] == [71, error["value"], error["low"], error["high"]]
+        assert status["error"]["random_labels"] == error["random_labels"] == 71
+        figure = f"{100.0 * error['value']:.0f} %"
+        interval = [f"{100.0 * error[end]:.0f}" for end in ("low", "high")]
+        # The text beside the item, and the last point of the small curve.
+        assert shown(page, ".verdict .error-now b") == figure == decision["error_figure"].replace("\u00a0", " ")
+        assert "after 71 labels" in shown(page, ".verdict .error-now")
+        curve = page.get_attribute(".verdict .spark svg", "aria-label") or ""
+        assert curve.replace("\u00a0", " ").endswith(f"{figure} after 71 labels")
+        # The view of the progress: text, last point of the curve, and last row of its table.
+        watched.go("progress")
+        assert shown(page, "#view-progress .error-now b") == figure
+        chart = "#view-progress .chart:has(figcaption:text-is('The estimated error'))"
+        assert shown(page, f"{chart} .readout") == f"At 71 labels: {figure} (estimated)"
+        sentence = (page.get_attribute(f"{chart} svg", "aria-label") or "").replace("\u00a0", " ")
+        assert f"After 71 labels the estimated error is {figure}, probably between {interval[0]} %" in sentence
+        page.click(f"{chart} summary")
+        row = shown(page, f"{chart} tbody tr:last-child").replace(" %", "").split()
+        assert row == ["71", figure.removesuffix(" %"), *interval]
+        # The report.
+        with page.expect_popup() as popup:
+            page.evaluate("open('api/report')")
+        report = " ".join(popup.value.inner_text("body").replace("\u00a0", " ").split())
+        popup.value.close()
+        assert f"{figure} {' '.join(decision['error_note'].replace(chr(160), ' ').split())}" in report
+        assert set(re.findall(r"bout ([\d.]+ %) of the [\d,]+ unlabelled items", report)) == {figure}
+        assert "corrected with 71 labels" in report
         watched.close()
 
 
