@@ -69,8 +69,8 @@ def assert_one_error(project: Project, results: LearningStatus, n_labelled: int,
     assert set(re.findall(r"bout ([\d.]+) % of the [\d,]+ unlabelled items", report)) == {value}
     assert f"corrected with {random_labels} labels" in report
     chart = error_chart(project_report_contents(project, results))
-    assert chart.line[-1] == (n_labelled, error["value"])
-    assert chart.band[-1] == (n_labelled, error["low"], error["high"])
+    assert list(chart.line[-1]) == [n_labelled, error["value"]]
+    assert list(chart.band[-1]) == [n_labelled, error["low"], error["high"]]
     return current
 
 
