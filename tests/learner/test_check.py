@@ -605,10 +605,11 @@ def test_a_network() -> None:
     predictions = check.predictions.tolist()
     assert predictions == check.model.predict(X[check.unlabelled]).tolist()
     assert not np.isin(learner.ask(5), check.indices).any()
+    random_labels = learner.random_labels
     found = check.tell(y[check.indices])
     assert found is not None
     assert found.wrong == wrong_at(check, y)
-    random_labels = learner.random_labels
+    assert learner.random_labels == random_labels + 20
     items = learner.ask(2)
     learner.tell(items, y[items])
     assert learner.random_labels >= random_labels + 20
