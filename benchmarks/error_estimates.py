@@ -244,7 +244,11 @@ def run(job: Job) -> list[Compared]:
 def sets_of(kind: str, which: str) -> list[str]:
     """Names of the data sets: those on which constants were chosen, or those of the evaluation."""
     task = "classification" if kind in ("classes", "classifiers") else "regression"
-    chosen = names(task) if which == "development" else decision_names(task)
+    if kind in OURS:
+        chosen = names(task) if which == "development" else decision_names(task)
+    else:
+        unseen = [*names(task, development=False), *decision_names(task)]
+        chosen = names(task, development=True) if which == "development" else unseen
     return [name for name in chosen if name != LEFT_OUT]
 
 

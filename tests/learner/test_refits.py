@@ -70,8 +70,8 @@ def test_refits_are_at_most_a_multiple_of_the_fits(share: float, sizes: list[int
             allowed = budget.allowed(n, FOLDS)
             assert 0 <= allowed <= FOLDS
             budget.spend(n, allowed)
-        # The first five are always allowed; ten more are advanced.
-        assert budget.refits <= max(FOLDS if share else 0, share * budget.fits + 10.0 * share)
+        # The first five are always allowed; fifteen more are advanced.
+        assert budget.refits <= max(FOLDS if share else 0, share * budget.fits + 15.0 * share)
     assert RefitBudget.from_state(json.loads(json.dumps(budget.state_dict()))) == budget
 
 
@@ -140,7 +140,9 @@ def test_random_labels_are_predicted_by_models_without_them() -> None:
         wrong[fold::5] = model.predict(X[test]) != Y[test]
         expected[fold::5] = 1.0 - model.predict_proba(X[test]).max(axis=1)
     model = DecisionTreeClassifier(random_state=0).fit(X[:100], Y[:100])
-    by_hand = class_error(1.0 - model.predict_proba(X[100:]).max(axis=1), expected, wrong, np.full(50, 0.9**2))
+    # They were predicted by models of 90 labels, and the error has fallen since.
+    fallen = wrong * 0.9 ** (1.0 / 3.0)
+    by_hand = class_error(1.0 - model.predict_proba(X[100:]).max(axis=1), expected, fallen, np.full(50, 0.9**2))
     estimate = monitor.error_estimate()
     assert estimate[:5] == pytest.approx(by_hand[:5], rel=1e-9)
     assert estimate.predicted_at == 90

@@ -36,8 +36,8 @@ def test_a_project_under_way() -> None:
     ]
     own = decision(error=ErrorNow(0.1234, 0.094, 0.161), forecast=None)
     assert sentences(own) == [
-        "Keep labelling: about 12 % of the 78 unlabelled items are predicted wrong (the model's own estimate, not verified "
-        "by random labels; probably 9 to 16 %).",
+        "Keep labelling: about 12 % of the 78 unlabelled items are predicted wrong (the model's own estimate, "
+        "not verified by random labels; probably 9 to 16 %).",
         "How many more labels it takes is not yet predictable.",
     ]
     assert sentences(decision(forecast=Forecast(78, 20, 78)))[1] == "It may take all of the remaining items."

@@ -36,6 +36,8 @@ from suffice.session.refit_budget import FOLDS, RefitBudget
 
 # A prediction by a model with n of the present N labels has the weight (n / N) to this power.
 _AGE_POWER: Final = 2.0
+# The error falls with about this power of the number of labels: the median over models and sets of development.
+_CURVE_POWER: Final = 1.0 / 3.0
 #: Least share of wrong predictions that a model of another package may expect, in the inputs of rules.
 LEAST_EXPECTED: Final = 0.001
 
@@ -66,7 +68,8 @@ class RandomLabelLosses:
       parts with the oldest predictions are renewed first.
     - Labels that were not predicted in this way have been predicted before they were learned.
 
-    A prediction by a model with ``n`` of the present ``N`` labels has the weight :math:`(n / N)^2`.
+    A prediction by a model with ``n`` of the present ``N`` labels has the weight :math:`(n / N)^2`, and its loss is
+    multiplied by :math:`(n / N)^{1/3}`, because the error has fallen since.
 
     Args:
         task: ``"regression"`` or ``"classification"``.
@@ -335,6 +338,8 @@ class RandomLabelLosses:
             unlearned: Labels of random items that the model has not learned, such as those of a check.
         """
         model, extra, predicted_at = view.judged_model(), unlearned or {}, None
+        # How far the losses have fallen since the labels were predicted.
+        fallen: Any = 1.0
         if not len(rest):
             return CalibratedError(0.0, 0.0, 0.0, 0.0, len(items) + len(extra))
         if leaves_classes_out(model):
@@ -347,6 +352,7 @@ class RandomLabelLosses:
                 weights, random = np.append(weights, more.weights), np.append(random, np.ones(len(extra), dtype=bool))
         else:
             losses, expected, weights, predicted_at = self._held_out(view, labels, items, extra)
+            fallen = weights ** (_CURVE_POWER / _AGE_POWER)
             random = np.ones(len(losses), dtype=bool)
         expected_rest = view.expected_losses(rest)
         trivial = expected_rest is None or bool(np.isnan(expected).any())
@@ -355,11 +361,11 @@ class RandomLabelLosses:
             value = 0.5 if self._task == "classification" else float(np.var(list(labels.values()))) or 1.0
             expected_rest, expected = np.full(len(rest), value), np.full(len(losses), value)
         if self._task == "classification":
-            return class_error(expected_rest, expected, losses, weights)._replace(predicted_at=predicted_at)
+            return class_error(expected_rest, expected, fallen * losses, weights)._replace(predicted_at=predicted_at)
         if tolerance is None:
-            estimate = number_error(expected_rest, losses, expected, weights, random, trivial=trivial)
+            estimate = number_error(expected_rest, fallen * losses, expected, weights, random, trivial=trivial)
             return estimate._replace(predicted_at=predicted_at)
-        beyond = (losses > tolerance**2).astype(np.float64)
+        beyond = fallen * (losses > tolerance**2).astype(np.float64)
         shares, rest_shares = share_beyond(tolerance, expected), share_beyond(tolerance, expected_rest)
         estimate = class_error(rest_shares, shares[random], beyond[random], weights[random])
         return estimate._replace(predicted_at=predicted_at)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from suffice.arguments import real
 
 # Fits that are advanced at the start of a loop, and the number of the user's fits after which all are repaid.
-_ADVANCE: Final = 10.0
+_ADVANCE: Final = 15.0
 _REPAID: Final = 40.0
 #: Number of parts of the random labels. A model is fitted without each part.
 FOLDS: Final = 5
@@ -23,8 +23,9 @@ class RefitBudget:
 
     .. math:: \sum_j 1 \le a \sum_i 1 + A, \qquad \sum_j m_j \le a \sum_i n_i + A n,
 
-    where the advance ``A`` is 10 fits times ``a`` at the start, and decreases to 0 at 40 fits of the user. The first
-    five refits are always allowed, if any are.
+    where the advance ``A`` is 15 fits times ``a`` at the start, and falls to 0 at 40 fits of the user. So there are
+    about as many refits for each doubling of the labels, in a run of 40 rounds. The first five refits are always
+    allowed, if any are.
 
     Attributes:
         share: The multiple; 0 for no refits.
@@ -42,7 +43,7 @@ class RefitBudget:
         ...     print(n, allowed)
         100 5
         200 5
-        300 2
+        300 5
     """
 
     share: float = 1.0
@@ -65,7 +66,7 @@ class RefitBudget:
         """
         if not self.share:
             return 0
-        advance = self.share * _ADVANCE * max(0.0, 1.0 - self.fits / _REPAID)
+        advance = self.share * _ADVANCE * max(0.0, 1.0 - (self.fits / _REPAID) ** 2)
         by_count = self.share * self.fits + advance - self.refits
         by_work = (self.share * self.work - self.refit_work) / max(n_labels, 1) + advance
         allowed = max(int(min(by_count, by_work)), FOLDS - self.refits, 0)
