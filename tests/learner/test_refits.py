@@ -22,6 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 import suffice as sf
 from suffice.errors import InvalidValueError
 from suffice.learner import monitor_round
+from suffice.learner.refitted import refitted
 from suffice.session.error_estimate import class_error
 from suffice.session.refit_budget import FOLDS, RefitBudget
 
@@ -101,11 +102,10 @@ def test_without_a_budget_nothing_is_fitted_again(monkeypatch: pytest.MonkeyPatc
 
 def test_no_estimate_no_refit(monkeypatch: pytest.MonkeyPatch) -> None:
     fits = []
-    original = monitor_round.refitted
 
     def counted(*given: Any, **options: Any) -> Any:
         fits.append(len(given[2]))
-        return original(*given, **options)
+        return refitted(*given, **options)
 
     monkeypatch.setattr(monitor_round, "refitted", counted)
     monitor = monitored(GaussianNB())
@@ -193,7 +193,7 @@ def test_texts_are_fitted_again_as_a_whole() -> None:
     assert estimate.low < estimate.high
 
 
-class Failing(ClassifierMixin, BaseEstimator):
+class Failing(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that can be fitted once only."""
 
     fits = 0
@@ -230,7 +230,7 @@ def test_refits_that_are_worse_than_the_model_itself_do_not_count() -> None:
     """A model that learned from more than the labels: refits without that are not the model."""
     hidden = GaussianNB().fit(X[400:], Y[400:])
 
-    class Pretrained(DummyClassifier):
+    class Pretrained(DummyClassifier):  # type: ignore[misc]
         """It knows more than its labels, if it was prepared."""
 
         prepared = False
