@@ -221,7 +221,7 @@ def class_error(rest: Any, expected: Any, wrong: Any, weights: Any = None) -> Ca
     Examples:
         >>> certain = class_error([0.0] * 100, [0.0] * 40, [1.0] * 6 + [0.0] * 34)
         >>> round(certain.value, 3), round(certain.low, 3), round(certain.high, 3)
-        (0.138, 0.045, 0.264)
+        (0.15, 0.048, 0.288)
         >>> nothing = class_error([0.0] * 100, [], [])
         >>> round(nothing.value, 3), round(nothing.high, 3)
         (0.024, 0.152)
