@@ -461,8 +461,8 @@ class ActiveLearner(SessionDriver):
             ...     i = learner.ask()
             ...     verdict = learner.tell(i, y[i])
             >>> print(learner.running_check)
-            At most 13 % of the predictions for the 815 unlabelled items are wrong (95 % confidence). This is about the
-            model at 155 labels, not the current one. The next evaluation is at a sample of 60; it has 31 now.
+            At most 13 % of the predictions for the 820 unlabelled items are wrong (95 % confidence). This is about the
+            model at 150 labels, not the current one. The next evaluation is at a sample of 60; it has 33 now.
         """
         running = self._session.running
         return None if running is None else running.state(self._session.labels.status, self._session.labels.version)

@@ -440,7 +440,7 @@ class SessionDriver(ABC):
             ...     i = learner.ask(10)
             ...     verdict = learner.tell(i, y[i])
             >>> learner.recall_plan("spam", at_least=0.9).labels
-            615
+            614
             >>> learner.recall_plan("spam", at_least=0.9, predicted_as_found=False).labels > 2500
             True
         """

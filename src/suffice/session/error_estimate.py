@@ -38,6 +38,8 @@ _CALIBRATION_PRECISION: Final = (0.25, 1.0)
 _LARGEST_LOGIT: Final = 6.0
 # An estimate is at least half an error among this many labels, or among the random labels if these are more.
 _FLOOR_LABELS: Final = 20.0
+# With fewer expected errors than this among the effective labels, an interval starts at 0.
+_FEWEST_ERRORS: Final = 0.5
 # Probability of each tail of an interval, and the corresponding quantile of the normal distribution.
 _TAIL: Final = 0.05
 _NORMAL_POINT: Final = 1.6449
@@ -210,7 +212,8 @@ def class_error(rest: Any, expected: Any, wrong: Any, weights: Any = None) -> Ca
     where :math:`l_i` is 1 if random label ``i`` was predicted wrong by a model that has not learned it. So the estimate
     is that of the labels where the confidence says nothing, and it takes account of the unlabelled items being easier
     than the labelled ones. It is at least half an error among all random labels. The 90 % interval is that of the
-    distribution :math:`\mathrm{Beta}(\hat e (m + 2), (1 - \hat e)(m + 2))`.
+    distribution :math:`\mathrm{Beta}(\hat e (m + 2), (1 - \hat e)(m + 2))`; it starts at 0 if
+    :math:`\hat e (m + 2) < 1/2`.
 
     Args:
         rest: The probability of a wrong prediction that the model expects of each unlabelled item.
@@ -242,6 +245,9 @@ def _share_estimate(value: float, floor: float, known: float, alone: float, rand
     """An estimate of a share with a beta distribution as for ``known`` labels."""
     value = min(max(value, floor), 1.0 - floor)
     low, high = (float(beta.ppf(point, value * known, (1.0 - value) * known)) for point in (_TAIL, 1.0 - _TAIL))
+    if value * known < _FEWEST_ERRORS:
+        # So few errors are expected that there may be none.
+        low = 0.0
     return CalibratedError(value, min(low, value), max(high, value), alone, random_labels)
 
 
