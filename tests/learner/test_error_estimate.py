@@ -126,8 +126,8 @@ def test_the_estimate_is_its_formula(model: Any, y: Any, batch: int) -> None:
     assert estimate.model_alone == pytest.approx(alone, rel=1e-9)
     assert estimate.value == pytest.approx(alone * ratio, rel=1e-6)
     # The tails are those of all labels.
-    spread = max(2.0, np.mean((relative / relative.mean() - 1.0) ** 2) / 2.0)
-    width = np.exp(1.6449 * np.sqrt(2.0 * spread / (26 / 1.5 + 10.0)))
+    spread = max(3.0, np.mean((relative / relative.mean() - 1.0) ** 2) / 2.0)
+    width = np.exp(1.6449 * np.sqrt(2.0 * spread / (26 / 2.0 + 10.0)))
     assert estimate.high == pytest.approx(estimate.value * width, rel=1e-5)
     assert estimate.low == pytest.approx(estimate.value / width, rel=1e-5)
     assert estimate.random_labels == learner.random_labels == 26

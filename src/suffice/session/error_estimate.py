@@ -22,7 +22,7 @@ _TRIVIAL_LABELS: Final = 1.0
 # For numbers, the weight of a label that was not drawn at random, and the least spread of the losses. Few labels rarely
 # contain one of the large residuals that dominate a mean of squares.
 NUMBER_CHOSEN_WEIGHT: Final = 0.25
-_LEAST_SPREAD: Final = 2.0
+_LEAST_SPREAD: Final = 3.0
 # For classes after sharpening: the weight of the model's own estimate in expected errors, and of a chosen label.
 _PRIOR_SHARPENED: Final = 8.0
 _CHOSEN_WEIGHT: Final = 0.5
@@ -30,9 +30,8 @@ _CHOSEN_WEIGHT: Final = 0.5
 _OWN_LABELS: Final = 2.0
 _OWN_LABELS_SHARPENED: Final = 4.0
 # A label counts as less than one in an interval, because labels are left out in parts, predictions are of different
-# ages, and models differ in more than one parameter. The divisors were chosen by coverage.
-_CLASS_DIVISOR: Final = 2.0
-_NUMBER_DIVISOR: Final = 1.5
+# ages, and models differ in more than one parameter. The divisor was chosen by coverage.
+_DIVISOR: Final = 2.0
 # Precisions of the normal prior of intercept and slope of a logistic calibration, about 0 and 1; largest log odds.
 _CALIBRATION_PRECISION: Final = (0.25, 1.0)
 _LARGEST_LOGIT: Final = 6.0
@@ -165,8 +164,8 @@ def number_error(  # noqa: PLR0913 - the data of an estimate
     r"""Estimate the mean squared error of the unlabelled items, for a model that expects a variance of each label.
 
     The estimate is :math:`\rho` times the mean of the expected variances, see :func:`calibration_ratio`. The interval
-    is log-normal, with the variance :math:`2 \kappa / (m / 1.5 + 10)` of a mean of squares, where :math:`m` is the
-    effective number of random labels, and :math:`\kappa \ge 2` is the variance of the losses of all labels
+    is log-normal, with the variance :math:`2 \kappa / (m / 2 + 10)` of a mean of squares, where :math:`m` is the
+    effective number of random labels, and :math:`\kappa \ge 3` is the variance of the losses of all labels
     relative to that of Gaussian residuals. Without a label it is twice as wide, in logarithms.
 
     Args:
@@ -181,7 +180,7 @@ def number_error(  # noqa: PLR0913 - the data of an estimate
     Examples:
         >>> estimate = number_error([1.0], [2.0] * 40, [1.0] * 40)
         >>> round(estimate.value, 3), round(estimate.low, 3), round(estimate.high, 3)
-        (1.8, 1.045, 3.099)
+        (1.8, 0.863, 3.756)
     """
     loss, hoped, w = _arrays(losses, expected, weights)
     drawn = np.ones(len(loss), dtype=bool) if random is None else np.asarray(random, dtype=bool)
@@ -191,7 +190,7 @@ def number_error(  # noqa: PLR0913 - the data of an estimate
     spread = _LEAST_SPREAD
     if relative.any():
         spread = max(spread, float(np.mean((relative / relative.mean() - 1.0) ** 2)) / 2.0)
-    known = effective_labels(w[drawn]) / _NUMBER_DIVISOR
+    known = effective_labels(w[drawn]) / _DIVISOR
     width = math.exp(_NORMAL_POINT * math.sqrt(2.0 * spread / (known + own)) * (1.0 if drawn.any() else 2.0))
     value = alone * ratio
     return CalibratedError(value, value / width, value * width, alone, int(drawn.sum()))
@@ -233,7 +232,7 @@ def class_error(rest: Any, expected: Any, wrong: Any, weights: Any = None) -> Ca
     rest_logits, logits = _logits(rest), _logits(hoped)
     intercept, slope = _calibration(logits, loss, w)
     value = float(expit(intercept + slope * rest_logits).mean()) if len(rest_logits) else 0.0
-    known = effective_labels(w) / _CLASS_DIVISOR
+    known = effective_labels(w) / _DIVISOR
     if w.any():
         residual = float(w @ (loss - expit(intercept + slope * logits))) / float(w.sum())
         value += known / (known + _OWN_LABELS) * residual
@@ -328,7 +327,7 @@ def sharpened_error(rest: Any, left_out: Any, codes: Any, random: Any) -> Calibr
     value = float(_wrong_shares(factor * here).mean()) * ratio
     n = int(drawn.sum())
     floor = 0.5 / (max(n, _FLOOR_LABELS) + 1.0)
-    known = n / _CLASS_DIVISOR + _OWN_LABELS_SHARPENED
+    known = n / _DIVISOR + _OWN_LABELS_SHARPENED
     return _share_estimate(value, floor, known, float(_wrong_shares(here).mean()), n)
 
 
