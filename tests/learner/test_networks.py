@@ -22,6 +22,7 @@ from suffice.learner.simulation import save_checkpoint
 from suffice.models import BayesianRidge, DropoutNetwork, RadialBasis
 from suffice.models.deep import trained_module
 from suffice.models.predictive import quality
+from suffice.session.error_estimate import class_error
 from suffice.trace import Trace
 from tests.thoroughness import crossed
 
@@ -418,17 +419,22 @@ def test_what_the_default_rule_is_told(approximation: str) -> None:
     first = learner.ask(20)
     learner.tell(first, labels[first])
     masks = int(np.random.SeedSequence((0, 2, 0)).generate_state(1)[0])
-    earlier, losses, expected = {20: learner.current_model.sample_proba(pool, seed=masks).mean(axis=1)}, 4.0, 4.0
+    earlier: dict[int, Any] = {20: learner.current_model.sample_proba(pool, seed=masks).mean(axis=1)}
+    # Of random labels: whether each was predicted wrong, how likely that was, and the number of labels then.
+    losses: list[tuple[bool, float, int]] = []
     for n in (30, 40, 50, 60):
         items = learner.ask(10)
         p = learner.current_model.predict_proba(pool)
         learner.tell(items, labels[items])
         random = [item for item in learner.random_items if item in items.tolist()]
         assert len(random) == 2
-        losses += sum(float(p[item].argmax() != labels[item]) for item in random)
-        expected += sum(1.0 - p[item].max() for item in random)
+        losses += [(p[item].argmax() != labels[item], 1.0 - p[item].max(), n - 10) for item in random]
+        wrong, expected, then = np.array(losses, dtype=float).T
+        left = np.setdiff1d(np.arange(150), learner.labelled)
+        own = 1.0 - learner.current_model.predict_proba(pool[left]).astype(np.float64).max(axis=1)
+        by_hand = class_error(own, expected, wrong * (then / n) ** (1.0 / 3.0), (then / n) ** 2)
         found = {name: values[-1] for name, values in learner.trace().measures.items()}
-        assert found["calibration"] == pytest.approx(losses / expected, rel=1e-6)
+        assert found["calibration"] == pytest.approx(by_hand.value / by_hand.model_alone, rel=1e-5)
         draws = learner.current_model.sample_proba(pool, seed=masks).astype(np.float64)
         rest, mean = np.setdiff1d(np.arange(150), learner.labelled), draws.mean(axis=1)
         known = draws.max(axis=2).mean(axis=1)
@@ -442,7 +448,7 @@ def test_what_the_default_rule_is_told(approximation: str) -> None:
     assert learner.random_labels == 8
     assert learner.verdict.rule == "LabelWorth"
     estimate = learner.error_estimate()
-    assert estimate.value == pytest.approx(estimate.model_alone * losses / expected, rel=1e-6)
+    assert estimate.value == pytest.approx(by_hand.value, rel=1e-5)
 
 
 @pytest.mark.slow
