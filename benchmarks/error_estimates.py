@@ -332,6 +332,7 @@ def shares(which: str, seeds: int, processes: int) -> str:
 
 def cost_run(name: str, make: Callable[[], Any], estimate_time: float) -> list[str]:
     """Seconds of the user's fits, of refits, and of everything else, over 40 rounds."""
+    warnings.simplefilter("ignore")
     X, y = evaluation_set("optdigits").split(0)[:2]
     rng, labelled = np.random.default_rng(0), list(range(FIRST))
     drawn, monitor = list(labelled), sf.StopMonitor(X, estimate_time=estimate_time)
