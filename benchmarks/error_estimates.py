@@ -67,7 +67,7 @@ TEXTS: Final = "20 newsgroups"
 
 
 def _lightgbm() -> Any:
-    from lightgbm import LGBMClassifier
+    from lightgbm import LGBMClassifier  # type: ignore[import-not-found]
 
     return LGBMClassifier(n_estimators=30, random_state=0, verbose=-1, n_jobs=1)
 
