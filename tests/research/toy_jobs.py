@@ -34,6 +34,11 @@ def after_toy_1(traces: Path) -> None:
         time.sleep(0.01)
 
 
+def after_news_of_toy_1(_: Path) -> None:
+    while not Path("told-1").exists():
+        time.sleep(0.01)
+
+
 def killed_after_toy_1(traces: Path) -> None:
     after_toy_1(traces)
     if Path("deadly").exists():
