@@ -163,8 +163,16 @@ def test_precision_and_recall_of_a_class() -> None:
     assert done.recall_guarantee("a", found=9) == Guarantee.of_recall("a", 9, 3, 6, 60, unlabelable=1, **stated)
     recall = done.recall_guarantee("a", found=9, predictions=predictions, predicted=20)
     assert recall == Guarantee.of_recall("a", 9, 1, 2, 40, predicted=PredictedItems(20, 4, 2), **stated)
-    excluded = done.recall_guarantee("a", 9, predictions=predictions, predicted=20, unlabelable_as="excluded")
-    assert excluded.predicted == PredictedItems(19, 3, 2)
+    with pytest.raises(InvalidValueError, match="1 of 6 items could not be labelled, which is more than 10\u00a0%"):
+        done.recall_guarantee("a", 9, predictions=predictions, predicted=20, unlabelable_as="excluded")
+    larger = Check(tuple(range(10)), pool=60).tell({**truth, **dict.fromkeys(range(6, 10), "b")}).cannot_label([5])
+    longer = [*predictions, *["b"] * 4]
+    excluded = larger.recall_guarantee("a", 9, predictions=longer, predicted=20, unlabelable_as="excluded")
+    assert excluded.predicted == PredictedItems(19, 3, 2, excluded=1)
+    counted = excluded.all_counted
+    assert counted == larger.recall_guarantee("a", 9, predictions=longer, predicted=20)
+    assert excluded.value >= counted.value
+    assert "not counting items that cannot be labelled (at least 32 % if they count as wrong)" in str(excluded)
     with pytest.raises(InvalidValueError, match="predicted must be from 4 to 58"):
         done.precision_guarantee(predictions, "a", predicted=3)
     with pytest.raises(InvalidValueError, match="predictions and predicted must be given together"):

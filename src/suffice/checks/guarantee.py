@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final, Literal, TypedDict, Unpack, get_args
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from suffice.arguments import floats, real, whole
 from suffice.checks.hypergeometric import check_counts, last_that_holds, lower_bound, probability, upper_bound
 from suffice.checks.planner import plan
+from suffice.checks.sequential_terms import SequentialTerms
 from suffice.errors import InvalidValueError
 from suffice.presentation.html_parts import card
 from suffice.presentation.text_format import count, number_at_most, percent_at_least, percent_at_most
@@ -32,6 +33,8 @@ class Circumstances(TypedDict, total=False):
     model: str
     unlabelable: int
     unlabelable_as: UnlabelableAs
+    corrections: int
+    wrong_at_first: int | None
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,13 @@ class PredictedItems:
         pool: Number of unlabelled items that are predicted as the class.
         checked: Number of them in the check.
         right: Number of these that belong to the class.
+        excluded: Number of items that are left out of ``pool`` and ``checked``, because they could not be labelled.
     """
 
     pool: int
     checked: int
     right: int
+    excluded: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,12 @@ class Guarantee:
         share: The share that was fixed in advance, for ``"tolerance"``.
         found: Number of items of the class that annotators had found before the check, for recall.
         predicted: The items predicted as the class, for recall if these count as found too.
+        allowed: ``B``, for a sequential check: the number of wrong items that was fixed before its first answer. What
+            is proven is that at most so many are wrong, whatever the sample contains.
+        corrected: For a sequential check, whether the items that it found wrong are corrected. Then at most ``allowed``
+            of the other items are wrong.
+        corrections: Number of answers that were corrected after they had been given.
+        wrong_at_first: ``k`` with the first answer of each item, if the corrections changed it; see :attr:`at_first`.
 
     Examples:
         >>> guarantee = Guarantee.of_error(wrong=2, checked=200, pool=4818)
@@ -101,6 +112,10 @@ class Guarantee:
     share: float | None = None
     found: int | None = None
     predicted: PredictedItems | None = None
+    allowed: int | None = None
+    corrected: bool = False
+    corrections: int = 0
+    wrong_at_first: int | None = None
 
     def __post_init__(self) -> None:
         _require(
@@ -125,9 +140,16 @@ class Guarantee:
                 _VALIDATED[name](value)
         if self.predicted is not None:
             sample = self.predicted
-            for name in ("pool", "checked", "right"):
+            for name in ("pool", "checked", "right", "excluded"):
                 whole(getattr(sample, name), f"predicted.{name}", least=0)
             check_counts(sample.right, sample.checked, sample.pool, what="predicted.right")
+        whole(self.corrections, "corrections", least=0)
+        if self.wrong_at_first is not None:
+            first = whole(self.wrong_at_first, "wrong_at_first", least=0)
+            check_counts(first, self.checked, self.pool, what="wrong_at_first")
+        if self.allowed is not None:
+            whole(self.allowed, "allowed", least=0)
+            _require(self.unlabelable_as == "wrong", "unlabelable_as", '"wrong" for a sequential check', "excluded")
 
     # Constructors.
 
@@ -152,6 +174,49 @@ class Guarantee:
             At most 10 % of the predictions for the 4,500 unlabelled items are wrong (95 % confidence).
         """
         return cls(quantity="error", pool=pool, checked=checked, wrong=wrong, **_common(alpha, stated))
+
+    @classmethod
+    def of_proof(
+        cls,
+        terms: SequentialTerms,
+        wrong: int,
+        checked: int,
+        *,
+        tolerance: float | None = None,
+        **stated: Unpack[Circumstances],
+    ) -> "Guarantee":
+        """What a sequential check has proven: at most ``terms.allowed`` of its items are wrong.
+
+        Args:
+            terms: The terms of the check.
+            wrong: Number of wrong predictions among the answers, without those that could not be labelled.
+            checked: Number of answers at which the target was proven.
+            tolerance: For numbers, the largest error that is not wrong.
+            **stated: ``confidence``, ``model`` and ``unlabelable``, as for :class:`Guarantee`.
+
+        Raises:
+            InvalidValueError: So many answers with so many wrong ones do not prove the target, or an argument is out of
+                range.
+
+        Examples:
+            >>> terms = SequentialTerms.of_share(0.05, pool=3000, alpha=0.025, planned=100)
+            >>> print(Guarantee.of_proof(terms, wrong=0, checked=87, confidence=0.95))
+            At most 5 % of the predictions for the 3,000 items that were unlabelled at the start of the check are wrong
+            (95 % confidence).
+        """
+        found = wrong + stated.get("unlabelable", 0)
+        if not checked <= terms.longest or (checked and found > terms.limits(checked)[-1]):
+            raise InvalidValueError(f"{found} wrong among {count(checked, 'answer')} do not prove the target")
+        return cls(
+            quantity="error" if tolerance is None else "within",
+            pool=terms.pool,
+            checked=checked,
+            wrong=wrong,
+            tolerance=tolerance,
+            allowed=terms.allowed,
+            corrected=terms.corrected,
+            **_common(terms.alpha, stated),
+        )
 
     @classmethod
     def of_precision(
@@ -326,7 +391,13 @@ class Guarantee:
 
     @cached_property
     def wrong_at_most(self) -> int:
-        """``U``: upper bound on the number of wrong items among all ``pool`` items, the sample included."""
+        """``U``: upper bound on the number of wrong items among all ``pool`` items, the sample included.
+
+        If a sequential check corrects what it finds wrong, those items are not counted.
+        """
+        if self.allowed is not None:
+            # An item that cannot be labelled is not corrected.
+            return min(self.pool, self.allowed + (self.unlabelable if self.corrected else 0))
         return upper_bound(*self._counts, self.alpha if self.predicted is None else 0.5 * self.alpha)
 
     @property
@@ -334,14 +405,39 @@ class Guarantee:
         """The guaranteed number, about the items that remain unlabelled.
 
         It is the largest share of wrong predictions (``"error"``, ``"within"`` and ``"tolerance"``), the least
-        precision, or the least recall.
+        precision, or the least recall. A sequential check proves a share of all its items, so that its number is about
+        all of them, as :attr:`value_for_all` is.
         """
+        if self.allowed is not None:
+            return self.value_for_all
         return self._number(self.wrong_at_most - self._counts[0], self.remaining)
 
     @property
     def value_for_all(self) -> float:
         """The same number about all items that were unlabelled when the check was drawn; the same for recall."""
         return self._number(self.wrong_at_most, self._counts[2])
+
+    @property
+    def at_first(self) -> "Guarantee | None":
+        """The guarantee by the first answers; None if corrections have not lowered the number of wrong ones.
+
+        People tend to correct only the answers that disagree with the model. The corrected number may then be too low;
+        this one is not.
+        """
+        if self.wrong_at_first is None or self.wrong_at_first <= self.wrong or self.allowed is not None:
+            return None
+        return replace(self, wrong=self.wrong_at_first, wrong_at_first=None)
+
+    @property
+    def all_counted(self) -> "Guarantee | None":
+        """The guarantee with items that could not be labelled counted as wrong; None if these are not excluded."""
+        sample = self.predicted
+        absent = 0 if sample is None else sample.excluded
+        if self.unlabelable_as == "wrong" or not self.unlabelable + absent:
+            return None
+        if sample is not None:
+            sample = PredictedItems(sample.pool + absent, sample.checked + absent, sample.right)
+        return replace(self, unlabelable_as="wrong", predicted=sample)
 
     @property
     def upper(self) -> bool:
@@ -372,12 +468,28 @@ class Guarantee:
     # Sentences.
 
     def __str__(self) -> str:
-        statement = self._statement()
-        excluded = self.unlabelable and self.unlabelable_as == "excluded"
-        apart = ", not counting items that cannot be labelled" if excluded else ""
-        return f"{statement}{apart} ({percent_at_least(self.confidence)} confidence).".replace("\u00a0", " ")
+        apart = ""
+        if self.all_counted is not None:
+            apart += f", not counting items that cannot be labelled ({self.all_counted._bound} if they count as wrong)"
+        if self.at_first is not None:
+            apart += f"; {self.at_first._bound} by the first answers, before {self._corrections}"
+        elif self.allowed is not None and self.wrong_at_first is not None:
+            apart += f"; by the first answers, before {self._corrections}, this is not proven"
+        return f"{self._statement()}{apart} ({percent_at_least(self.confidence)} confidence).".replace("\u00a0", " ")
+
+    @property
+    def _bound(self) -> str:
+        """The guaranteed number in words."""
+        value = self.value if self.remaining else self.value_for_all
+        return f"at most {percent_at_most(value)}" if self.upper else f"at least {percent_at_least(value)}"
+
+    @property
+    def _corrections(self) -> str:
+        return f"{count(self.corrections, 'answer')} {'was' if self.corrections == 1 else 'were'} corrected"
 
     def _statement(self) -> str:
+        if self.allowed is not None:
+            return self._proof_statement()
         if self.quantity == "recall":
             least = f"at least {percent_at_least(self.value)} of the items of class {self.class_name!r}"
             if self.predicted is None:
@@ -393,6 +505,16 @@ class Guarantee:
         most = percent_at_most(value if self.share is None else self.share)
         return f"At most {most} of the predictions for the {count(items, f'{which}item')} are {fault}"
 
+    def _proof_statement(self) -> str:
+        """What a sequential check has proven, about the items that were unlabelled when it started."""
+        fault = "wrong" if self.tolerance is None else f"off by more than {number_at_most(self.tolerance)}"
+        items = f"the {count(self.pool, 'item')} that {'was' if self.pool == 1 else 'were'} unlabelled at the start of "
+        items += "the check"
+        most = percent_at_most(self.value)
+        if self.corrected:
+            return f"Of {items}, at most {most} are {fault} after its corrections"
+        return f"At most {most} of the predictions for {items} are {fault}"
+
     @property
     def evidence(self) -> str:
         """The sample behind the statement, in sentences.
@@ -404,7 +526,11 @@ class Guarantee:
         """
         what = {"recall": "of the class", "precision": "of another class"}.get(self.quantity, "with a wrong prediction")
         what = what if self.tolerance is None else f"off by more than {number_at_most(self.tolerance)}"
-        said = [f"A random check of {self.checked:,} of {count(self.pool, 'item')} found {self.wrong:,} {what}."]
+        if self.allowed is not None:
+            after = f"A random check of {count(self.pool, 'item')} ended after {count(self.checked, 'answer')}, "
+            said = [f"{after}{self.wrong:,} {what}; it allows {self.allowed:,}."]
+        else:
+            said = [f"A random check of {self.checked:,} of {count(self.pool, 'item')} found {self.wrong:,} {what}."]
         if self.unlabelable:
             how = "wrong" if self.unlabelable_as == "wrong" else "not wrong"
             counts = "counts" if self.unlabelable == 1 else "count"
@@ -415,6 +541,8 @@ class Guarantee:
                 f"Of {count(sample.pool, 'other item')} predicted as the class, {sample.checked:,} were checked and "
                 f"{sample.right:,} belong to it."
             )
+        if self.corrections:
+            said.append(f"{self._corrections[:1].upper()}{self._corrections[1:]} afterwards.")
         return " ".join(said + ([f"The predictions are those of this model: {self.model}."] if self.model else []))
 
     def _repr_html_(self) -> str:

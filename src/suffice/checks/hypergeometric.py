@@ -159,7 +159,7 @@ def probability_at_most(count: int, wrong_items: int, checked: int, pool: int) -
         return 0.0
     lower = count < (wrong_items + 1) * (checked + 1) // (pool + 2)
     start = count if lower else count + 1
-    first = math.exp(_log_probability(pool, wrong_items, checked, start))
+    first = math.exp(log_probability(pool, wrong_items, checked, start))
     tail = first * _tail_sum(pool, wrong_items, checked, start, lower=lower)
     return tail if lower else 1.0 - tail
 
@@ -227,7 +227,7 @@ def _exceeds(  # noqa: PLR0911 - one return for each way to decide
     start = count if lower else count + 1
     limit = alpha if lower else 1 - alpha
     log_limit = _log(limit)
-    log_first = _log_probability(pool, wrong_items, checked, start)
+    log_first = log_probability(pool, wrong_items, checked, start)
     difference = log_first - log_limit
     # The tail is at least its first term, and at most that many times its number of terms.
     if difference > 1.0:
@@ -255,7 +255,7 @@ def _log(value: Fraction) -> float:
     return math.log(value.numerator) - math.log(value.denominator) if value.numerator else -math.inf
 
 
-def _log_probability(pool: int, wrong_items: int, checked: int, count: int) -> float:
+def log_probability(pool: int, wrong_items: int, checked: int, count: int) -> float:
     r"""``log P[Hyp(pool, wrong_items, checked) = count]`` in double precision, without the cancellation of log-gammas.
 
     With :math:`p = m / M`, the probability is :math:`b(k; D) \, b(m - k; M - D) / b(m; M)` for the binomial

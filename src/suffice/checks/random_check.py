@@ -16,10 +16,14 @@ from numpy.typing import ArrayLike
 from suffice.arguments import floats, real, whole
 from suffice.checks.guarantee import Circumstances, Guarantee, PredictedItems, UnlabelableAs, known_fields
 from suffice.checks.hypergeometric import LARGEST_POOL, probability
+from suffice.checks.sequential_terms import SequentialTerms
 from suffice.errors import InvalidTypeError, InvalidValueError
-from suffice.presentation.text_format import count
+from suffice.presentation.text_format import count, percent
 
 _FORMAT: Final = 1
+
+#: The largest share of a check that may be excluded because it cannot be labelled.
+MOST_EXCLUDED: Final = 0.1
 
 #: The answer of an annotator: a class, or a number.
 Label = str | int | float | bool
@@ -105,6 +109,10 @@ class Check:
         labels: Answers by item. Do not change it; use :meth:`tell` and :meth:`correct`.
         unlabelable: Items that cannot be labelled.
         aborted: Whether the check was aborted.
+        sequential: The terms of a sequential check, see :func:`suffice.checks.sequential`; None for a check of fixed
+            size. The items of a sequential check are those that were answered, and the next ones that are needed if no
+            further answer is wrong; :meth:`extended` adds items.
+        first_answers: The first answers of items whose answer was corrected; None for one that could not be labelled.
 
     Examples:
         >>> import numpy as np
@@ -125,6 +133,8 @@ class Check:
     labels: Mapping[int, Label] = field(default_factory=dict)
     unlabelable: frozenset[int] = frozenset()
     aborted: bool = False
+    sequential: SequentialTerms | None = None
+    first_answers: Mapping[int, Label | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         items = tuple(whole(item, "items", least=0) for item in self.items)
@@ -141,7 +151,14 @@ class Check:
             raise InvalidValueError(f"an item cannot have a label and be unlabelable; these are both: {_some(both)}")
         if not isinstance(self.aborted, bool):
             raise InvalidValueError(f"aborted must be True or False, not {self.aborted!r}")
-        for name, value in (("items", items), ("labels", labels), ("unlabelable", missing)):
+        first = {
+            whole(item, "items of first_answers", least=0): None if label is None else _label(label)
+            for item, label in dict(self.first_answers).items()
+        }
+        terms = self.sequential
+        if terms is not None and (terms.pool != self.pool or not math.isclose(terms.alpha, self.alpha_spent)):
+            raise InvalidValueError("the terms of a sequential check must have its pool and its error probability")
+        for name, value in (("items", items), ("labels", labels), ("unlabelable", missing), ("first_answers", first)):
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -237,12 +254,15 @@ class Check:
         """
         if item not in self.labels and item not in self.unlabelable:
             raise InvalidValueError(f"item {item!r} has no answer that could be corrected; use tell or cannot_label")
-        labels = {key: value for key, value in self.labels.items() if key != item}
+        first = {item: self.labels.get(item), **self.first_answers}
+        if first[item] == label:
+            del first[item]
         if label is None:
-            return replace(self, labels=labels, unlabelable=self.unlabelable | {item})
+            labels = {key: value for key, value in self.labels.items() if key != item}
+            return replace(self, labels=labels, unlabelable=self.unlabelable | {item}, first_answers=first)
         # The order of the answers is kept.
         labels = {**self.labels, item: label}
-        return replace(self, labels=labels, unlabelable=self.unlabelable - {item})
+        return replace(self, labels=labels, unlabelable=self.unlabelable - {item}, first_answers=first)
 
     def renamed(self, classes: Mapping[Label, Label]) -> "Check":
         """Return the check with classes renamed or merged; rename the predictions in the same way.
@@ -250,7 +270,11 @@ class Check:
         Args:
             classes: New class by old class; other classes stay.
         """
-        return replace(self, labels={item: classes.get(label, label) for item, label in self.labels.items()})
+        labels = {item: classes.get(label, label) for item, label in self.labels.items()}
+        first = {
+            item: None if label is None else classes.get(label, label) for item, label in self.first_answers.items()
+        }
+        return replace(self, labels=labels, first_answers=first)
 
     def abort(self) -> "Check":
         """Return the check as aborted: it gives no guarantee, and its error probability is spent.
@@ -286,13 +310,71 @@ class Check:
             The guarantee; its confidence is that of the sequence, ``1 - alpha``.
 
         Raises:
-            InvalidValueError: The check is not complete or was aborted, or a prediction is missing.
+            InvalidValueError: The check is not complete or was aborted, a prediction is missing, more than a tenth of
+                the items are to be excluded, or a sequential check has not proven its target.
         """
         answers, alpha, stated = _evidence(self, predictions, parts, unlabelable_as, model)
+        faults = self.faults(predictions, tolerance=tolerance)
+        wrong = sum(faults[item] for item in answers)
+        at_first = self._at_first(_predictions_by_item(self, predictions), tolerance)
+        if self.sequential is not None:
+            if parts != 1 or unlabelable_as != "wrong":
+                raise InvalidValueError("a sequential check proves one target, and counts all its items")
+            if self.sequential.proof([faults[item] for item in self.items]) != self.size:
+                raise InvalidValueError("the sequential check has ended without a proof of its target")
+            first = [at_first[item] for item in self.items]
+            proof_at_first = self.sequential.proof(first)
+            if proof_at_first is None or proof_at_first > self.size:
+                stated["wrong_at_first"] = sum(first)
+            return Guarantee.of_proof(self.sequential, wrong, self.size, tolerance=tolerance, **stated)
+        if self.first_answers:
+            stated["wrong_at_first"] = max(0, sum(at_first.values()) - len(self.unlabelable))
         if tolerance is not None:
             return Guarantee.within(_residuals(answers), tolerance, self.pool, alpha=alpha, **stated)
-        wrong = sum(label != prediction for label, prediction in answers.values())
         return Guarantee.of_error(wrong, self.size, self.pool, alpha=alpha, **stated)
+
+    def faults(
+        self, predictions: Mapping[int, Any] | Sequence[Any] | ArrayLike, *, tolerance: float | None = None
+    ) -> dict[int, bool]:
+        """Whether each item has a wrong prediction or cannot be labelled; False for items without an answer.
+
+        Args:
+            predictions: Predictions of the frozen model: by item, or in the order of :attr:`items`.
+            tolerance: Largest acceptable distance between number and prediction; None for classes.
+        """
+        values = _predictions_by_item(self, predictions)
+        return {
+            item: item in self.unlabelable
+            or (item in self.labels and is_wrong(self.labels[item], values[item], tolerance))
+            for item in self.items
+        }
+
+    def _at_first(self, values: Mapping[int, Any], tolerance: float | None) -> dict[int, bool]:
+        """The result of :meth:`faults` with the first answers."""
+        found = self.faults(values, tolerance=tolerance)
+        for item, label in self.first_answers.items():
+            found[item] = label is None or is_wrong(label, values[item], tolerance)
+        return found
+
+    def extended(self, items: Sequence[int]) -> "Check":
+        """Return a sequential check with other items: the first ones of the same random order.
+
+        Args:
+            items: The items, in the order in which they were drawn. Answers of items that are not among them are left
+                out.
+
+        Raises:
+            InvalidValueError: The check is of fixed size.
+        """
+        if self.sequential is None:
+            raise InvalidValueError("the size of this check is fixed")
+        kept = set(items)
+        return replace(
+            self,
+            items=tuple(items),
+            labels={item: label for item, label in self.labels.items() if item in kept},
+            unlabelable=self.unlabelable & kept,
+        )
 
     def tolerance_guarantee(
         self,
@@ -387,7 +469,7 @@ class Check:
             _require_possible(self, predicted, len(chosen))
             absent = len(chosen & self.unlabelable) if unlabelable_as == "excluded" else 0
             right = sum(self.labels.get(item) == class_name for item in chosen if item in self.labels)
-            sample = PredictedItems(predicted - absent, len(chosen) - absent, right)
+            sample = PredictedItems(predicted - absent, len(chosen) - absent, right, absent)
         stated["unlabelable"] = len(self.unlabelable - chosen)
         new = sum(label == class_name for item, label in self.labels.items() if item not in chosen)
         rest, checked = self.pool - (predicted or 0), self.size - len(chosen)
@@ -411,6 +493,12 @@ class Check:
             "labels": [[item, label] for item, label in self.labels.items()],
             "unlabelable": sorted(self.unlabelable),
             "aborted": self.aborted,
+            **({} if self.sequential is None else {"sequential": self.sequential.state_dict()}),
+            **(
+                {"first_answers": [[item, label] for item, label in self.first_answers.items()]}
+                if self.first_answers
+                else {}
+            ),
         }
 
     @staticmethod
@@ -427,11 +515,15 @@ class Check:
         try:
             labels = dict(values.get("labels", []))
             items, missing = tuple(values["items"]), frozenset(values.get("unlabelable", []))
+            first = dict(values.get("first_answers", []))
+            terms = values.get("sequential")
+            sequential = None if terms is None else SequentialTerms(**terms)
         except (TypeError, ValueError):
             raise InvalidValueError(
                 "a saved Check must have lists of items, of labels and of unlabelable items"
             ) from None
-        return Check(**{**values, "labels": labels, "items": items, "unlabelable": missing})
+        made = {"labels": labels, "items": items, "unlabelable": missing}
+        return Check(**{**values, **made, "first_answers": first, "sequential": sequential})
 
     #: Earlier names of the two methods above.
     to_dict = state_dict
@@ -449,10 +541,19 @@ def _evidence(
             f"a check gives a guarantee when all its {count(check.size, 'item')} have an answer; "
             f"{count(len(check.pending), 'item')} still to label: {_some(check.pending)}"
         )
+    if unlabelable_as == "excluded" and len(check.unlabelable) > MOST_EXCLUDED * check.size:
+        raise InvalidValueError(
+            f"{len(check.unlabelable)} of {count(check.size, 'item')} could not be labelled, which is more than "
+            f"{percent(MOST_EXCLUDED)}: they cannot be excluded; count them as wrong"
+        )
     values = _predictions_by_item(check, predictions)
     answers = {item: (check.labels[item], values[item]) for item in check.items if item in check.labels}
     stated = Circumstances(
-        confidence=1.0 - check.alpha, model=model, unlabelable=len(check.unlabelable), unlabelable_as=unlabelable_as
+        confidence=1.0 - check.alpha,
+        model=model,
+        unlabelable=len(check.unlabelable),
+        unlabelable_as=unlabelable_as,
+        corrections=len(check.first_answers),
     )
     return answers, check.alpha_spent / whole(parts, "parts", least=1), stated
 
@@ -467,6 +568,18 @@ def _predictions_by_item(check: Check, predictions: Any) -> dict[int, Any]:
     if len(values) != check.size:
         raise InvalidValueError(f"predictions must be one for each of the {check.size} items, not {len(values)}")
     return dict(zip(check.items, values, strict=True))
+
+
+def is_wrong(label: Label, prediction: Any, tolerance: float | None = None) -> bool:
+    """Whether a prediction is wrong: another class, or a number that is off by more than a tolerance.
+
+    Examples:
+        >>> is_wrong("spam", "ham"), is_wrong(2.0, 2.4, tolerance=0.5)
+        (True, False)
+    """
+    if tolerance is None:
+        return bool(label != prediction)
+    return abs(real(label, "a label") - real(prediction, "a prediction")) > tolerance
 
 
 def _require_open(check: Check, items: Iterable[int]) -> None:
