@@ -236,8 +236,9 @@ def test_a_correction_recomputes_the_guarantee() -> None:
     learner.correct(item, other)
     assert learner.guarantee is not None
     assert learner.guarantee.about_present_model
+    corrected: Any = {"corrections": 1, "wrong_at_first": found.wrong}
     assert check.guarantee == Guarantee.of_error(
-        found.wrong + moved, 40, 180, alpha=0.025, confidence=0.95, model=found.model
+        found.wrong + moved, 40, 180, alpha=0.025, confidence=0.95, model=found.model, **corrected
     )
     learner.ask()
     assert learner.labels[item] == other

@@ -14,6 +14,8 @@ from suffice.checks.guarantee import Guarantee, PredictedItems
 from suffice.checks.hypergeometric import lower_bound, upper_bound
 from suffice.checks.planner import CheckPlan, GuaranteePlan, attainable_bound, plan, plan_recall, plan_total
 from suffice.checks.random_check import Check, EvaluationGrid, spent_alpha
+from suffice.checks.sequential_check import SequentialCheck, sequential
+from suffice.checks.sequential_terms import SequentialTerms, sequential_limits
 
 __all__ = [
     "Check",
@@ -22,11 +24,15 @@ __all__ = [
     "Guarantee",
     "GuaranteePlan",
     "PredictedItems",
+    "SequentialCheck",
+    "SequentialTerms",
     "attainable_bound",
     "lower_bound",
     "plan",
     "plan_recall",
     "plan_total",
+    "sequential",
+    "sequential_limits",
     "spent_alpha",
     "upper_bound",
 ]

@@ -563,7 +563,11 @@ class Guarantee:
         """
         return {
             "format": _FORMAT,
-            **{name: value for name, value in asdict(self).items() if value is not None},
+            **{
+                name: value
+                for name, value in asdict(self).items()
+                if value is not None and (value or name not in ("corrected", "corrections"))
+            },
             "statement": str(self),
             "value": self.value,
             "wrong_at_most": self.wrong_at_most,

@@ -111,7 +111,7 @@ class Check:
         aborted: Whether the check was aborted.
         sequential: The terms of a sequential check, see :func:`suffice.checks.sequential`; None for a check of fixed
             size. The items of a sequential check are those that were answered, and the next ones that are needed if no
-            further answer is wrong; :meth:`extended` adds items.
+            further answer is wrong, see :meth:`reaching`.
         first_answers: The first answers of items whose answer was corrected; None for one that could not be labelled.
 
     Examples:
@@ -320,13 +320,18 @@ class Check:
         if self.sequential is not None:
             if parts != 1 or unlabelable_as != "wrong":
                 raise InvalidValueError("a sequential check proves one target, and counts all its items")
-            if self.sequential.proof([faults[item] for item in self.items]) != self.size:
+            proof = self.sequential.proof([faults[item] for item in self.items])
+            if proof is None or proof > self.size:
                 raise InvalidValueError("the sequential check has ended without a proof of its target")
             first = [at_first[item] for item in self.items]
             proof_at_first = self.sequential.proof(first)
             if proof_at_first is None or proof_at_first > self.size:
-                stated["wrong_at_first"] = sum(first)
-            return Guarantee.of_proof(self.sequential, wrong, self.size, tolerance=tolerance, **stated)
+                stated["wrong_at_first"] = sum(first[:proof])
+            # Answers after the proof are not evidence.
+            counted = self.items[:proof]
+            stated["unlabelable"] = sum(item in self.unlabelable for item in counted)
+            wrong = sum(faults[item] for item in counted) - stated["unlabelable"]
+            return Guarantee.of_proof(self.sequential, wrong, proof, tolerance=tolerance, **stated)
         if self.first_answers:
             stated["wrong_at_first"] = max(0, sum(at_first.values()) - len(self.unlabelable))
         if tolerance is not None:
@@ -356,25 +361,30 @@ class Check:
             found[item] = label is None or is_wrong(label, values[item], tolerance)
         return found
 
-    def extended(self, items: Sequence[int]) -> "Check":
-        """Return a sequential check with other items: the first ones of the same random order.
+    def reaching(
+        self, order: Sequence[int], predictions: Mapping[int, Any], *, tolerance: float | None = None
+    ) -> "Check":
+        """Return a sequential check with the items that its answers require.
+
+        These are the first ones of the random order: those with an answer, and the next ones that prove the target if
+        no further answer is wrong. If the target is proven, or cannot be proven any more, these are the answered items.
 
         Args:
-            items: The items, in the order in which they were drawn. Answers of items that are not among them are left
-                out.
+            order: The random order, which begins with the items of the check.
+            predictions: Predictions of the frozen model, by item.
+            tolerance: Largest acceptable distance between number and prediction; None for classes.
 
         Raises:
             InvalidValueError: The check is of fixed size.
         """
         if self.sequential is None:
             raise InvalidValueError("the size of this check is fixed")
-        kept = set(items)
-        return replace(
-            self,
-            items=tuple(items),
-            labels={item: label for item, label in self.labels.items() if item in kept},
-            unlabelable=self.unlabelable & kept,
-        )
+        faults, pending = self.faults(predictions, tolerance=tolerance), set(self.pending)
+        proof = self.sequential.proof([faults[item] for item in self.items])
+        first = next((place for place, item in enumerate(self.items) if item in pending), self.size)
+        if proof is None or proof <= first:
+            return replace(self, items=tuple(item for item in self.items if item not in pending))
+        return self if proof <= self.size else replace(self, items=tuple(order[:proof]))
 
     def tolerance_guarantee(
         self,

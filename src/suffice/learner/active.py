@@ -546,7 +546,7 @@ class ActiveLearner(SessionDriver):
             self._session.judge_guarantee(running.evaluations[-1].guarantee)
         return True
 
-    def _draw_check(self, m: int, asked: dict[str, Any]) -> ModelCheck:
+    def _draw_check(self, m: int | None, asked: dict[str, Any]) -> ModelCheck:
         # The arguments are validated before labels of an earlier check are learned.
         self._session.validate_check(self._required_view(), m, asked)
         self._learn_checked()
@@ -572,14 +572,17 @@ class ActiveLearner(SessionDriver):
         self._loop.backend.check(given)
         return list(given.tolist())
 
+    def _check_extended(self, check: ModelCheck) -> None:
+        """Do not choose the items that a sequential check needs."""
+        self._loop.selection.hold(check.indices)
+
     @one_at_a_time
     def _check_closed(self, check: ModelCheck) -> None:
         """Receive the labels of a check that is complete or aborted."""
         self._loop.selection.hold(np.zeros(0, dtype=np.intp))
         if check.aborted:
-            items = [item for item in check.record.items if item in check.record.labels]
             try:
-                self._learn_random(items, check)
+                self._learn_random(check)
             except BaseException:
                 self._loop.selection.hold(check.indices)
                 raise
@@ -593,7 +596,9 @@ class ActiveLearner(SessionDriver):
         """Mark items as labelled, and store their labels until labelling continues."""
         labels = self._session.labels
         labels.checked, labels.checked_random = {}, []
-        labels.add_checked(check.record.labels, check.random_prefix)
+        # A sequential check counts labels that were given outside its order; these are learned already.
+        new = {item: label for item, label in check.record.labels.items() if item not in labels.learned}
+        labels.add_checked(new, [item for item in check.random_prefix if item in new])
         self._unlearned = check
         self._session.judge_guarantee(check.guarantee if check.version == self._session.labels.version else None)
 
@@ -603,16 +608,19 @@ class ActiveLearner(SessionDriver):
         if check is None:
             return
         try:
-            self._learn_random([item for item in check.record.items if item in check.record.labels], check)
+            self._learn_random(check)
         except BaseException:
             self._unlearned = check
             raise
 
-    def _learn_random(self, items: list[int], check: ModelCheck) -> None:
+    def _learn_random(self, check: ModelCheck) -> None:
         """Learn labels of a check as one step; those that were drawn at random count as such."""
+        # A sequential check counts labels that were given outside its order; these are learned already.
+        new = check.record.labels.keys() - self._session.labels.learned.keys()
+        items = [item for item in check.record.items if item in new]
         if not items:
             return
-        drawn = np.array(check.random_prefix, dtype=np.intp)
+        drawn = np.array([item for item in check.random_prefix if item in new], dtype=np.intp)
         labels = np.asarray(as_labels([check.record.labels[item] for item in items]))
         self._loop.mark_random(drawn)
         with one_thread():

@@ -284,7 +284,8 @@ class SessionDriver(ABC):
     @one_at_a_time
     def check(  # noqa: PLR0913 - one quantity of several, by keyword
         self,
-        m: int,
+        m: int | None = None,
+        at_most: float | None = None,
         *,
         recall_of: Any = None,
         precision_of: Any = None,
@@ -292,9 +293,13 @@ class SessionDriver(ABC):
         share: float | None = None,
         unlabelable_as: UnlabelableAs = "wrong",
         predicted_as_found: bool = True,
+        corrected: bool = False,
         confidence: float | None = None,
     ) -> ModelCheck:
         """Freeze the model and draw a random check of the unlabelled items, to guarantee its predictions for them.
+
+        With a target, ``at_most``, the check is sequential: it ends by itself as soon as the target is proven. With a
+        size, ``m``, it guarantees what its sample shows.
 
         For classes the check guarantees the share of wrong predictions, or the recall or precision of a class. For
         numbers it guarantees the share of predictions whose error exceeds ``tolerance``, or the tolerance that at most
@@ -305,7 +310,9 @@ class SessionDriver(ABC):
         aborted. While a check is open, other items can be labelled.
 
         Args:
-            m: Number of items to draw; fixed from now on.
+            m: Number of items to draw, for a check of fixed size.
+            at_most: The target, for a sequential check: the largest acceptable share of wrong predictions. It is a
+                share of the items that are unlabelled now.
             recall_of: Guarantee the share of the items of this class that are labelled or predicted as such.
             precision_of: Guarantee the share of the items predicted as this class that belong to it. The check is drawn
                 from these items only, and its labels do not count as random labels.
@@ -316,6 +323,7 @@ class SessionDriver(ABC):
                 skipped before are not part of the pool.
             predicted_as_found: Whether items predicted as the class count as found, for ``recall_of``. If not, only
                 the items that annotators labelled count.
+            corrected: With ``at_most``: whether the items that the check finds wrong are corrected, and do not count.
             confidence: Confidence of all checks together; 0.95 if left out at the first check, and that of the first
                 check afterwards.
 
@@ -328,10 +336,11 @@ class SessionDriver(ABC):
         self._required_view()
         asked: dict[str, Any] = {"recall_of": recall_of, "precision_of": precision_of, "tolerance": tolerance}
         asked |= {"share": share, "unlabelable_as": unlabelable_as, "predicted_as_found": predicted_as_found}
-        return self._draw_check(m, {**asked, "confidence": confidence})
+        asked |= {"at_most": at_most, "corrected": corrected, "confidence": confidence}
+        return self._draw_check(m, asked)
 
     @abstractmethod
-    def _draw_check(self, m: int, asked: dict[str, Any]) -> ModelCheck:
+    def _draw_check(self, m: int | None, asked: dict[str, Any]) -> ModelCheck:
         """Draw a check of a validated kind, and keep its items apart."""
 
     def _require_no_running(self) -> None:

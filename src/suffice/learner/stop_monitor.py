@@ -614,7 +614,7 @@ class StopMonitor(SessionDriver):
 
     # Checks.
 
-    def _draw_check(self, m: int, asked: dict[str, Any]) -> ModelCheck:
+    def _draw_check(self, m: int | None, asked: dict[str, Any]) -> ModelCheck:
         check = self._session.check(self._required_view(), m, self, asked)
         if not check.open:
             self._check_closed(check)
@@ -626,6 +626,9 @@ class StopMonitor(SessionDriver):
         if self._session.estimates.share:
             return list(class_labels(values).tolist())
         return [real(label, "a label") for label in values.tolist()]
+
+    def _check_extended(self, check: ModelCheck) -> None:
+        """Nothing to do: the user chooses the items."""
 
     @one_at_a_time
     def _check_closed(self, check: ModelCheck) -> None:

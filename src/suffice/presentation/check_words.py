@@ -103,6 +103,35 @@ def check_sentence(check: Mapping[str, Any]) -> str:
     return ""
 
 
+def sequential_words(check: Mapping[str, Any]) -> str:
+    """Progress of a sequential check; empty if its target is proven.
+
+    Args:
+        check: ``state``, ``answered``, ``wrong``, ``needed`` (answers that prove the target if none is wrong) and
+            ``allowed`` (wrong items that the target allows).
+
+    Examples:
+        >>> check = {"state": "open", "answered": 62, "wrong": 1, "needed": 11, "allowed": 150}
+        >>> print(sequential_words(check))
+        Check: 62 answers, 1 wrong. The target is proven if none of the next 11 is wrong.
+        >>> print(sequential_words({**check, "needed": 1}))
+        Check: 62 answers, 1 wrong. The target is proven if the next one is right.
+        >>> print(sequential_words({**check, "state": "given up"}))
+        The check was given up after 62 answers: it proves nothing.
+    """
+    answered = count(check["answered"], "answer")
+    if check["state"] in ("given up", "aborted"):
+        return f"The check was given up after {answered}: it proves nothing."
+    found = f"Check: {answered}, {check['wrong']:,} wrong."
+    if check["state"] == "failed":
+        return f"{found} That is too many: the check cannot prove its target any more."
+    if check["state"] != "open":
+        return ""
+    if check["needed"] == 1:
+        return f"{found} The target is proven if the next one is right."
+    return f"{found} The target is proven if none of the next {check['needed']:,} is wrong."
+
+
 def checks_sentences(
     guarantee: Mapping[str, Any] | None, check: Mapping[str, Any] | None, *, open_told: bool = False
 ) -> tuple[list[str], list[str]]:

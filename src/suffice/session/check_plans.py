@@ -125,6 +125,12 @@ class CheckPlans:
         alpha = self._checks.next_alpha()
         return planned_check(target, expected, pool, alpha=alpha, probability=probability).labels
 
+    def expected_share(self, view: ModelView, tolerance: float | None = None) -> float:
+        """The share of wrong predictions that a check now is expected to find; skipped items count as wrong."""
+        unlabelled, skipped = len(self._labels.unlabelled), len(self._labels.skipped)
+        error = min(1.0, self._wrong_share(view, tolerance).value)
+        return (error * (unlabelled - skipped) + skipped) / max(unlabelled, 1)
+
     def _wrong_share(self, view: ModelView, tolerance: float | None) -> CalibratedError:
         """The estimated share of wrong predictions, for classes and for numbers."""
         if tolerance is None and not self._estimates.share:

@@ -1,14 +1,15 @@
 """Checks of a model by random samples of the unlabelled items, and the guarantees that the samples prove."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from suffice.arguments import real
-from suffice.checks import Check, Guarantee, spent_alpha
+from suffice.checks import Check, Guarantee, SequentialTerms, spent_alpha
 from suffice.checks.guarantee import Quantity, UnlabelableAs
+from suffice.checks.random_check import MOST_EXCLUDED
 from suffice.errors import InvalidValueError
 from suffice.models.inputs import as_labels
 from suffice.presentation.text_format import count
@@ -29,6 +30,8 @@ class CheckedQuantity:
         share: The share, for ``"tolerance"``.
         predicted_as_found: Whether items that are predicted as the class count as found, for recall.
         unlabelable_as: How items that cannot be labelled count.
+        at_most: The target of a sequential check, a share of the unlabelled items; None for a check of fixed size.
+        corrected: Whether items that a sequential check finds wrong are corrected, and do not count.
     """
 
     quantity: Quantity
@@ -37,6 +40,27 @@ class CheckedQuantity:
     share: float | None = None
     predicted_as_found: bool = True
     unlabelable_as: UnlabelableAs = "wrong"
+    at_most: float | None = None
+    corrected: bool = False
+
+    def for_target(self, at_most: Any, *, corrected: bool = False) -> "CheckedQuantity":
+        """The quantity with the target of a sequential check.
+
+        Raises:
+            InvalidValueError: The target is out of range, or a sequential check is not for this quantity.
+        """
+        share = real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+        if self.quantity not in ("error", "within"):
+            raise InvalidValueError(
+                f"at_most is for the share of wrong predictions, not for {self.quantity}; give m, the number of items "
+                "to check"
+            )
+        if self.unlabelable_as == "excluded":
+            raise InvalidValueError(
+                'a check for at_most counts items that cannot be labelled as wrong; leave unlabelable_as="excluded" '
+                "out, or give m, the number of items to check"
+            )
+        return replace(self, at_most=share, corrected=bool(corrected))
 
 
 def checked_quantity(
@@ -104,7 +128,8 @@ def proven_guarantee(  # noqa: PLR0913 - all but three by keyword
 ) -> Guarantee | None:
     """Return the guarantee of a complete check; None if there is no guarantee.
 
-    With ``share`` there is no guarantee if too many items could not be labelled.
+    With ``share`` there is no guarantee if too many items could not be labelled. A sequential check has none if it
+    ended without a proof. If more than a tenth of the items could not be labelled, they count as wrong.
 
     Args:
         check: The check.
@@ -115,7 +140,8 @@ def proven_guarantee(  # noqa: PLR0913 - all but three by keyword
         predicted_as_class: Returns the number of unlabelled items that are predicted as the class, for recall.
     """
     predicted = {item: predictions[item] for item in check.items}
-    stated: dict[str, Any] = {"unlabelable_as": asked.unlabelable_as, "model": model}
+    excluded = asked.unlabelable_as == "excluded" and len(check.unlabelable) <= MOST_EXCLUDED * check.size
+    stated: dict[str, Any] = {"unlabelable_as": "excluded" if excluded else "wrong", "model": model}
     if asked.quantity == "tolerance":
         try:
             return check.tolerance_guarantee(predicted, asked.share or 0.0, **stated)
@@ -128,7 +154,12 @@ def proven_guarantee(  # noqa: PLR0913 - all but three by keyword
         if asked.predicted_as_found:
             stated |= {"predictions": predicted, "predicted": predicted_as_class()}
         return check.recall_guarantee(asked.class_name, found(), **stated)
-    return check.guarantee(predicted, tolerance=asked.tolerance, **stated)
+    try:
+        return check.guarantee(predicted, tolerance=asked.tolerance, **stated)
+    except InvalidValueError:
+        if check.sequential is None:
+            raise
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +226,9 @@ class CheckOwner(Protocol):
     def _check_closed(self, check: "ModelCheck") -> None:
         """Receive the labels of a check that is complete or aborted."""
 
+    def _check_extended(self, check: "ModelCheck") -> None:
+        """Take note that a sequential check needs other items."""
+
 
 class ModelCheck:
     """A random sample of the unlabelled items, drawn to guarantee the predictions of a learner's model.
@@ -202,6 +236,10 @@ class ModelCheck:
     :meth:`suffice.ActiveLearner.check` returns it. The model is frozen: the guarantee covers the predictions of the
     model when the check was drawn. The labels are given with :meth:`tell`, in any order and in any number of calls.
     When every item of :attr:`indices` has an answer, the check is complete, and :attr:`guarantee` is available.
+
+    A sequential check is for a target. It has as many items as prove the target if no further answer is wrong; each
+    wrong answer adds items. It is complete as soon as the target is proven, or cannot be proven any more. It may be
+    paused and continued at any time.
 
     The learner learns the labels of the check when labelling continues: at the next
     :meth:`~suffice.ActiveLearner.ask`, :meth:`~suffice.ActiveLearner.tell` or :meth:`~suffice.ActiveLearner.check`.
@@ -225,12 +263,18 @@ class ModelCheck:
         True
     """
 
-    def __init__(self, record: Check, asked: CheckedQuantity, frozen: FrozenModel, owner: CheckOwner) -> None:
+    def __init__(
+        self,
+        record: Check,
+        asked: CheckedQuantity,
+        frozen: FrozenModel,
+        owner: CheckOwner,
+        order: Sequence[int] | None = None,
+    ) -> None:
         self._asked, self._frozen, self._owner = asked, frozen, owner
-        # Items that were skipped before count as answered.
-        self.record = record.cannot_label(frozen.skipped.intersection(record.items))
-        self._indices = np.array(self.record.pending, dtype=np.intp)
+        self._order = None if order is None else list(order)
         self._predicted = dict(zip(frozen.unlabelled.tolist(), frozen.predictions.tolist(), strict=True))
+        self.record = self._reaching(record)
 
     def __repr__(self) -> str:
         state = "aborted" if self.aborted else "complete" if self.complete else f"{len(self.pending)} pending"
@@ -240,8 +284,13 @@ class ModelCheck:
 
     @property
     def indices(self) -> "Indices":
-        """Items to label, in the order in which they were drawn; items that were skipped before are not among them."""
-        return self._indices.copy()
+        """Items to label, in the order in which they were drawn; items that were skipped before are not among them.
+
+        The items of a sequential check are those that were answered, and the next ones that are needed if no further
+        answer is wrong.
+        """
+        skipped = self._frozen.skipped
+        return np.array([item for item in self.record.items if item not in skipped], dtype=np.intp)
 
     @property
     def pending(self) -> "Indices":
@@ -338,7 +387,39 @@ class ModelCheck:
         """
         self._require_open()
         usable = None if label is None else self._owner._usable_labels([label])[0]
-        self.record = self.record.correct(_items(item)[0], usable)
+        if usable is None and self._asked.unlabelable_as == "excluded":
+            raise InvalidValueError(
+                "this check excludes items that cannot be labelled, so that an answer cannot be withdrawn while it is "
+                "open; give the right label"
+            )
+        self._changed(self.record.correct(_items(item)[0], usable))
+
+    def _reaching(self, record: Check) -> Check:
+        """A sequential check with the items that its answers require; items that were skipped count as answered."""
+        while not record.aborted:
+            before = record.items
+            known = record.labels.keys() | record.unlabelable
+            record = record.cannot_label(self._frozen.skipped.intersection(before) - known)
+            if self._order is None:
+                return record
+            # A label that was given outside the order counts when its turn comes.
+            labels = self._owner.labels
+            record = record.tell({item: labels[item] for item in record.pending if item in labels})
+            record = record.reaching(self._order, self._predicted, tolerance=self._asked.tolerance)
+            if record.items == before:
+                return record
+        return record
+
+    @property
+    def progress(self) -> dict[str, Any] | None:
+        """Progress of a sequential check as JSON values; None for a check of fixed size.
+
+        Returns:
+            ``state`` (``"open"``, ``"proven"``, ``"failed"`` or ``"given up"``), ``answered``, ``wrong``, ``needed``
+            (next answers that prove the target if none of them is wrong) and ``allowed`` (wrong items that the target
+            allows).
+        """
+        return sequential_progress(self.record, self._predicted, self._asked.tolerance)
 
     def abort(self) -> None:
         """Abort the check. It yields no guarantee, and its error probability stays spent.
@@ -391,13 +472,15 @@ class ModelCheck:
 
     def _changed(self, record: Check) -> Guarantee | None:
         """Store new answers; pass them to the learner if the check is closed now."""
-        before, self.record = self.record, record
-        if not self.open:
-            try:
+        before, self.record = self.record, self._reaching(record)
+        try:
+            if not self.open:
                 self._owner._check_closed(self)
-            except BaseException:
-                self.record = before
-                raise
+            elif self.record.items != before.items:
+                self._owner._check_extended(self)
+        except BaseException:
+            self.record = before
+            raise
         return self.guarantee
 
     def _require_open(self) -> None:
@@ -408,6 +491,35 @@ class ModelCheck:
                 "the check is complete; to change an answer, call learner.correct(item, label); to check again, call "
                 "learner.check"
             )
+
+
+def sequential_progress(
+    record: Check, predictions: Mapping[int, Any], tolerance: float | None
+) -> dict[str, Any] | None:
+    """Progress of a sequential check as JSON values, see :attr:`ModelCheck.progress`; None for one of fixed size.
+
+    Args:
+        record: The check, with the items that its answers require.
+        predictions: Predictions of the frozen model, by item.
+        tolerance: For numbers, the largest error that is not wrong.
+    """
+    terms = record.sequential
+    if terms is None:
+        return None
+    faults, pending = record.faults(predictions, tolerance=tolerance), set(record.pending)
+    first = next((place for place, item in enumerate(record.items) if item in pending), record.size)
+    flags = [faults[item] for item in record.items]
+    proof = terms.proof(flags)
+    proven = proof is not None and proof <= first
+    state = "given up" if record.aborted else "proven" if proven else "failed" if proof is None else "open"
+    answered = (proof or 0) if proven else first
+    return {
+        "state": state,
+        "answered": answered,
+        "wrong": sum(flags[:answered]),
+        "needed": None if proof is None else max(0, proof - first),
+        "allowed": terms.allowed,
+    }
 
 
 def _labels_by_item(labels: Any, pending: tuple[int, ...]) -> dict[int, Any]:
@@ -477,24 +589,44 @@ class CheckSequence:
         """The error probability of the next check."""
         return spent_alpha(len(self.checks) + 1, self.alpha(confidence))
 
-    def draw(
-        self, size: Any, asked: CheckedQuantity, frozen: FrozenModel, owner: CheckOwner, alpha: float
+    def draw(  # noqa: PLR0913, PLR0917 - all of them are needed
+        self,
+        size: Any,
+        asked: CheckedQuantity,
+        frozen: FrozenModel,
+        owner: CheckOwner,
+        alpha: float,
+        expected: float | None = None,
     ) -> ModelCheck:
         """Draw the next check; it is complete immediately if all its items were skipped before.
+
+        Args:
+            size: Number of items; None for a sequential check.
+            asked: What it is to guarantee.
+            frozen: The model.
+            owner: The loop.
+            alpha: Error probability of all checks together.
+            expected: For a sequential check, the expected share of wrong predictions.
 
         Raises:
             InvalidValueError: The size is not possible, or too small for the quantity: nothing is drawn or spent.
         """
         pool, which = checked_pool(asked, frozen.unlabelled, frozen.skipped, frozen.predictions)
-        require_size(size, len(pool), which)
+        if size is not None:
+            require_size(size, len(pool), which)
+        elif not len(pool):
+            raise InvalidValueError(f"there is no {which} to check")
         number = len(self.checks) + 1
         if asked.quantity == "tolerance":
             assert asked.share is not None
             Guarantee.of_tolerance(np.zeros(int(size)), asked.share, len(pool), alpha=spent_alpha(number, alpha))
         if self._rng is None:
             self._rng = self._source()
-        record = Check.draw(pool, int(size), self._rng, number=number, alpha=alpha)
-        check = ModelCheck(record, asked, frozen, owner)
+        if size is None:
+            record, order = sequential_draw(pool, asked, self._rng, number=number, alpha=alpha, expected=expected)
+            check = ModelCheck(record, asked, frozen, owner, order)
+        else:
+            check = ModelCheck(Check.draw(pool, int(size), self._rng, number=number, alpha=alpha), asked, frozen, owner)
         self.checks.append(check)
         self._alpha = alpha
         return check
@@ -510,7 +642,8 @@ class CheckSequence:
         saved = []
         for check in self.checks:
             frozen = check._frozen.state_dict()
-            saved.append({"record": check.record.state_dict(), "asked": asdict(check._asked), "frozen": frozen})
+            record, order = check.record.state_dict(), check._order
+            saved.append({"record": record, "asked": asdict(check._asked), "frozen": frozen, "order": order})
         drawn = None if self._rng is None else self._rng.bit_generator.state
         return {"checks": saved, "alpha": self._alpha, "random_state": drawn}
 
@@ -524,7 +657,7 @@ class CheckSequence:
         for saved in state["checks"]:
             frozen = FrozenModel.from_state(saved["frozen"])
             record, asked = Check.from_state(saved["record"]), CheckedQuantity(**saved["asked"])
-            check = ModelCheck(replace(record, unlabelable=frozenset()), asked, frozen, owner)
+            check = ModelCheck(replace(record, unlabelable=frozenset()), asked, frozen, owner, saved.get("order"))
             check.record = record
             self.checks.append(check)
         self._alpha = state["alpha"]
@@ -540,6 +673,38 @@ class CheckSequence:
         """
         if self.open is not None and (inside := sorted(set(self.open.record.items).intersection(items))):
             raise InvalidValueError(f"item {inside[0]} belongs to the open check; answer it with check.{method}")
+
+
+def sequential_draw(  # noqa: PLR0913 - all but three by keyword
+    pool: "Indices",
+    asked: CheckedQuantity,
+    rng: np.random.Generator,
+    *,
+    number: int,
+    alpha: float,
+    expected: float | None,
+) -> tuple[Check, list[int]]:
+    """Draw a sequential check.
+
+    Args:
+        pool: The items.
+        asked: What it is to guarantee, with its target.
+        rng: Source of randomness.
+        number: Number of the check.
+        alpha: Error probability of all checks together.
+        expected: Expected share of wrong predictions, or None.
+
+    Returns:
+        The check with its first items, and all items in the random order.
+    """
+    assert asked.at_most is not None
+    spent = spent_alpha(number, alpha)
+    terms = SequentialTerms.of_share(
+        asked.at_most, pool=len(pool), alpha=spent, expected=expected, corrected=asked.corrected
+    )
+    order = Check.draw(pool, terms.longest, rng).items
+    first = max(1, terms.proof([]) or 1)
+    return Check(order[:first], len(pool), number, alpha, sequential=terms), list(order)
 
 
 def checked_pool(
@@ -587,6 +752,32 @@ def shared_alpha(confidence: float | None, earlier: float | None) -> float:
         )
     # Rounded, because 1 - 0.95 is not exactly 0.05 in floating point.
     return round(level, 15)
+
+
+def sized_quantity(asked: CheckedQuantity, m: Any, at_most: Any, *, corrected: bool = False) -> CheckedQuantity:
+    """Return the quantity with its target, if the check is sequential.
+
+    Args:
+        asked: The quantity.
+        m: Number of items of a check of fixed size, or None.
+        at_most: The target of a sequential check, or None.
+        corrected: Whether items that a sequential check finds wrong are corrected.
+
+    Raises:
+        InvalidValueError: Both or none of ``m`` and ``at_most`` are given, or a sequential check is not possible.
+    """
+    if (m is None) == (at_most is None):
+        raise InvalidValueError(
+            "a check needs at_most, the share of wrong predictions that it is to prove, or m, the number of items to "
+            f"check; {'neither is' if m is None else 'both are'} given"
+        )
+    if at_most is not None:
+        return asked.for_target(at_most, corrected=corrected)
+    if corrected:
+        raise InvalidValueError(
+            "corrected=True is for a check with at_most; leave it out, or give at_most instead of m"
+        )
+    return asked
 
 
 def require_size(m: Any, pool: int, which: str = "unlabelled item") -> int:

@@ -35,6 +35,7 @@ from suffice.session.model_check import (
     ModelGuarantee,
     checked_quantity,
     require_size,
+    sized_quantity,
 )
 from suffice.session.model_view import ModelView
 from suffice.session.rule_history import RuleHistory
@@ -214,7 +215,7 @@ class Session:
 
     # Checks.
 
-    def validate_check(self, view: ModelView, m: int, asked: Mapping[str, Any]) -> tuple[float, CheckedQuantity]:
+    def validate_check(self, view: ModelView, m: int | None, asked: Mapping[str, Any]) -> tuple[float, CheckedQuantity]:
         """Validate the arguments of a check; arguments as for :meth:`check`.
 
         Returns:
@@ -228,20 +229,23 @@ class Session:
             unlabelable_as=asked["unlabelable_as"],
             predicted_as_found=asked["predicted_as_found"],
         )
-        require_size(m, len(self.labels.unlabelled))
+        quantity = sized_quantity(quantity, m, asked["at_most"], corrected=asked["corrected"])
+        if m is not None:
+            require_size(m, len(self.labels.unlabelled))
         return alpha, quantity
 
-    def check(self, view: ModelView, m: int, owner: CheckOwner, asked: Mapping[str, Any]) -> ModelCheck:
+    def check(self, view: ModelView, m: int | None, owner: CheckOwner, asked: Mapping[str, Any]) -> ModelCheck:
         """Freeze the model and draw a random check of the unlabelled items.
 
         Args:
             view: The current model.
-            m: Number of items to draw.
+            m: Number of items to draw; None for a sequential check.
             owner: The loop, which receives the labels of the check.
             asked: The quantity and its conditions, by the argument names of :meth:`suffice.ActiveLearner.check`.
         """
         alpha, quantity = self.validate_check(view, m, asked)
-        return self.checks.draw(m, quantity, self.frozen(view), owner, alpha)
+        expected = None if m is not None else self.plans.expected_share(view, quantity.tolerance)
+        return self.checks.draw(m, quantity, self.frozen(view), owner, alpha, expected)
 
     def require_no_open_check(self) -> None:
         """Raise an error while a check is open.

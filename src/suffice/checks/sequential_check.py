@@ -1,0 +1,263 @@
+"""Sequential checks without a model: answers "right" or "wrong" in the drawn order, until a target is proven."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from suffice.arguments import whole
+from suffice.checks.guarantee import Guarantee, known_fields
+from suffice.checks.random_check import spent_alpha
+from suffice.checks.sequential_terms import SequentialTerms
+from suffice.errors import InvalidTypeError, InvalidValueError
+from suffice.presentation.check_words import sequential_words
+
+_FORMAT: Final = 1
+
+
+def sequential(  # noqa: PLR0913 - all but two by keyword
+    at_most: float,
+    pool: int | ArrayLike,
+    *,
+    alpha: float = 0.05,
+    number: int = 1,
+    expected: float | None = None,
+    planned: int | None = None,
+    corrected: bool = False,
+    seed: int | None = None,
+) -> "SequentialCheck":
+    """Draw a sequential check, which ends as soon as a target is proven.
+
+    Args:
+        at_most: The target: the largest acceptable share of wrong items, from 0 to 1.
+        pool: Number of items, or the items themselves (whole numbers, each once).
+        alpha: Probability with which the proof may be wrong, for all checks of these items together.
+        number: Number of this check of these items, from 1. Check number j uses alpha / (j (j + 1)).
+        expected: Expected share of wrong items, to plan the check; half of ``at_most`` if left out.
+        planned: Planned number of answers, instead of ``expected``.
+        corrected: Whether items that are found wrong are corrected. Then the target is about the wrong items that
+            remain; otherwise about the predictions as they are.
+        seed: For a reproducible draw; drawn from the operating system if left out.
+
+    Raises:
+        InvalidTypeError: An argument is of the wrong type.
+        InvalidValueError: An argument is out of range.
+
+    Examples:
+        >>> check = sequential(at_most=0.05, pool=3000, seed=0)
+        >>> check.next(3).tolist()
+        [694, 2349, 2198]
+        >>> print(check.tell([False, True]))
+        Check: 2 answers, 1 wrong. The target is proven if none of the next 126 is wrong.
+        >>> print(check.tell([False] * 126))
+        At most 5 % of the predictions for the 3,000 items that were unlabelled at the start of the check are wrong \
+(95 % confidence).
+    """
+    if isinstance(pool, bool | int | np.integer):
+        size, items = whole(pool, "pool", least=1), None
+    else:
+        items = np.asarray(pool)
+        if items.ndim != 1 or (items.size and items.dtype.kind not in "iu"):
+            raise InvalidTypeError(f"pool must be a number of items or a series of indices, not {pool!r}")
+        if not items.size or len(np.unique(items)) < len(items):
+            raise InvalidValueError("pool must name at least one item, each once")
+        size = len(items)
+    spent = spent_alpha(number, alpha)
+    terms = SequentialTerms.of_share(
+        at_most, pool=size, alpha=spent, planned=planned, expected=expected, corrected=corrected
+    )
+    rng = np.random.default_rng(seed)
+    drawn = rng.choice(size, size=terms.longest, replace=False, shuffle=True)
+    return SequentialCheck(terms, drawn if items is None else items[drawn], number=number, alpha=alpha)
+
+
+class SequentialCheck:
+    """A sequential check of predictions that were made before; :func:`sequential` draws one.
+
+    The answers are given in the drawn order, in any number of calls. A pause costs nothing. A check that is given up
+    proves nothing, and its part of the error probability is spent.
+
+    Args:
+        terms: The part that is fixed before the first answer.
+        items: The items in random order.
+        number: Number of the check of these items.
+        alpha: Error probability of all checks of these items.
+
+    Attributes:
+        terms: As given.
+        items: The items in the order in which they are answered; at most 100,000.
+        number: As given.
+        alpha: As given.
+        wrong: Whether each answered item is wrong; None for one that cannot be labelled, which counts as wrong.
+        given_up: Whether the check was given up.
+    """
+
+    def __init__(self, terms: SequentialTerms, items: ArrayLike, *, number: int = 1, alpha: float = 0.05) -> None:
+        self.terms, self.number, self.alpha = terms, number, alpha
+        self.items: NDArray[np.int64] = np.asarray(items, dtype=np.int64)
+        self.wrong: list[bool | None] = []
+        self.given_up = False
+
+    def __repr__(self) -> str:
+        return f"SequentialCheck({self.answered} answers of {self.terms.pool:,} items, {self.state})"
+
+    @property
+    def answered(self) -> int:
+        """Number of answers."""
+        return len(self.wrong)
+
+    @property
+    def n_wrong(self) -> int:
+        """Number of wrong answers, with the items that could not be labelled."""
+        return sum(answer is None or answer for answer in self.wrong)
+
+    @property
+    def needed(self) -> int | None:
+        """Number of next answers that prove the target if none of them is wrong; 0 if it is proven.
+
+        None if so many are wrong that the check cannot prove its target any more.
+        """
+        proof = self.terms.proof(self._faults)
+        return None if proof is None else max(0, proof - self.answered)
+
+    @property
+    def proven(self) -> bool:
+        """Whether the target is proven."""
+        return not self.given_up and self.needed == 0
+
+    @property
+    def state(self) -> str:
+        """``"open"``, ``"proven"``, ``"failed"`` (the target cannot be proven any more), or ``"given up"``."""
+        if self.given_up:
+            return "given up"
+        needed = self.needed
+        return "failed" if needed is None else "open" if needed else "proven"
+
+    @property
+    def _faults(self) -> list[bool]:
+        return [answer is None or answer for answer in self.wrong]
+
+    def next(self, number: int = 1) -> NDArray[np.int64]:
+        """The next items to answer, in order."""
+        return self.items[self.answered : self.answered + whole(number, "number", least=1)].copy()
+
+    def tell(self, wrong: bool | Iterable[bool | None] | None) -> "SequentialCheck":
+        """Record the next answers, in the drawn order. Answers after the proof are not taken.
+
+        Args:
+            wrong: Whether the next item is wrong, or several of these; None for an item that cannot be labelled, which
+                counts as wrong.
+
+        Returns:
+            The check itself.
+
+        Raises:
+            InvalidTypeError: An answer is not True, False or None.
+            InvalidValueError: The check is not open, or there are more answers than items.
+        """
+        if self.state != "open":
+            raise InvalidValueError(f"the check is {self.state} and takes no more answers; draw the next one")
+        single = wrong is None or isinstance(wrong, bool | np.bool_ | int | np.integer)
+        answers = [_answer(each) for each in ([wrong] if single else wrong)]  # type: ignore[union-attr]
+        if self.answered + len(answers) > len(self.items):
+            raise InvalidValueError(f"only {len(self.items) - self.answered:,} items are left to answer")
+        self.wrong += answers
+        proof = self.terms.proof(self._faults)
+        if proof is not None and proof < self.answered:
+            del self.wrong[proof:]
+        return self
+
+    def correct(self, position: int, wrong: bool | None) -> "SequentialCheck":
+        """Change an answer; the whole check is evaluated again.
+
+        Args:
+            position: Its place among the answers, from 0.
+            wrong: The new answer.
+
+        Raises:
+            InvalidTypeError: The answer is not True, False or None.
+            InvalidValueError: There is no such answer.
+        """
+        if whole(position, "position", least=0) >= self.answered:
+            raise InvalidValueError(f"position must be below the {self.answered} answers, not {position!r}")
+        self.wrong[position] = _answer(wrong)
+        return self
+
+    def give_up(self) -> "SequentialCheck":
+        """End the check without a proof; its part of the error probability stays spent.
+
+        Raises:
+            InvalidValueError: The check is not open.
+        """
+        if self.state != "open":
+            raise InvalidValueError(f"the check is {self.state} already")
+        self.given_up = True
+        return self
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What the check has proven; None if it has not."""
+        if not self.proven:
+            return None
+        absent = sum(answer is None for answer in self.wrong)
+        return Guarantee.of_proof(
+            self.terms, self.n_wrong - absent, self.answered, confidence=1.0 - self.alpha, unlabelable=absent
+        )
+
+    def __str__(self) -> str:
+        guarantee = self.guarantee
+        return sequential_words(self.progress()) if guarantee is None else str(guarantee)
+
+    def progress(self) -> dict[str, Any]:
+        """The progress as JSON values, as for :func:`suffice.presentation.check_words.sequential_words`."""
+        return {
+            "state": self.state,
+            "answered": self.answered,
+            "wrong": self.n_wrong,
+            "needed": self.needed,
+            "allowed": self.terms.allowed,
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """The check as JSON values."""
+        return {
+            "format": _FORMAT,
+            "terms": self.terms.state_dict(),
+            "items": self.items.tolist(),
+            "number": self.number,
+            "alpha": self.alpha,
+            "wrong": list(self.wrong),
+            "given_up": self.given_up,
+        }
+
+    @staticmethod
+    def from_state(saved: Mapping[str, Any]) -> "SequentialCheck":
+        """Restore :meth:`state_dict`.
+
+        Args:
+            saved: The result of :meth:`state_dict`.
+
+        Raises:
+            InvalidValueError: A field is missing or cannot be used.
+        """
+        if not isinstance(saved, Mapping) or saved.get("format") != _FORMAT:
+            raise InvalidValueError(f"a saved SequentialCheck must be a mapping of format {_FORMAT}")
+        try:
+            terms = SequentialTerms(**known_fields(SequentialTerms, saved["terms"]))
+            check = SequentialCheck(terms, saved["items"], number=saved["number"], alpha=saved["alpha"])
+            check.wrong = [_answer(each) for each in saved["wrong"]]
+            check.given_up = bool(saved["given_up"])
+        except KeyError as error:
+            raise InvalidValueError(f"a saved SequentialCheck lacks the field {error.args[0]}") from None
+        if len(check.items) != terms.longest or check.answered > len(check.items):
+            raise InvalidValueError("a saved SequentialCheck must have the items of its random order")
+        return check
+
+
+def _answer(value: Any) -> bool | None:
+    if value is None:
+        return None
+    if isinstance(value, bool | np.bool_) or (isinstance(value, int | np.integer) and value in (0, 1)):
+        return bool(value)
+    raise InvalidTypeError(f"an answer must be True (wrong), False (right) or None (cannot be labelled), not {value!r}")
