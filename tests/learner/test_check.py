@@ -630,8 +630,14 @@ def test_bad_sizes_and_quantities() -> None:
     bad: list[tuple[dict[str, Any], str]] = [
         *(
             ({"m": m}, rf"m, the number of items to check, must be a whole number from 1 to 180 \(.*\), not {m!r}$")
-            for m in (0, -1, 181, 1.5, True, None)
+            for m in (0, -1, 181, 1.5, True)
         ),
+        ({}, "a check needs at_most, .*, or m, the number of items to check; neither is given"),
+        ({"m": 9, "at_most": 0.1}, "; both are given"),
+        ({"at_most": 1.5}, "at_most must be a number from 0 to 1"),
+        ({"at_most": 0.1, "recall_of": "ham"}, "at_most is for the share of wrong predictions, not for recall"),
+        ({"at_most": 0.1, "unlabelable_as": "excluded"}, "counts items that cannot be labelled as wrong"),
+        ({"m": 9, "corrected": True}, "corrected=True is for a check with at_most"),
         ({"m": 181}, r"\(there are 180 unlabelled items\)"),
         ({"m": 180, "precision_of": "ham"}, r"\(there are \d+ unlabelled items predicted as 'ham'\), not 180"),
         ({"m": 5, "recall_of": "eggs"}, "recall_of must be one of the classes that the model knows, 'ham', 'spam'"),
