@@ -7,6 +7,7 @@ the requested probability. The search goes through the sizes in intervals in whi
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -44,7 +45,6 @@ _SAVED_AFTER_ADVICE: Final = 0.25
 _CLEARLY_DEARER: Final = 1.15
 # Outcomes with a probability below this are left out of a sum.
 _NEVER: Final = 1e-12
-_RARE: Final = 1e-4
 
 
 @dataclass(frozen=True)
@@ -415,8 +415,8 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
 
     If items predicted as the class count as found too, a check succeeds if
     :math:`(F + k + L) / (F + L + U(\alpha/2)) \ge` ``target``, see :meth:`Guarantee.of_recall`. The plan then assumes
-    that the check contains predicted items in proportion, and ``labels`` is found by bisection; the probability of
-    success may rise and fall slightly above it.
+    that the check contains predicted items in proportion. If many items are missed, the plan can be slightly larger
+    than the least size, in both cases.
 
     Args:
         target: Requested recall, above 0 and at most 1.
@@ -459,10 +459,13 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
     are = "are" if hidden > 1 else "is"
     if named:
         search = _RecallSearch(goal, known, hidden, size, named, hits, level / 2.0)
-        labels = search.least(wanted)
+        labels = _first_not(
+            lambda first, last: search.success(first, last) < wanted, size - 1, _intervals(hidden, 3_000)
+        )
         missing = f"{count(hidden, 'item') if hidden else 'no item'} of it {are} neither labelled nor predicted"
         assumption = f"{missing} and {hits:,} of the {named:,} predicted ones are right"
-        return CheckPlan(labels, labels, size, level, wanted, words, assumption)
+        success = None if labels is None else search.success(labels, labels)
+        return CheckPlan(labels, success, size, level, wanted, words, assumption)
 
     @cache
     def least_size(positives: int) -> int:
@@ -492,7 +495,7 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
     def all_fail(first: int, last: int) -> bool:
         return probability_of(last, first, last) < wanted
 
-    labels = _first_not(all_fail, size - 1)
+    labels = _first_not(all_fail, size - 1, _intervals(hidden, 100_000))
     success = None if labels is None else probability_of(labels, labels, labels)
     assumption = f"{count(hidden, 'item') if hidden else 'no item'} of it {are} unlabelled"
     return CheckPlan(labels, success, size, level, wanted, words, assumption)
@@ -520,52 +523,76 @@ class _RecallSearch:
     right: int
     alpha: float
 
-    def least(self, wanted: float) -> int | None:
-        """The least size that succeeds, by bisection between sizes that fail and succeed; None if none is found."""
-        low, high = 0, self.pool - 1
-        if self.success(high) < wanted:
-            return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.success(middle) >= wanted else (middle, high)
-        return high
+    def success(self, first: int, last: int) -> float:
+        """The probability of success of a size; of an interval of sizes, one that none of them exceeds.
 
-    def success(self, checked: int) -> float:
-        """The probability of success of a check that contains predicted items in proportion."""
-        inside = round(checked * self.predicted / self.pool)
-        others, rest = checked - inside, self.pool - self.predicted
-        if not 0 <= others <= rest or inside > self.predicted:
-            return 0.0
-        missed = self._outcomes(self.missed, others, rest)
-        bounds = {k: upper_bound(k, others, rest, self.alpha) for k in missed}
+        A check contains predicted items in proportion, so that both parts of it rise with the size.
+        """
+        fewest, most = (round(size * self.predicted / self.pool) for size in (first, last))
+        rest, begin, end = self.pool - self.predicted, first - fewest, last - most
+        low = count_quantile(self.missed, begin, rest, _NEVER)
+        high = count_quantile(self.missed, end, rest, 1.0 - _NEVER)
+        # Bounds fall with the size of a sample, so that each is the best in the interval.
+        needed = [self._needed(k, upper_bound(k, end, rest, self.alpha)) for k in range(low, high + 1)]
+        shown = cache(lambda hits: lower_bound(hits, max(hits, fewest), self.predicted, self.alpha))
+        # The least numbers of right items among the checked predicted ones that are a success.
+        hits = range(most + 1)
+        enough = [most + 1 if n is None else bisect_left(hits, n - self.found, key=shown) for n in needed]
+        weights = [0.0, *(1.0 - probability_at_most(each - 1, self.right, most, self.predicted) for each in enough), 0.0]
         total = 0.0
-        for hits, likely in self._outcomes(self.right, inside, self.predicted).items():
-            known = self.found + lower_bound(hits, inside, self.predicted, self.alpha)
-            total += likely * sum(p for k, p in missed.items() if known + k >= self.goal * (known + bounds[k]))
+        # The sum of the weighted probabilities, by parts: P[X <= k] falls with the size.
+        for k, (weight, following) in enumerate(pairwise(weights), start=low - 1):
+            size = begin if weight >= following else end
+            total += (weight - following) * probability_at_most(k, self.missed, size, rest)
         return total
 
-    @staticmethod
-    def _outcomes(of: int, checked: int, pool: int) -> dict[int, float]:
-        """The numbers of some items that a sample contains, with their probabilities."""
-        low, high = (count_quantile(of, checked, pool, each) for each in (_RARE, 1.0 - _RARE))
-        below = [probability_at_most(each, of, checked, pool) for each in range(low - 1, high + 1)]
-        return {low + j: max(0.0, after - before) for j, (before, after) in enumerate(pairwise(below))}
+    def _needed(self, new: int, bound: int) -> int | None:
+        """The least number of items found before the check and predicted right that is a success; None if none is."""
+        missing = self.goal * bound - new
+        if missing <= 0:
+            return 0
+        return None if self.goal == 1 else math.ceil(missing / (1 - self.goal))
 
 
-def _first_not(all_fail: Callable[[int, int], bool], last: int) -> int | None:
-    """The least size up to ``last`` that does not fail, or None.
+def _first_not(all_fail: Callable[[int, int], bool], last: int, most: int) -> int | None:
+    """The least size up to ``last`` that does not fail, or None; after many intervals one that can be slightly larger.
 
-    ``all_fail(first, last)`` may be False for an interval in which all fail, but not for a single size.
+    ``all_fail(first, last)`` may be False for an interval in which all fail, but not for a single size. If ``most``
+    intervals were not enough, the search continues by bisection.
     """
-    low, step = 0, 1
-    while low <= last and all_fail(low, low):
-        step = min(max(1, step), last - low)
-        while step and not all_fail(low, low + step):
+    low, step, tries = 0, 1, 0
+
+    def fails(length: int) -> bool:
+        nonlocal tries
+        tries += 1
+        return low + length <= last and all_fail(low, low + length)
+
+    while fails(0):
+        step = max(1, step)
+        while step and not fails(step):
             step //= 2
-        while step and low + 2 * step <= last and all_fail(low, low + 2 * step):
+        while step and fails(2 * step):
             step *= 2
         low += step + 1
+        if tries >= most and low < last:
+            return _by_bisection(lambda size: not all_fail(size, size), low, last)
     return low if low <= last else None
+
+
+def _intervals(outcomes: int, work: int) -> int:
+    """The number of intervals to search for a size, each of which takes a time that rises with its outcomes."""
+    return min(_MOST_INTERVALS, max(10, work // (outcomes + 1)))
+
+
+def _by_bisection(succeeds: Callable[[int], bool], low: int, high: int) -> int | None:
+    """A size from ``low`` to ``high`` that succeeds while the one before fails; None if ``high`` does not succeed."""
+    if not succeeds(high):
+        return None
+    low -= 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if succeeds(middle) else (middle, high)
+    return high
 
 
 @dataclass(frozen=True)
@@ -618,11 +645,9 @@ class _ErrorSearch:
         if found is not None or low > last:
             return found
         high = self._promising(low, last)
-        if self._tooth(high) is not None:
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (middle, high) if self._tooth(middle) is None else (low, middle)
-            return self._tooth(high)
+        found = _by_bisection(lambda size: self._tooth(size) is not None, low, high)
+        if found is not None:
+            return self._tooth(found)
         few = self.pool - math.ceil(_LAST_ITEMS / self.share) if self.share else low
         return self._first(max(low, few), last)[0]
 
