@@ -538,7 +538,11 @@ class _RecallSearch:
         # The least numbers of right items among the checked predicted ones that are a success.
         hits = range(most + 1)
         enough = [most + 1 if n is None else bisect_left(hits, n - self.found, key=shown) for n in needed]
-        weights = [0.0, *(1.0 - probability_at_most(each - 1, self.right, most, self.predicted) for each in enough), 0.0]
+        weights = [
+            0.0,
+            *(1.0 - probability_at_most(each - 1, self.right, most, self.predicted) for each in enough),
+            0.0,
+        ]
         total = 0.0
         # The sum of the weighted probabilities, by parts: P[X <= k] falls with the size.
         for k, (weight, following) in enumerate(pairwise(weights), start=low - 1):
