@@ -301,10 +301,10 @@ def test_a_check_of_almost_all_items_is_a_plan() -> None:
 
 @pytest.mark.parametrize("missed", [0, 3, 40])
 def test_bisected_plans_of_recall_succeed(missed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for given in ({}, {"predicted": 60, "right": 50}):
-        searched = plan_recall(0.8, 50, missed, 2000, **given).labels
+    for counted in ({}, {"predicted": 60, "right": 50}):
+        searched = plan_recall(0.8, 50, missed, 2000, **counted).labels
         monkeypatch.setattr(planner, "_MOST_INTERVALS", 2)
-        bisected = plan_recall(0.8, 50, missed, 2000, **given)
+        bisected = plan_recall(0.8, 50, missed, 2000, **counted)
         monkeypatch.undo()
         assert searched is not None
         assert bisected.labels is not None

@@ -538,12 +538,8 @@ class _RecallSearch:
         # The least numbers of right items among the checked predicted ones that are a success.
         hits = range(most + 1)
         enough = [most + 1 if n is None else bisect_left(hits, n - self.found, key=shown) for n in needed]
-        weights = [
-            0.0,
-            *(1.0 - probability_at_most(each - 1, self.right, most, self.predicted) for each in enough),
-            0.0,
-        ]
-        total = 0.0
+        likely = (1.0 - probability_at_most(each - 1, self.right, most, self.predicted) for each in enough)
+        weights, total = [0.0, *likely, 0.0], 0.0
         # The sum of the weighted probabilities, by parts: P[X <= k] falls with the size.
         for k, (weight, following) in enumerate(pairwise(weights), start=low - 1):
             size = begin if weight >= following else end
@@ -668,7 +664,7 @@ class _ErrorSearch:
         return upper_bound(wrong, checked, self.pool, self.alpha) <= self.allowed(checked, wrong)
 
     def _first(self, low: int, last: int) -> tuple[int | None, int]:
-        """The least size from ``low`` to ``last`` that succeeds, if few intervals fail; and the first size not tried."""
+        """The least size from ``low`` to ``last`` that succeeds, if few intervals fail; and the next size to try."""
         for _ in range(_MOST_INTERVALS):
             if low > last:
                 break
