@@ -6,9 +6,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
 
 from suffice.checks import (
     attainable_bound,
@@ -27,8 +30,8 @@ from tests.checks import exact
 from tests.thoroughness import examples
 
 
-def succeeding(target: Fraction, wrong_items: int, pool: int, alpha: float, wanted: float, items: Items) -> list[bool]:
-    """Whether a check of each size below ``pool`` succeeds with the wanted probability."""
+def succeeding(target: Fraction, wrong_items: int, pool: int, alpha: float, items: Items) -> list[Fraction]:
+    """The probability with which a check of each size below ``pool`` succeeds."""
     result = []
     for checked in range(pool):
         good = Fraction(0)
@@ -36,7 +39,7 @@ def succeeding(target: Fraction, wrong_items: int, pool: int, alpha: float, want
             bound = exact.upper(wrong, checked, pool, alpha)
             share = Fraction(bound, pool) if items == "all" else Fraction(bound - wrong, pool - checked)
             good += exact.pmf(pool, wrong_items, checked, wrong) if share <= target else 0
-        result.append(good >= Fraction(wanted))
+        result.append(good)
     return result
 
 
@@ -49,35 +52,95 @@ def test_plans_are_those_of_brute_force(data: st.DataObject) -> None:
     items: Items = data.draw(st.sampled_from(["all", "remaining"]))
     planned = plan(target, expected, pool, alpha=alpha, probability=wanted, items=items)
     wrong_items = math.ceil(Fraction(str(expected)) * pool)
-    succeeds = succeeding(Fraction(str(target)), wrong_items, pool, alpha, wanted, items)
-    considered = succeeds[: pool // 2 + 1] if items == "remaining" else succeeds
-    last_failure = max((m for m, good in enumerate(considered) if not good), default=-1)
-    if last_failure == len(considered) - 1:
-        assert planned.labels is None
-        assert planned.least is None
+    succeeds = succeeding(Fraction(str(target)), wrong_items, pool, alpha, items)
+    likely = [float(good) for good in succeeds]
+    reached = [good >= Fraction(wanted) for good in succeeds]
+    if not any(reached):
+        assert (planned.labels, planned.success) == (None, None)
     else:
-        assert planned.labels == last_failure + 1
-        assert planned.least == considered.index(True)
+        assert planned.labels == reached.index(True)
+        assert planned.success == pytest.approx(likely[planned.labels], abs=1e-12)
 
 
-# For 4,600 items, all of them: target, expected error, the least size of a check on its own, and the least
-# size from which every larger check succeeds; at alpha = 0.05 and at 0.025.
+def quick(target: float, expected: float, pool: int, alpha: float, items: Items) -> NDArray[np.float64]:
+    """The probability of success of a check of each size below ``pool``, in double precision by SciPy."""
+    wrong_items = math.ceil(Fraction(str(expected)) * pool)
+    share = Fraction(str(target))
+    found = np.zeros(pool)
+    counts = np.arange(wrong_items + 1)
+    for checked in range(pool):
+        limit = math.floor(share * (pool if items == "all" else pool - checked))
+        most = np.full(len(counts), limit) if items == "all" else counts + limit
+        # The bound is at most the allowed number if one more wrong item is excluded.
+        excluded = (most >= pool) | (stats.hypergeom.cdf(counts, pool, np.minimum(most + 1, pool), checked) <= alpha)
+        good = excluded & (counts <= most)
+        found[checked] = stats.hypergeom.pmf(counts, pool, wrong_items, checked)[good].sum()
+    return found
+
+
+# The pools with several separate intervals of sizes that succeed are those of one or two hundred items.
+@pytest.mark.parametrize("items", ["all", "remaining"])
+@pytest.mark.parametrize("alpha", [0.05, 0.025])
+@pytest.mark.parametrize(
+    ("target", "expected", "pool"),
+    [
+        (0.1, 0.04, 400),
+        (0.1, 0.05, 150),
+        (0.1, 0.03, 120),
+        (0.05, 0.02, 700),
+        (0.2, 0.1, 100),
+        (0.2, 0.15, 200),
+        (0.05, 0.01, 90),
+        (0.3, 0.2, 60),
+        (0.02, 0.03, 250),
+        (0.05, 0.05, 300),
+    ],
+)
+def test_plans_are_those_of_a_search_of_all_sizes(
+    target: float, expected: float, pool: int, alpha: float, items: Items
+) -> None:
+    likely = quick(target, expected, pool, alpha, items)
+    assert np.abs(likely - 0.8).min() > 1e-9
+    planned = plan(target, expected, pool, alpha=alpha, items=items)
+    reached = np.flatnonzero(likely >= 0.8)
+    if len(reached):
+        assert planned.labels == reached[0]
+        assert planned.success == pytest.approx(likely[reached[0]], abs=1e-9)
+    else:
+        assert (planned.labels, planned.success) == (None, None)
+
+
+def test_sizes_that_succeed_form_several_intervals() -> None:
+    """Both the saw and the end of the pool separate them: the plan is the first size of the first interval."""
+    likely = quick(0.1, 0.04, 400, 0.025, "remaining")
+    reached = likely >= 0.8
+    begins = np.flatnonzero(reached & ~np.r_[False, reached[:-1]])
+    assert len(begins) > 1
+    planned = plan(0.1, 0.04, 400, alpha=0.025)
+    assert planned.labels == begins[0] == 190
+    assert planned.success == pytest.approx(0.834, abs=5e-4)
+    assert likely[200] < 0.8
+    assert likely[340] < 0.5
+
+
+# For 4,600 items: target, expected error, and the size of a check on its own (alpha = 0.05) and of the first one of a
+# sequence (0.025), for the items that remain and for all.
 FIGURES = [
-    (0.1, 0.05, (177, 189), (216, 240)),
-    (0.1, 0.03, (75, 89), (99, 113)),
-    (0.05, 0.02, (230, 256), (280, 331)),
-    (0.05, 0.01, (123, 123), (140, 170)),
-    (0.2, 0.1, (81, 93), (100, 112)),
+    (0.1, 0.05, (180, 233), (177, 216)),
+    (0.1, 0.03, (76, 100), (75, 99)),
+    (0.05, 0.02, (237, 316), (230, 280)),
+    (0.05, 0.01, (125, 144), (123, 140)),
+    (0.2, 0.1, (82, 107), (81, 100)),
 ]
 
 
-@pytest.mark.parametrize(("target", "expected", "alone", "first_of_sequence"), FIGURES)
+@pytest.mark.parametrize(("target", "expected", "remaining", "everything"), FIGURES)
 def test_documented_figures(
-    target: float, expected: float, alone: tuple[int, int], first_of_sequence: tuple[int, int]
+    target: float, expected: float, remaining: tuple[int, int], everything: tuple[int, int]
 ) -> None:
-    for alpha, (least, labels) in ((0.05, alone), (0.025, first_of_sequence)):
-        planned = plan(target, expected, 4600, alpha=alpha, items="all")
-        assert (planned.least, planned.labels) == (least, labels)
+    for items, sizes in (("remaining", remaining), ("all", everything)):
+        for alpha, labels in zip((0.05, 0.025), sizes, strict=True):
+            assert plan(target, expected, 4600, alpha=alpha, items=items).labels == labels  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -158,10 +221,10 @@ def test_recall_plans_are_those_of_brute_force(data: st.DataObject) -> None:
             good += exact.pmf(pool, missed, checked, new) if reached else 0
         # Probabilities are computed in double precision here; none of these cases is a tie.
         assert abs(float(good) - wanted) > 1e-12 or good == 0
-        succeeds.append(float(good) >= wanted)
-    last_failure = max((m for m, good in enumerate(succeeds) if not good), default=-1)
-    assert planned.labels == (None if last_failure == pool - 1 else last_failure + 1)
-    assert planned.least == (None if planned.labels is None else succeeds.index(True))
+        succeeds.append(float(good))
+    least = next((m for m, good in enumerate(succeeds) if good >= wanted), None)
+    assert planned.labels == least
+    assert planned.success == (None if least is None else pytest.approx(succeeds[least], abs=1e-12))
 
 
 def test_recall_of_a_rare_class_is_expensive() -> None:
@@ -181,12 +244,12 @@ def test_nothing_needs_to_be_checked_where_the_target_is_sure() -> None:
     assert plan_recall(0.5, found=100, missed=0, pool=50).labels == 0
 
 
-@pytest.mark.parametrize(("expected", "target"), [(0.2, 0.1), (0.1, 0.1), (0.0, 0.0)])
-def test_what_is_not_achievable_is_said(expected: float, target: float) -> None:
-    planned = plan(target, expected, 60)
+@pytest.mark.parametrize(("expected", "target", "pool"), [(0.2, 0.1, 60), (0.1, 0.1, 60), (0.0, 0.0, 15)])
+def test_what_is_not_achievable_is_said(expected: float, target: float, pool: int) -> None:
+    planned = plan(target, expected, pool)
     assert planned.labels is None
-    assert planned.least is None
-    assert str(planned).startswith("Not achievable without labelling all 60 items: no smaller check shows with ")
+    assert planned.success is None
+    assert str(planned).startswith(f"Not achievable without labelling all {pool} items: no smaller check shows with ")
 
 
 def test_shares_are_the_decimal_numbers_that_were_written() -> None:
@@ -198,17 +261,56 @@ def test_shares_are_the_decimal_numbers_that_were_written() -> None:
 @pytest.mark.parametrize("items", ["all", "remaining"])
 def test_large_plans_are_fast_and_close(items: Items, monkeypatch: pytest.MonkeyPatch) -> None:
     start = time.process_time()
-    plans = {gap: plan(0.05, 0.05 - gap, 10**9, items=items).labels for gap in (0.03, 0.0001)}
-    assert time.process_time() - start < 2.0
-    assert plans[0.03] == 286
-    assert plans[0.0001] is not None
-    assert plans[0.0001] > 10**7
+    plans = {error: plan(0.05, error, 10**9, items=items) for error in (0.02, 0.04, 0.0499, 0.05, 0.06)}
+    assert time.process_time() - start < 5.0
+    assert (plans[0.02].labels, plans[0.04].labels) == (234, 2698)
+    close = plans[0.0499]
+    assert close.labels is not None
+    assert close.labels > 10**7
+    # The count that is allowed at this size is not exceeded with the requested probability.
+    bound = attainable_bound(close.labels, 0.0499, 10**9, items=items)
+    assert 0.0499 < bound <= 0.05
+    assert close.success == pytest.approx(0.8, abs=1e-4)
+    assert plans[0.05].labels is plans[0.06].labels is None
     searched = plan(0.05, 0.044, 10**6, items=items).labels
-    monkeypatch.setattr(planner, "_MANY", 1000)
-    bisected = plan(0.05, 0.044, 10**6, items=items).labels
+    monkeypatch.setattr(planner, "_MOST_INTERVALS", 5)
+    bisected = plan(0.05, 0.044, 10**6, items=items)
     assert searched is not None
-    assert bisected is not None
-    assert searched <= bisected <= 1.1 * searched
+    assert bisected.labels is not None
+    assert searched <= bisected.labels <= 1.02 * searched
+    assert bisected.success is not None
+    assert bisected.success >= 0.8
+
+
+def test_typical_plans_take_milliseconds() -> None:
+    plan(0.1, 0.05, 4600)
+    cases = [(0.1, 0.05), (0.1, 0.03), (0.05, 0.02), (0.05, 0.01), (0.2, 0.1), (0.01, 0.005)]
+    start = time.process_time()
+    for pool in (4600, 10**6, 10**9):
+        for target, expected in cases:
+            plan(target, expected, pool)
+    assert (time.process_time() - start) / (3 * len(cases)) < 0.05
+
+
+def test_a_check_of_almost_all_items_is_a_plan() -> None:
+    """If few items remain and wrong ones are rare, all that remain are right with the confidence asked for."""
+    planned = plan(0.05, 0.045, 4600)
+    assert planned.labels == 4599
+    assert quick(0.05, 0.045, 600, 0.05, "remaining").argmax() == 599
+
+
+@pytest.mark.parametrize("missed", [0, 3, 40])
+def test_bisected_plans_of_recall_succeed(missed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for counted in ({}, {"predicted": 60, "right": 50}):
+        searched = plan_recall(0.8, 50, missed, 2000, **counted).labels
+        monkeypatch.setattr(planner, "_MOST_INTERVALS", 2)
+        bisected = plan_recall(0.8, 50, missed, 2000, **counted)
+        monkeypatch.undo()
+        assert searched is not None
+        assert bisected.labels is not None
+        assert bisected.success is not None
+        assert searched <= bisected.labels <= 1.05 * searched
+        assert bisected.success >= 0.8
 
 
 @pytest.mark.parametrize(
@@ -246,9 +348,15 @@ def least_cost(target: float, error: float, reducible: float, n: int, pool: int)
     """The least number of labels, with those of large checks weighted, by trying every number before the check."""
     costs = []
     for more in range(pool):
-        size = plan(target, max(0.0, error - reducible * more / (n + more)), pool - more, alpha=0.025).labels
+        size = half_at_most(target, max(0.0, error - reducible * more / (n + more)), pool - more, 0.025)
         costs.append(None if size is None else cost(n, more, size))
     return min((each for each in costs if each is not None), default=None)
+
+
+def half_at_most(target: float, expected: float, pool: int, alpha: float) -> int | None:
+    """The size of a check, unless it is more than half of the items."""
+    labels = plan(target, expected, pool, alpha=alpha).labels
+    return None if labels is None or labels > pool // 2 else labels
 
 
 def cost(n: int, more: int, size: int) -> float:
@@ -290,7 +398,7 @@ def test_the_cost_is_near_the_least(target: float, error: float, reducible: floa
 def test_a_total_plan_is_consistent(target: float, error: float, share: float, n: int, pool: int, number: int) -> None:
     alpha = spent_alpha(number)
     found = plan_total(target, error, reducible=share * error, n_labelled=n, pool=pool, alpha=alpha)
-    now = plan(target, error, pool, alpha=alpha).labels
+    now = half_at_most(target, error, pool, alpha)
     if found.more_labels is None:
         assert now is None
         assert str(found).startswith("A guarantee of at most")
@@ -298,7 +406,7 @@ def test_a_total_plan_is_consistent(target: float, error: float, share: float, n
     assert found.check_size is not None
     assert found.expected_total == n + found.more_labels + found.check_size <= n + pool
     assert found.error_at_check is not None
-    assert found.check_size == plan(target, found.error_at_check, pool - found.more_labels, alpha=alpha).labels
+    assert found.check_size == half_at_most(target, found.error_at_check, pool - found.more_labels, alpha)
     assert found.check_now == (found.more_labels == 0)
     assert now is None or cost(n, found.more_labels, found.check_size) <= cost(n, 0, now) + 1e-9
     assert str(found).startswith("About ")
@@ -306,9 +414,9 @@ def test_a_total_plan_is_consistent(target: float, error: float, share: float, n
 
 def test_a_total_plan_in_words() -> None:
     now = plan_total(0.1, 0.04, reducible=0.01, n_labelled=400, pool=4300, alpha=0.025)
-    assert str(now) == "About 570 labels in all: a check of 168 now."
+    assert str(now) == "About 560 labels in all: a check of 155 now."
     later = plan_total(0.1, 0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025)
-    assert str(later) == "About 660 labels in all: 230 more, then a check of 330."
+    assert str(later) == "About 620 labels in all: 210 more, then a check of 310."
     never = plan_total(0.05, 0.12, reducible=0.04, n_labelled=200, pool=4000)
     assert str(never) == (
         "A guarantee of at most 5 % is not expected without labelling all 4,200 items: about 12 % of the "
@@ -377,7 +485,7 @@ def test_bad_arguments_of_a_total_plan(change: dict[str, float], message: str) -
 @pytest.mark.parametrize(("target", "error"), [(0.0, 0.0), (0.0, 0.1), (1.0, 1.0), (1.0, 0.0), (0.001, 0.0)])
 def test_extreme_targets(target: float, error: float) -> None:
     found = plan_total(target, error, reducible=0.0, n_labelled=1, pool=200)
-    assert (found.check_size is None) == (plan(target, error, 200).labels is None)
+    assert found.check_size == half_at_most(target, error, 200, 0.05)
 
 
 # Recall with predicted items that count as found.
@@ -388,15 +496,21 @@ def test_predicted_items_make_recall_cheaper() -> None:
     counted = plan_recall(0.8, found=50, missed=10, pool=4000, predicted=200, right=180)
     assert alone is not None
     assert counted.labels is not None
-    assert counted.labels == counted.least
+    assert counted.success is not None
+    assert counted.success >= 0.8
     assert counted.labels < alone
     assert "if 10 items of it are neither labelled nor predicted and 180 of the 200 predicted ones" in str(counted)
     assert plan_recall(0.99, found=1, missed=20, pool=400, predicted=20, right=10).labels is None
 
 
-def test_the_probability_of_a_planned_recall_is_that_of_its_outcomes() -> None:
-    found, missed, pool, predicted, right = 20, 6, 300, 40, 34
-    size = plan_recall(0.8, found, missed, pool, predicted=predicted, right=right, alpha=0.1).labels
+@pytest.mark.parametrize(
+    ("found", "missed", "pool", "predicted", "right"), [(20, 6, 300, 40, 34), (52, 4, 60, 9, 7), (40, 0, 80, 20, 12)]
+)
+def test_a_plan_of_recall_with_predicted_items_is_that_of_all_sizes(
+    found: int, missed: int, pool: int, predicted: int, right: int
+) -> None:
+    planned = plan_recall(0.8, found, missed, pool, predicted=predicted, right=right, alpha=0.1)
+    size = planned.labels
     assert size is not None
 
     def success(checked: int) -> float:
@@ -412,8 +526,10 @@ def test_the_probability_of_a_planned_recall_is_that_of_its_outcomes() -> None:
                     )
         return float(total)
 
-    assert success(size) >= 0.8 - 1e-3
-    assert success(size - 1) < 0.8 + 1e-3
+    assert planned.success == pytest.approx(success(size), abs=1e-12)
+    assert success(size) >= 0.8
+    smaller = range(size) if pool < 100 else range(size - 12, size)
+    assert all(success(each) < 0.8 for each in smaller)
 
 
 @pytest.mark.parametrize(

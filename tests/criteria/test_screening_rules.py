@@ -120,6 +120,15 @@ def test_the_test_is_exact_where_the_quotient_is_a_whole_number() -> None:
         assert Fraction(found, found + missed) < Fraction("0.95") <= Fraction(found, found + missed - 1)
 
 
+def test_a_stop_of_the_test_says_what_only_a_random_check_covers() -> None:
+    verdicts = screened(RecallTest(at_least=0.8), [1] * 20 + [0] * 200, size=240)
+    stops = [verdict for verdict in verdicts if verdict.stop]
+    assert stops
+    assert len(stops) < len(verdicts)
+    said = "only a random check covers relevant items that are ranked last."
+    assert all(str(verdict).endswith(f"; {said}") == verdict.stop for verdict in verdicts)
+
+
 def test_a_batch_is_judged_like_its_end() -> None:
     rng = np.random.default_rng(0)
     relevance = some_screening(rng, 300, 0.1, 3.0)

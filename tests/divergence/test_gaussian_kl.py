@@ -1,3 +1,5 @@
+from typing import Any
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -30,7 +32,7 @@ def spread(rng: np.random.Generator, size: int) -> Matrix:
 
 
 def gaussian(mean: Matrix, covariance: Matrix, form: str) -> Gaussian:
-    given = {
+    given: Any = {
         "covariance": covariance,
         "precision": np.linalg.inv(covariance),
         "cholesky": np.linalg.cholesky(covariance),

@@ -45,6 +45,65 @@ def exact(**options: Any) -> LogisticRegression:
     return LogisticRegression(**{"tol": 1e-10, "max_iter": 10_000, **options})
 
 
+# Laplace's approximation is an estimate.
+
+
+def integrated_kl(inputs: Any, y: Any, before: int) -> float:
+    """``KL[new||old]`` of the exact posteriors of two weights with the prior N(0, 1), summed over a fine grid."""
+    side = np.linspace(-9.0, 9.0, 1201)
+    weights = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
+    signs = np.where(y == "yes", 1.0, -1.0)
+    each = -np.logaddexp(0.0, -(weights @ inputs.T) * signs)
+    prior = -0.5 * (weights**2).sum(axis=1)
+    old, new = (prior + each[:, :n].sum(axis=1) for n in (before, len(y)))
+    old, new = (log - np.logaddexp.reduce(log) for log in (old, new))
+    return float((np.exp(new) * (new - old)).sum())
+
+
+@pytest.mark.parametrize(("labels", "close"), [(6, False), (40, True)])
+def test_the_divergence_of_a_logistic_regression_is_an_estimate(labels: int, close: bool) -> None:
+    """With 6 labels it is clearly off; with more labels less so. It is marked in both cases."""
+    # Both classes are among the first labels.
+    order = np.r_[np.flatnonzero(Y == "yes")[:2], np.flatnonzero(Y == "no")[:2]]
+    order = np.r_[order, np.setdiff1d(np.arange(N), order)][:labels]
+    inputs, y = X[order], Y[order]
+    pair = posterior_pair(
+        exact(fit_intercept=False).fit(inputs, y), (inputs[: labels - 1], y[: labels - 1]), (inputs, y)
+    )
+    found, truth = sf.kl(pair.new, pair.old), integrated_kl(inputs, y, labels - 1)
+    off = abs(found / truth - 1.0)
+    assert 1e-3 < off < 1.0
+    assert (off < 0.1) == close
+    why = "the posterior of LogisticRegression is Laplace's approximation, so the divergence is an estimate"
+    assert (found.kind, found.how) == ("estimate", why)
+    assert sf.Step.between(*pair, n_labelled=labels).estimated == why
+
+
+@pytest.mark.parametrize("relative", [True, False])
+def test_a_verdict_beside_a_logistic_regression_says_that_it_is_an_estimate(relative: bool) -> None:
+    rule = sf.ErrorStability(0.9, relative=relative, calibration=3)
+    monitor = sf.StopMonitor(X, rule)
+    for n in range(20, 28):
+        verdict = monitor.update(LogisticRegression().fit(X[:n], Y[:n]), np.arange(n), Y[:n])
+    assert f"the estimated {'error ratio' if relative else 'change of error'} " in str(verdict)
+    assert "certified" not in str(verdict)
+    assert verdict.certificate is not None
+    assert verdict.certificate.statement == (
+        "Nothing is guaranteed: the posterior of LogisticRegression is Laplace's approximation, so the divergence is "
+        "an estimate."
+    )
+    assert verdict.certificate.change is None
+
+
+def test_exact_posteriors_are_not_marked() -> None:
+    pair = posterior_pair(BayesianRidge().fit(X, Z), (X[:OLD], Z[:OLD]), (X, Z))
+    assert sf.kl(pair.new, pair.old).kind == "exact"
+    process = GaussianProcessClassifier(1.0 * RBF(1.0)).fit(X, Y3)
+    estimate = sf.kl(*posterior_pair(process, (X[:OLD], Y3[:OLD]), (X, Y3)))
+    assert estimate.kind == "estimate"
+    assert "GaussianProcessClassifier" in estimate.how
+
+
 # Logistic regression.
 
 

@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,7 +68,7 @@ def test_samples_and_density_agree_with_the_description(how: str) -> None:
     from scipy.stats import multivariate_normal
 
     covariance = np.diag([2.0, 1.0]) if how == "diagonal" else COVARIANCE
-    given = {
+    given: Any = {
         "covariance": covariance,
         "precision": np.linalg.inv(covariance),
         "cholesky": np.linalg.cholesky(covariance),

@@ -95,7 +95,13 @@ def test_page_report_and_status_say_how_far_it_is(tmp_path: Path) -> None:
     assert decision["screening"]["found"] == count
     assert f"{count} of about" in decision["sentences"][0]
     assert "120 of 240 items are screened" in decision["sentences"][0]
-    assert "Only a random check can guarantee it." in decision["sentences"][1]
+    assert decision["sentences"][1].endswith(" of class 'in' are found, which is no guarantee.")
+    # The same sentence is in the verdict card, the banner, the status and the report.
+    uncovered = "Only a random check covers relevant items that are ranked last."
+    assert decision["sentences"][2] == decision["remedy"] == uncovered
+    assert uncovered in told["words"]
+    assert uncovered in page
+    assert decision["outlook_note"].count("ranked last") == 0
     assert decision["error_figure"].startswith(f"{count} of ")
     assert "items are screened" in page
     json.dumps(told, allow_nan=False)
@@ -119,6 +125,10 @@ def test_the_answers_of_a_screening() -> None:
     enough = decision_words(decide(verdict(stop=True), replace(ABOUT, since=100)).as_dict())
     assert enough.headline == "You can stop now"
     assert enough.sentences[-1] == "The rule first said so at 100 labels."
+    uncovered = "Only a random check covers relevant items that are ranked last."
+    assert uncovered in enough.sentences
+    assert uncovered in str(decide(verdict(stop=True), ABOUT))
+    assert uncovered not in on.sentences
     # The error of the predictions does not matter.
     assert decide(verdict(stop=True), replace(ABOUT, at_most=0.01)).answer == "enough"
     running = decision_words({**decide(verdict(stop=False), ABOUT).as_dict(), "check_pending": 1})

@@ -2,11 +2,12 @@ r"""Planning of checks: the number of labels for a target, and the bound that a 
 
 A check of :math:`m` items succeeds if the bound that it gives is at or below the target. Larger checks do not always
 succeed more often: the number of wrong items that a check may contain is an integer, so the probability of success is
-saw-toothed in :math:`m`. A plan therefore states the size from which every larger check succeeds with the requested
-probability. Both searches go through the sizes in intervals in which every size is proved to succeed, or to fail.
+saw-toothed in :math:`m`, and it falls where few items remain. A plan states the least size that itself succeeds with
+the requested probability. The search goes through the sizes in intervals in which every size is proved to fail.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -29,8 +30,10 @@ Items = Literal["remaining", "all"]
 #: The largest number of missed items for which :func:`plan_recall` compares all outcomes.
 MOST_MISSED: Final = 10_000
 
-# Above this size a plan is found by bisection over intervals of three teeth of the saw.
-_MANY: Final = 20_000
+# A search for a size that has not ended after this number of intervals continues by bisection.
+_MOST_INTERVALS: Final = 150
+# If no check is likely to succeed, at most this multiple of 1 / target items can be so few that their bound is 0.
+_LAST_ITEMS: Final = 4
 # Around the number of labels that an approximation finds, these multiples and distances are tried too.
 _NEARBY: Final = (0.5, 0.75, 0.9, 1.15, 1.4, 1.75, 2.2)
 _STEPS: Final = (-10, -3, 3, 10)
@@ -42,7 +45,6 @@ _SAVED_AFTER_ADVICE: Final = 0.25
 _CLEARLY_DEARER: Final = 1.15
 # Outcomes with a probability below this are left out of a sum.
 _NEVER: Final = 1e-12
-_RARE: Final = 1e-4
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,9 @@ class CheckPlan:
     """The size of a check that is likely to prove a goal.
 
     Attributes:
-        labels: Least size from which every larger check succeeds with the requested probability; None if only labelling
-            every item does, or nothing does.
-        least: Least size that succeeds with the requested probability; some larger sizes may not. None as above.
+        labels: Least size that itself succeeds with the requested probability; some larger sizes may not. None if only
+            labelling every item does, or nothing does.
+        success: Probability with which a check of that size succeeds, at least the requested one; None as above.
         pool: Number of unlabelled items.
         alpha: Probability with which the guarantee may be false.
         probability: Requested probability of success.
@@ -60,12 +62,13 @@ class CheckPlan:
         assumption: What is assumed about the truth, as a clause.
 
     Examples:
-        >>> print(plan(target=0.05, expected=0.02, pool=4600).labels)
-        290
+        >>> made = plan(target=0.05, expected=0.02, pool=4600)
+        >>> made.labels, round(made.success, 3)
+        (237, 0.806)
     """
 
     labels: int | None
-    least: int | None
+    success: float | None
     pool: int
     alpha: float
     probability: float
@@ -95,10 +98,10 @@ def plan(  # noqa: PLR0913 - keyword arguments with defaults
 
     The check succeeds if :math:`(U(\alpha; M, m, k) - k) / (M - m) \le` ``target``, or, with ``items="all"``, if
     :math:`U(\alpha; M, m, k) / M \le` ``target``, where :math:`k \sim \mathrm{Hyp}(M, D, m)` for the expected number of
-    wrong items :math:`D`. The plan's ``labels`` is the least :math:`m` from which every larger :math:`m` succeeds with
-    at least the requested probability. With ``items="remaining"`` that is: every larger :math:`m` up to half of the
-    pool; near the end so few items remain that their share of wrong ones depends on chance. Sizes above 20,000 are not
-    searched one by one; such a plan can be slightly larger than necessary.
+    wrong items :math:`D`. The plan's ``labels`` is the least :math:`m` below :math:`M` that succeeds with at least the
+    requested probability. Some larger sizes do not: the number of wrong items that a check may contain is an integer,
+    and with ``items="remaining"`` a bound on few remaining items is wide. If the expected share is so close to the
+    target that a check takes many thousands of labels, the plan can be slightly larger than the least size.
 
     Args:
         target: Largest acceptable share of wrong predictions, from 0 to 1.
@@ -116,7 +119,7 @@ def plan(  # noqa: PLR0913 - keyword arguments with defaults
 
     Examples:
         >>> print(plan(0.1, 0.05, 4600))
-        A check of 205 items shows with a probability of 80 % that at most 10 % of the predictions for the unlabelled
+        A check of 180 items shows with a probability of 80 % that at most 10 % of the predictions for the unlabelled
         items are wrong (95 % confidence), if 5 % are.
         >>> print(plan(0.1, 0.05, 100))
         Not achievable without labelling all 100 items: no smaller check shows with a probability of 80 % that
@@ -126,12 +129,12 @@ def plan(  # noqa: PLR0913 - keyword arguments with defaults
     share, guess = _share(target, "target"), _share(expected, "expected")
     level, wanted = checked_probability(alpha, "alpha"), checked_probability(probability, "probability")
     _check_items(items)
-    search = _ErrorSearch.of_share(share, guess, size, level, wanted, items)
-    labels = search.sufficient()
-    least = labels if labels is None or search.large else search.first(labels)
+    search = _ErrorSearch(share, guess, size, level, wanted, items)
+    labels = search.least(size - 1)
+    success = None if labels is None else search.success(labels)
     which = "unlabelled items" if items == "remaining" else f"{count(size, 'item')} that are unlabelled now"
     goal = f"at most {percent(float(share))} of the predictions for the {which} are wrong"
-    return CheckPlan(labels, least, size, level, wanted, goal, f"{percent(float(guess))} are")
+    return CheckPlan(labels, success, size, level, wanted, goal, f"{percent(float(guess))} are")
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,7 @@ class GuaranteePlan:
 
     Examples:
         >>> print(plan_total(0.1, error=0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025))
-        About 660 labels in all: 230 more, then a check of 330.
+        About 620 labels in all: 210 more, then a check of 310.
     """
 
     target: float
@@ -177,7 +180,7 @@ class GuaranteePlan:
         Examples:
             >>> made = plan_total(0.1, error=0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025)
             >>> print(made.after(120, 4580))
-            About 660 labels in all: 210 more, then a check of 330.
+            About 620 labels in all: 190 more, then a check of 310.
         """
         more = None if self.more_labels is None else max(0, self.more_labels - (n_labelled - self.n_labelled))
         return replace(self, n_labelled=n_labelled, pool=pool, more_labels=more)
@@ -244,7 +247,8 @@ def plan_total(  # noqa: PLR0913 - all but two by keyword
     .. math:: e_k = e - r \Bigl(1 - \frac{n}{n + k}\Bigr),
 
     a learning curve whose reducible part :math:`r` falls like :math:`1/n`. A check at that point takes
-    :math:`m_k` labels, see :func:`plan`. The plan minimises
+    :math:`m_k` labels, see :func:`plan`; checks of more than half of the unlabelled items are not considered. The plan
+    minimises
 
     .. math:: k + m_k \max\Bigl(1, \frac{m_k}{n + k}\Bigr),
 
@@ -288,8 +292,8 @@ def plan_total(  # noqa: PLR0913 - all but two by keyword
     def check_size(more: int) -> int | None:
         if more >= size:
             return None
-        expected = _share(_error_after(now, part, n, more), "error")
-        return _ErrorSearch.of_share(share, expected, size - more, level, wanted, "remaining").sufficient()
+        expected, rest = _share(_error_after(now, part, n, more), "error"), size - more
+        return _ErrorSearch(share, expected, rest, level, wanted, "remaining").least(rest // 2)
 
     def cost(more: int) -> float:
         """The labels from now on; those of a check that is larger than the number of labels before it count more."""
@@ -376,8 +380,8 @@ def attainable_bound(  # noqa: PLR0913 - keyword arguments with defaults
     Examples:
         >>> round(attainable_bound(100, expected=0.02, pool=4600), 4)
         0.0762
-        >>> round(attainable_bound(290, expected=0.02, pool=4600), 4)
-        0.0499
+        >>> round(attainable_bound(237, expected=0.02, pool=4600), 4)
+        0.05
     """
     size, sample = _pool(pool), whole(checked, "checked", least=0)
     guess = _share(expected, "expected")
@@ -407,12 +411,12 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
 
     A check with :math:`k` items of the class finds these too, and succeeds if
     :math:`(F + k) / (F + U(\alpha; M, m, k)) \ge` ``target`` for the :math:`F` items found before. The plan's
-    ``labels`` is the least :math:`m` from which every larger check succeeds with the requested probability.
+    ``labels`` is the least :math:`m` that succeeds with the requested probability; some larger sizes may not.
 
     If items predicted as the class count as found too, a check succeeds if
     :math:`(F + k + L) / (F + L + U(\alpha/2)) \ge` ``target``, see :meth:`Guarantee.of_recall`. The plan then assumes
-    that the check contains predicted items in proportion, and ``labels`` is found by bisection; the probability of
-    success may rise and fall slightly above it.
+    that the check contains predicted items in proportion. If many items are missed, the plan can be slightly larger
+    than the least size, in both cases.
 
     Args:
         target: Requested recall, above 0 and at most 1.
@@ -455,10 +459,13 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
     are = "are" if hidden > 1 else "is"
     if named:
         search = _RecallSearch(goal, known, hidden, size, named, hits, level / 2.0)
-        labels = search.least(wanted)
+        labels = _first_not(
+            lambda first, last: search.success(first, last) < wanted, size - 1, _intervals(hidden, 3_000)
+        )
         missing = f"{count(hidden, 'item') if hidden else 'no item'} of it {are} neither labelled nor predicted"
         assumption = f"{missing} and {hits:,} of the {named:,} predicted ones are right"
-        return CheckPlan(labels, labels, size, level, wanted, words, assumption)
+        success = None if labels is None else search.success(labels, labels)
+        return CheckPlan(labels, success, size, level, wanted, words, assumption)
 
     @cache
     def least_size(positives: int) -> int:
@@ -485,16 +492,13 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
                 begin = -1
         return total
 
-    def all_succeed(first: int, last: int) -> bool:
-        return probability_of(first, last, first) >= wanted
-
     def all_fail(first: int, last: int) -> bool:
         return probability_of(last, first, last) < wanted
 
-    labels = _from_which_all(all_succeed, size - 1)
-    least = None if labels is None else _first_not(all_fail, labels)
+    labels = _first_not(all_fail, size - 1, _intervals(hidden, 100_000))
+    success = None if labels is None else probability_of(labels, labels, labels)
     assumption = f"{count(hidden, 'item') if hidden else 'no item'} of it {are} unlabelled"
-    return CheckPlan(labels, least, size, level, wanted, words, assumption)
+    return CheckPlan(labels, success, size, level, wanted, words, assumption)
 
 
 @dataclass(frozen=True)
@@ -519,65 +523,76 @@ class _RecallSearch:
     right: int
     alpha: float
 
-    def least(self, wanted: float) -> int | None:
-        """The least size that succeeds, by bisection between sizes that fail and succeed; None if none is found."""
-        low, high = 0, self.pool - 1
-        if self.success(high) < wanted:
-            return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.success(middle) >= wanted else (middle, high)
-        return high
+    def success(self, first: int, last: int) -> float:
+        """The probability of success of a size; of an interval of sizes, one that none of them exceeds.
 
-    def success(self, checked: int) -> float:
-        """The probability of success of a check that contains predicted items in proportion."""
-        inside = round(checked * self.predicted / self.pool)
-        others, rest = checked - inside, self.pool - self.predicted
-        if not 0 <= others <= rest or inside > self.predicted:
-            return 0.0
-        missed = self._outcomes(self.missed, others, rest)
-        bounds = {k: upper_bound(k, others, rest, self.alpha) for k in missed}
-        total = 0.0
-        for hits, likely in self._outcomes(self.right, inside, self.predicted).items():
-            known = self.found + lower_bound(hits, inside, self.predicted, self.alpha)
-            total += likely * sum(p for k, p in missed.items() if known + k >= self.goal * (known + bounds[k]))
+        A check contains predicted items in proportion, so that both parts of it rise with the size.
+        """
+        fewest, most = (round(size * self.predicted / self.pool) for size in (first, last))
+        rest, begin, end = self.pool - self.predicted, first - fewest, last - most
+        low = count_quantile(self.missed, begin, rest, _NEVER)
+        high = count_quantile(self.missed, end, rest, 1.0 - _NEVER)
+        # Bounds fall with the size of a sample, so that each is the best in the interval.
+        needed = [self._needed(k, upper_bound(k, end, rest, self.alpha)) for k in range(low, high + 1)]
+        shown = cache(lambda hits: lower_bound(hits, max(hits, fewest), self.predicted, self.alpha))
+        # The least numbers of right items among the checked predicted ones that are a success.
+        hits = range(most + 1)
+        enough = [most + 1 if n is None else bisect_left(hits, n - self.found, key=shown) for n in needed]
+        likely = (1.0 - probability_at_most(each - 1, self.right, most, self.predicted) for each in enough)
+        weights, total = [0.0, *likely, 0.0], 0.0
+        # The sum of the weighted probabilities, by parts: P[X <= k] falls with the size.
+        for k, (weight, following) in enumerate(pairwise(weights), start=low - 1):
+            size = begin if weight >= following else end
+            total += (weight - following) * probability_at_most(k, self.missed, size, rest)
         return total
 
-    @staticmethod
-    def _outcomes(of: int, checked: int, pool: int) -> dict[int, float]:
-        """The numbers of some items that a sample contains, with their probabilities."""
-        low, high = (count_quantile(of, checked, pool, each) for each in (_RARE, 1.0 - _RARE))
-        below = [probability_at_most(each, of, checked, pool) for each in range(low - 1, high + 1)]
-        return {low + j: max(0.0, after - before) for j, (before, after) in enumerate(pairwise(below))}
+    def _needed(self, new: int, bound: int) -> int | None:
+        """The least number of items found before the check and predicted right that is a success; None if none is."""
+        missing = self.goal * bound - new
+        if missing <= 0:
+            return 0
+        return None if self.goal == 1 else math.ceil(missing / (1 - self.goal))
 
 
-def _from_which_all(all_succeed: Callable[[int, int], bool], last: int) -> int | None:
-    """The least size from which all sizes up to ``last`` succeed, or None if ``last`` does not.
+def _first_not(all_fail: Callable[[int, int], bool], last: int, most: int) -> int | None:
+    """The least size up to ``last`` that does not fail, or None; after many intervals one that can be slightly larger.
 
-    ``all_succeed(first, last)`` may be False for an interval in which all succeed, but not for a single size.
+    ``all_fail(first, last)`` may be False for an interval in which all fail, but not for a single size. If ``most``
+    intervals were not enough, the search continues by bisection.
     """
-    high, step = last, 1
-    while high >= 0 and all_succeed(high, high):
-        step = min(max(1, step), high)
-        while step and not all_succeed(high - step, high):
-            step //= 2
-        while step and 2 * step <= high and all_succeed(high - 2 * step, high):
-            step *= 2
-        high -= step + 1
-    return None if high == last else high + 1
+    low, step, tries = 0, 1, 0
 
+    def fails(length: int) -> bool:
+        nonlocal tries
+        tries += 1
+        return low + length <= last and all_fail(low, low + length)
 
-def _first_not(all_fail: Callable[[int, int], bool], last: int) -> int:
-    """The least size up to ``last`` that does not fail."""
-    low, step = 0, 1
-    while low < last and all_fail(low, low):
-        step = min(max(1, step), last - low)
-        while step and not all_fail(low, low + step):
+    while fails(0):
+        step = max(1, step)
+        while step and not fails(step):
             step //= 2
-        while step and low + 2 * step <= last and all_fail(low, low + 2 * step):
+        while step and fails(2 * step):
             step *= 2
         low += step + 1
-    return min(low, last)
+        if tries >= most and low < last:
+            return _by_bisection(lambda size: not all_fail(size, size), low, last)
+    return low if low <= last else None
+
+
+def _intervals(outcomes: int, work: int) -> int:
+    """The number of intervals to search for a size, each of which takes a time that rises with its outcomes."""
+    return min(_MOST_INTERVALS, max(10, work // (outcomes + 1)))
+
+
+def _by_bisection(succeeds: Callable[[int], bool], low: int, high: int) -> int | None:
+    """A size from ``low`` to ``high`` that succeeds while the one before fails; None if ``high`` does not succeed."""
+    if not succeeds(high):
+        return None
+    low -= 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if succeeds(middle) else (middle, high)
+    return high
 
 
 @dataclass(frozen=True)
@@ -590,85 +605,75 @@ class _ErrorSearch:
     fails is itself an upper bound, of r wrong items in a sample of A + 1.
 
     Attributes:
-        wrong_items: Number of wrong items in the pool.
+        share: Largest acceptable share of wrong items.
+        expected: Share of wrong items that is expected.
         pool: Number of items.
         alpha: Probability with which the bound may fail.
         probability: Requested probability of success.
-        allowed: A for a size and a number of wrong items in the check; it does not rise with the size.
-        last: The largest size that is considered.
-        tooth: Number of sizes between two jumps of the saw-toothed probability, roughly.
+        items: The items that the share is about.
     """
 
-    wrong_items: int
+    share: Fraction
+    expected: Fraction
     pool: int
     alpha: float
     probability: float
-    allowed: Callable[[int, int], int]
-    last: int
-    tooth: int
-
-    @classmethod
-    def of_share(  # noqa: PLR0913, PLR0917 - all of them are needed
-        cls, share: Fraction, expected: Fraction, pool: int, alpha: float, probability: float, items: Items
-    ) -> "_ErrorSearch":
-        """The search for a check that shows a share, see :func:`plan`."""
-        wrong_items = math.ceil(expected * pool)
-
-        def allowed(checked: int, wrong: int) -> int:
-            """The largest bound U that is a success, for a sample with a number of wrong items."""
-            return math.floor(share * pool) if items == "all" else wrong + math.floor(share * (pool - checked))
-
-        sure = _surely_enough(float(share) - wrong_items / pool, alpha, probability, items)
-        last = int(min(pool // 2 if items == "remaining" else pool - 1, sure))
-        return cls(wrong_items, pool, alpha, probability, allowed, last, math.ceil(1 / share) if share else pool)
+    items: Items
 
     @cached_property
-    def large(self) -> bool:
-        """Whether there are too many possible sizes to search them one by one."""
-        return self.last > _MANY and not self.all_succeed(_MANY, _MANY + 1)
+    def wrong_items(self) -> int:
+        """Number of wrong items that is expected in the pool."""
+        return math.ceil(self.expected * self.pool)
 
-    def sufficient(self) -> int | None:
-        """The least size from which all sizes succeed, or None; of many sizes one that can be slightly larger."""
-        return self.by_bisection(self.last, 3 * self.tooth) if self.large else self.from_which_all(self.last)
+    def allowed(self, checked: int, wrong: int) -> int:
+        """A: the largest bound U that is a success, for a size and a number of wrong items in the check.
 
-    def from_which_all(self, last: int) -> int | None:
-        """The least size from which all sizes up to ``last`` succeed, or None if ``last`` does not."""
-        high = last
-        while high >= 0:
-            # Sizes from m to ``high`` have at most the r of ``high``, and are allowed at least the A of ``high``.
-            first = self._last_failure(high) + 1
-            if first > high:
+        It does not rise with the size.
+        """
+        if self.items == "all":
+            return math.floor(self.share * self.pool)
+        return wrong + math.floor(self.share * (self.pool - checked))
+
+    def least(self, last: int) -> int | None:
+        """The least size up to ``last`` that succeeds, or None; after many intervals one that can be slightly larger.
+
+        The first sizes are searched in intervals in which all sizes fail. An interval has about the length of a tooth
+        of the saw, or several. If many were not enough, the search is by bisection between teeth; the last items, of
+        which a bound can be 0, are searched in intervals again.
+        """
+        found, low = self._first(0, last)
+        if found is not None or low > last:
+            return found
+        high = self._promising(low, last)
+        found = _by_bisection(lambda size: self._tooth(size) is not None, low, high)
+        if found is not None:
+            return self._tooth(found)
+        few = self.pool - math.ceil(_LAST_ITEMS / self.share) if self.share else low
+        return self._first(max(low, few), last)[0]
+
+    def success(self, checked: int) -> float:
+        """The probability that a check of a size succeeds, for a size that was found."""
+        wrong = count_quantile(self.wrong_items, checked, self.pool, self.probability)
+        while wrong < checked and self._enough(wrong + 1, checked):
+            wrong += 1
+        # The comparison with the requested probability was exact; this value is not.
+        return max(self.probability, probability_at_most(wrong, self.wrong_items, checked, self.pool))
+
+    def _enough(self, wrong: int, checked: int) -> bool:
+        """Whether a check of a size with a number of wrong items is a success."""
+        return upper_bound(wrong, checked, self.pool, self.alpha) <= self.allowed(checked, wrong)
+
+    def _first(self, low: int, last: int) -> tuple[int | None, int]:
+        """The least size from ``low`` to ``last`` that succeeds, if few intervals fail; and the next size to try."""
+        for _ in range(_MOST_INTERVALS):
+            if low > last:
                 break
-            high = first - 1
-        return None if high == last else high + 1
-
-    def all_succeed(self, first: int, last: int) -> bool:
-        """Whether all sizes in an interval are proved to succeed."""
-        return self._last_failure(last) < first
-
-    def by_bisection(self, last: int, length: int) -> int | None:
-        """The least size that succeeds together with the next ``length`` sizes, if that holds from some size on."""
-        if not self.all_succeed(last, last):
-            return None
-        low, high = 0, last
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.all_succeed(middle, min(middle + length, last)):
-                high = middle
-            else:
-                low = middle
-        return high
-
-    def first(self, last: int) -> int:
-        """The least size up to ``last`` that succeeds."""
-        low = 0
-        while low < last:
             # Sizes from ``low`` to m have at least the r of ``low``, and are allowed at most its A.
             failure = self._last_failure(low)
             if failure < low:
-                return low
+                return low, low
             low = failure + 1
-        return last
+        return None, low
 
     def _last_failure(self, checked: int) -> int:
         """The largest size at which the r of a size is not allowed, with the A of that size; -1 if there is none."""
@@ -678,9 +683,39 @@ class _ErrorSearch:
             return -1
         return self.pool if wrong > allowed else upper_bound(wrong, allowed + 1, self.pool, self.alpha)
 
+    def _tooth(self, checked: int) -> int | None:
+        """The least size of those with the same r as ``checked``, from it on, that succeeds; None if none does."""
+        wrong = count_quantile(self.wrong_items, checked, self.pool, self.probability)
+        at = checked
+        while at < self.pool:
+            failure = self._last_failure(at)
+            if failure < at:
+                return at
+            at = failure + 1
+            if count_quantile(self.wrong_items, min(at, self.pool), self.pool, self.probability) > wrong:
+                break
+        return None
+
+    def _promising(self, low: int, last: int) -> int:
+        """The size between two that is the most likely to succeed, or a smaller one that surely does."""
+        target, error = float(self.share), self.wrong_items / self.pool
+        sure = _surely_enough(target - error, self.alpha, self.probability, self.items)
+        if low <= sure <= (last if self.items == "all" else min(last, self.pool // 2)):
+            return int(sure)
+        if self.items == "all":
+            return last
+        from scipy.special import ndtri  # takes as long to import as the rest, and is not always needed
+
+        # The bound on the rest is that of a difference between two samples; the count varies as in a finite pool.
+        sizes = np.unique(np.linspace(max(low, 1), last, 1000).astype(np.int64))
+        left = 1.0 - sizes / self.pool
+        spread = -ndtri(self.alpha) * np.sqrt(target * (1.0 - target) / left)
+        spread += ndtri(self.probability) * np.sqrt(error * (1.0 - error) * left)
+        return int(sizes[np.argmax(target - error - spread / np.sqrt(sizes))])
+
 
 def _surely_enough(gap: float, alpha: float, probability: float, items: Items) -> float:
-    """A size from which every check up to the last succeeds, by Hoeffding's inequality.
+    """A size from which every check succeeds, of the remaining items up to half of the pool; by Hoeffding's inequality.
 
     Success needs an integer between ``m expected + sqrt(m B)`` and ``m target - s sqrt(m A)`` with
     ``A = -log(alpha) / 2`` and ``B = -log(1 - probability) / 2``; ``s`` is 1 for all items and ``1 / (1 - m / M)``, at

@@ -236,7 +236,7 @@ class ScreenedTable:
     def about(self) -> dict[str, Any]:
         """The values in the sentences."""
         rest, alpha = self.size - self.screened, spent_alpha(1, 1.0 - _CONFIDENCE)
-        least = plan_recall(self.recall, self.found, 0, rest, alpha=alpha).least if rest and self.found else None
+        least = plan_recall(self.recall, self.found, 0, rest, alpha=alpha).labels if rest and self.found else None
         sizes = [size for size in _CHECKS if size < (rest if least is None else least)] if self.found else []
         return {
             "positive": self.positive,

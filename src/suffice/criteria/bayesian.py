@@ -354,7 +354,7 @@ class ErrorStability(Criterion):
 
     def _averaging(self, step: Step, value: float, certificate: Certificate) -> Verdict:
         """Return the verdict on a step before there are enough ratios for a mean."""
-        name = "error ratios" if self.relative else "certified changes of error"
+        name = self._name(step, "error ratios", "changes of error")
         return self.verdict(
             step,
             stop=False,
@@ -365,8 +365,14 @@ class ErrorStability(Criterion):
             certificate=certificate,
         )
 
+    def _name(self, step: Step, ratio: str, change: str) -> str:
+        """The number that is compared; what is based on estimated divergences is neither exact nor certified."""
+        if step.estimated:
+            return f"estimated {ratio if self.relative else change}"
+        return ratio if self.relative else f"certified {change}"
+
     def _decided(self, step: Step, value: float, certificate: Certificate) -> Verdict:
-        name = "error ratio" if self.relative else "certified change of error"
+        name = self._name(step, "error ratio", "change of error")
         if self.average > 1:
             least = _NEGLIGIBLE / (self.gamma if self.relative and self.gamma is not None else 1.0)
             self.recent = [*self.recent, max(value, least)][-self.average :]

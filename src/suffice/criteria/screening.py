@@ -11,7 +11,7 @@ random check of the items that are unscreened at the end.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -23,6 +23,7 @@ from suffice.criteria.base import CLASSES, Comparison, Criterion, RuleInfo, requ
 from suffice.criteria.step_and_verdict import Known, Step, Verdict
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
+from suffice.presentation.rule_words import RANKED_LAST
 
 __all__ = [
     "ConsecutiveIrrelevant",
@@ -117,6 +118,9 @@ class RecallTest(_GainCurve, Criterion):
     each label, make it less so. Neither is corrected, as in the paper. Some implementations omit the 1 in :math:`K` and
     test a recall of at most :math:`\tau`.
 
+    The rule guarantees nothing: relevant items that the model ranks last are not seen by it, and only a random check
+    covers them. A stop says so.
+
     Args:
         at_least: The recall :math:`\tau`, above 0 and below 1.
         confidence: Confidence of the test, above 0 and below 1.
@@ -159,7 +163,8 @@ class RecallTest(_GainCurve, Criterion):
         before = np.array([0, *self.founds], dtype=np.int64)
         sizes, relevant = step.n_labelled - starts, found - before
         value = snapped(least_lower_tail(sizes[sizes > 0], relevant[sizes > 0], missed, left), level)
-        return self.comparison_verdict(step, _TEST, value, level)
+        verdict = self.comparison_verdict(step, _TEST, value, level)
+        return replace(verdict, reason=f"{verdict.reason}; {RANKED_LAST}") if verdict.stop else verdict
 
 
 @dataclass

@@ -65,11 +65,14 @@ class Gaussian(Value):
         precision: ``S^-1``, ``J x J``.
         cholesky: ``L``, lower triangular, ``J x J``.
         diagonal: The ``J`` variances of independent parameters.
+        approximation: What the Gaussian approximates, in a clause, if it is not the posterior itself: its divergences
+            are then estimates, see :func:`caveat`. Empty if it is.
 
     Attributes:
         mean: ``J`` numbers, read-only.
         factor: Lower factor, ``J x J``; or the ``J`` standard deviations of independent parameters. Read-only.
         of: The matrix of which ``factor`` is the factor.
+        approximation: As given.
 
     Raises:
         InvalidValueError: Shapes do not match, an entry is NaN, or there are none or several descriptions of ``S``.
@@ -87,8 +90,9 @@ class Gaussian(Value):
     mean: Floats
     factor: Floats
     of: Literal["covariance", "precision"]
+    approximation: str = ""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword arguments with defaults
         self,
         mean: ArrayLike,
         covariance: ArrayLike | None = None,
@@ -96,6 +100,7 @@ class Gaussian(Value):
         precision: ArrayLike | None = None,
         cholesky: ArrayLike | None = None,
         diagonal: ArrayLike | None = None,
+        approximation: str = "",
     ) -> None:
         given = {"covariance": covariance, "precision": precision, "cholesky": cholesky, "diagonal": diagonal}
         named = [(name, value) for name, value in given.items() if value is not None]
@@ -111,6 +116,7 @@ class Gaussian(Value):
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "factor", factor)
         object.__setattr__(self, "of", "precision" if name == "precision" else "covariance")
+        object.__setattr__(self, "approximation", approximation)
 
     @property
     def dimension(self) -> int:
@@ -188,6 +194,7 @@ class GaussianProcessPosterior(Value):
         kernel: ``kernel(A, B)`` is the latent covariance of rows of ``A`` and ``B``, without noise. Two posteriors
             have the same prior if their kernels compare equal.
         scaling: The constants by which ``y`` was standardised; part of the prior.
+        approximation: What the process approximates, as for :class:`Gaussian`.
 
     Raises:
         InvalidValueError: Shapes do not match, an entry is NaN, or the noise is not above 0.
@@ -207,9 +214,17 @@ class GaussianProcessPosterior(Value):
     noise: Floats
     kernel: Kernel
     scaling: tuple[float, ...]
+    approximation: str = ""
 
-    def __init__(
-        self, X: ArrayLike, y: ArrayLike, *, noise: ArrayLike, kernel: Kernel, scaling: tuple[float, ...] = ()
+    def __init__(  # noqa: PLR0913 - keyword arguments with defaults
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        noise: ArrayLike,
+        kernel: Kernel,
+        scaling: tuple[float, ...] = (),
+        approximation: str = "",
     ) -> None:
         inputs, targets = frozen(X, "X", ndim=2), frozen(y, "y", ndim=1)
         if len(inputs) != len(targets):
@@ -221,7 +236,7 @@ class GaussianProcessPosterior(Value):
             raise InvalidValueError(f"noise holds variances, all above 0; the smallest is {variances.min()}")
         spread = np.broadcast_to(variances, targets.shape)
         parts = {"X": inputs, "y": targets, "noise": spread, "kernel": kernel, "scaling": scaling}
-        for name, value in parts.items():
+        for name, value in {**parts, "approximation": approximation}.items():
             object.__setattr__(self, name, value)
 
     def latent(self, X: ArrayLike) -> tuple[Floats, Floats]:
@@ -241,7 +256,12 @@ class GaussianProcessPosterior(Value):
     def keep(self, rows: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> "GaussianProcessPosterior":
         """Return the posterior after only the observations that are marked in ``rows``."""
         return GaussianProcessPosterior(
-            self.X[rows], self.y[rows], noise=self.noise[rows], kernel=self.kernel, scaling=self.scaling
+            self.X[rows],
+            self.y[rows],
+            noise=self.noise[rows],
+            kernel=self.kernel,
+            scaling=self.scaling,
+            approximation=self.approximation,
         )
 
     def __repr__(self) -> str:
@@ -471,7 +491,10 @@ def as_posterior(thing: object) -> object:
 
 
 def caveat(thing: object) -> str:
-    """Return what the posterior of a converted model omits, so that its divergence guarantees nothing; may be empty.
+    """Return why the divergence of a posterior guarantees nothing: it omits or approximates something; may be empty.
+
+    Laplace's approximation of scikit-learn's classifiers, from :func:`~suffice.posteriors.fitted_posterior`, is a
+    Gaussian in place of a posterior that is not one.
 
     scikit-learn's ``BayesianRidge`` fits an intercept that is not part of its posterior. It changes with every label,
     and a divergence of the coefficients does not include this change. The result of
@@ -482,6 +505,8 @@ def caveat(thing: object) -> str:
         >>> caveat(BayesianRidge(fit_intercept=False))
         ''
     """
+    if isinstance(thing, Gaussian | GaussianProcessPosterior):
+        return thing.approximation
     if _conversion(thing) is not _bayesian_ridge or not getattr(thing, "fit_intercept", False):
         return ""
     return (

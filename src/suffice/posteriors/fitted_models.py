@@ -54,6 +54,9 @@ def fitted_posterior(model: Any, X: Any, y: Any, *, refit: bool = False) -> Any:
     A pipeline, a search with ``best_estimator_`` and a wrapper of scikit-activeml have the posterior of the model in
     it. Inputs are transformed by the fitted transformers.
 
+    The divergences of Laplace's approximations are estimates, above or below those of the exact posteriors;
+    :func:`suffice.kl` and certificates say so.
+
     ``class_weight`` multiplies the loss of each label. ``"balanced"`` takes the weights from the labels in ``y``.
 
     Args:
@@ -237,6 +240,11 @@ def _unknown(model: Any) -> InvalidTypeError:
         f"{', '.join(_PRIORS)}, of GPyTorch's ExactGP, of the models of suffice, and of pipelines "
         "that end in one of them"
     )
+
+
+def _laplace_of(name: str) -> str:
+    """What such a posterior approximates, see :func:`~suffice.posteriors.caveat`."""
+    return f"the posterior of {name} is Laplace's approximation, so the divergence is an estimate"
 
 
 def _plain(y: Any) -> list[Any]:
@@ -524,7 +532,7 @@ class _LogisticPrior(ModelPrior):
             weights = self._label_weights(codes)
             try:
                 mode, information = _logistic_mode(design.rows[rows], codes, weights, basis, design.precisions, start)
-                posterior = Gaussian(mode.ravel(), precision=information)
+                posterior = Gaussian(mode.ravel(), precision=information, approximation=_laplace_of(self.name))
             except (NotPositiveDefiniteError, np.linalg.LinAlgError):
                 raise InvalidValueError(
                     f"{self.name} has no posterior after these {len(labels)} labels: without a penalty its weights are "
@@ -798,12 +806,12 @@ class _ClassProcessPrior(ModelPrior):
             for kernel, (first, second) in zip(self.kernels, self.problems, strict=True):
                 used = np.isin(codes, list(first | second))
                 signs = np.where(np.isin(codes[used], list(second)), 1.0, -1.0)
-                parts.append(_class_process(inputs[rows][used], signs, kernel))
+                parts.append(_class_process(inputs[rows][used], signs, kernel, _laplace_of(self.name)))
             found.append(parts[0] if len(parts) == 1 else IndependentPosteriors(parts))
         return found
 
 
-def _class_process(inputs: Floats, signs: Floats, kernel: Any) -> GaussianProcessPosterior:
+def _class_process(inputs: Floats, signs: Floats, kernel: Any, approximation: str) -> GaussianProcessPosterior:
     r"""Laplace's approximation of a binary Gaussian process classifier as a process after pseudo-observations.
 
     At the mode ``f`` of the posterior, with :math:`W = p (1 - p)`, the approximation is the process that has observed
@@ -814,11 +822,14 @@ def _class_process(inputs: Floats, signs: Floats, kernel: Any) -> GaussianProces
     from scipy.special import expit
 
     if not len(inputs):
-        return GaussianProcessPosterior(inputs, np.zeros(0), noise=np.zeros(0), kernel=kernel)
+        nothing = np.zeros(0)
+        return GaussianProcessPosterior(inputs, nothing, noise=nothing, kernel=kernel, approximation=approximation)
     white = _white(kernel, inputs)
     f = _process_mode(np.asarray(kernel(inputs, inputs), dtype=np.float64) + np.diag(white), signs)
     noise = white + 1.0 / np.maximum(expit(f) * expit(-f), np.finfo(np.float64).tiny)
-    return GaussianProcessPosterior(inputs, f + signs / expit(signs * f), noise=noise, kernel=kernel)
+    return GaussianProcessPosterior(
+        inputs, f + signs / expit(signs * f), noise=noise, kernel=kernel, approximation=approximation
+    )
 
 
 def _process_mode(covariance: Floats, signs: Floats) -> Floats:

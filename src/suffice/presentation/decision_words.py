@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from suffice.presentation.check_words import guarantee_sentences
 from suffice.presentation.error_words import error_figure, error_value, error_words
 from suffice.presentation.plan_words import forecast_sentence, outlook, plan_sentence
-from suffice.presentation.rule_words import RATIO_RULE, WORTH_RULES
+from suffice.presentation.rule_words import RANKED_LAST, RATIO_RULE, WORTH_RULES
 from suffice.presentation.text_format import as_sentence, count, number, percent, shortened, two_digits, two_digits_of
 
 #: The answers that are reasons to stop.
@@ -47,7 +47,8 @@ class DecisionWords(NamedTuple):
             predictable, or if more labels are not worth their cost.
         outlook_note: Effect of more labels, in words.
         summary: The first sentence without the headline, to be shown below it.
-        remedy: Why the error is too large and what to try, if the answer is that the model has reached its limit.
+        remedy: Why the error is too large and what to try, if the answer is that the model has reached its limit; of
+            a screening that can stop, what only a random check covers.
     """
 
     headline: str
@@ -121,7 +122,7 @@ def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:
     size, n_found = screened + decision["unlabelled"], screening["found"]
     about = max(n_found, two_digits(round(screening["estimated"])))
     progress = f"{n_found:,} of about {about:,} relevant items are found (estimate)"
-    done = f"{screened:,} of {size:,} items are screened"
+    done, uncovered = f"{screened:,} of {size:,} items are screened", ""
     if decision["answer"] == "keep going" and decision.get("check_pending"):
         headline, tone = "A check is running", "on"
         pending = decision["check_pending"]
@@ -136,13 +137,16 @@ def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:
         sentences = [f"{headline}: {progress}, and {done}."]
         if not proven:
             wanted = f"at least {percent(screening['recall'])} of class {screening['positive']!r} are found"
-            sentences.append(f"By the rule {decision['rule']}, {wanted}. Only a random check can guarantee it.")
+            uncovered = as_sentence(RANKED_LAST)
+            sentences += [f"By the rule {decision['rule']}, {wanted}, which is no guarantee.", uncovered]
         if decision.get("since") is not None and decision["since"] < screened:
             sentences.append(f"The rule first said so at {count(decision['since'], 'label')}.")
     figure = f"{n_found:,} of ≈ {about:,}"
     note = f"of {shortened(str(screening['positive']), 20)} found (estimate), {screened:,} of {size:,} screened"
     next_ones = "The likeliest items come first, so the next ones are less often relevant than those so far."
-    judged = f"The rule {decision['rule']}: {as_sentence(decision['reason'])}" if decision.get("reason") else ""
+    # The sentences say already what the stop does not cover.
+    reason = decision.get("reason", "").removesuffix(f"; {RANKED_LAST}")
+    judged = f"The rule {decision['rule']}: {as_sentence(reason)}" if reason else ""
     summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
     return DecisionWords(
         headline,
@@ -152,6 +156,7 @@ def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:
         note,
         outlook_note=f"{next_ones} {judged}".rstrip(),
         summary=summary,
+        remedy=uncovered,
     )
 
 

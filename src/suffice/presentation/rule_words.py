@@ -8,6 +8,8 @@ from suffice.presentation.text_format import count, percent
 RATIO_RULE: Final = "ErrorStability"
 #: The rules that compare the worth of a label with its cost.
 WORTH_RULES: Final = frozenset({"LabelWorth", "ExpectedCost"})
+#: What a stop of a screening does not cover, as a clause.
+RANKED_LAST: Final = "only a random check covers relevant items that are ranked last"
 ERROR_RATIO_EXPLAINED: Final = (
     "The rule bounds how much each label changed the error of the model, and divides this by the bound at the start: "
     "this is the error ratio. It is 1 at the start and falls as the model learns. When it reaches the threshold, the "
