@@ -235,7 +235,7 @@ class ProjectOptions:
             recall=self.wanted_recall,
             random_share=self.random_share,
             overlap=self.overlap or 0.0,
-            seed=self.seed or 0,
+            seed=self.seed,
             person=person,
         )
 
