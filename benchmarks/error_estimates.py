@@ -50,7 +50,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import suffice as sf
 from acquisitions import model_of
-from estimate_conditions import CONDITIONS, SETS, SLOW, changed
+from estimate_conditions import CONDITIONS, SETS, changed
 from evaluation_sets import decision_names, evaluation_set, names
 from suffice.learner import monitor_round
 from suffice.learner.refitted import refitted
@@ -327,9 +327,8 @@ def conditions(seeds: int, processes: int) -> str:
     jobs = {
         condition.name: [
             Job("conditions", model, data, seed, condition.share, 1.0, condition.change, condition.batch)
-            for data in condition.sets
-            for model in condition.models
-            for seed in range(1 if model == SLOW else seeds)
+            for model, data in condition.pairs()
+            for seed in range(seeds)
         ]
         for condition in CONDITIONS
     }
