@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import argparse
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -310,7 +310,11 @@ def jobs_of(  # noqa: PLR0913, PLR0917 - the options of the benchmark
 def measured(jobs: Sequence[Job], processes: int) -> str:
     """The table of all runs, one line for each model."""
     with ProcessPoolExecutor(processes) as pool:
-        results = dict(zip(jobs, pool.map(run, jobs), strict=True))
+        return summary(jobs, dict(zip(jobs, pool.map(run, jobs), strict=True)))
+
+
+def summary(jobs: Sequence[Job], results: Mapping[Job, Sequence[Compared]]) -> str:
+    """The table of the results of all runs."""
     rows = []
     for model in dict.fromkeys(job.model for job in jobs):
         rows.append([model, *cells([each for job in jobs if job.model == model for each in results[job]])])
