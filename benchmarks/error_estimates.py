@@ -326,9 +326,9 @@ def summary(jobs: Sequence[Job], results: Mapping[Job, Sequence[Compared]]) -> s
     return f"{table(header, rows)}\n\n{len(jobs)} runs on {sets}. The narrowest interval has the width {narrowest:.4f}."
 
 
-def conditions(seeds: int, processes: int) -> str:
-    """The table of all conditions."""
-    jobs = {
+def condition_jobs(seeds: int) -> dict[str, list[Job]]:
+    """The runs of each condition."""
+    return {
         condition.name: [
             Job("conditions", model, data, seed, condition.share, 1.0, condition.change, condition.batch)
             for model, data in condition.pairs()
@@ -336,17 +336,27 @@ def conditions(seeds: int, processes: int) -> str:
         ]
         for condition in CONDITIONS
     }
+
+
+def conditions(seeds: int, processes: int) -> str:
+    """The table of all conditions."""
+    jobs = condition_jobs(seeds)
     # Conditions have runs in common.
     every = list(dict.fromkeys(job for some in jobs.values() for job in some))
     with ProcessPoolExecutor(processes) as pool:
-        results = dict(zip(every, pool.map(run, every), strict=True))
+        return condition_summary(jobs, dict(zip(every, pool.map(run, every), strict=True)))
+
+
+def condition_summary(jobs: Mapping[str, Sequence[Job]], results: Mapping[Job, Sequence[Compared]]) -> str:
+    """The table of the results of all conditions."""
     rows = []
     for name, some in jobs.items():
         values = [each for job in some for each in results[job]]
         narrowest = min(each.high - each.low for each in values)
         rows.append([name, str(len(some)), *cells(values), f"{narrowest:.3f}"])
     sets = "; ".join(f"{each.name}: {', '.join(each.sets)}" for each in CONDITIONS if each.change or each.batch == 1)
-    return f"{table(['condition', 'runs', *_headings(), 'narrowest'], rows)}\n\n{sets}. All others: {', '.join(SETS)}."
+    header = ["condition", "runs", *_headings(), "narrowest"]
+    return f"{table(header, rows)}\n\n{sets}. All others: {', '.join(SETS)}."
 
 
 def _headings() -> list[str]:
