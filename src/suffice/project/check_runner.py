@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from suffice.arguments import whole
 from suffice.checks import Guarantee, SequentialTerms, spent_alpha
 from suffice.errors import InvalidValueError
-from suffice.presentation.text_format import count
 from suffice.project.events import Draft, Event, EventKind, checked_person, checked_request
 from suffice.project.journal import ConflictError, ProjectJournal, WriteReceipt
 from suffice.project.project_check import CheckDraw, ProjectCheck, ProjectGuarantee, drawn_items, rounded_numbers
@@ -212,7 +211,6 @@ class CheckRunner:
 def _require_none_open(state: ProjectState) -> None:
     draw = state.checks.open_check
     if draw is not None:
-        raise ConflictError(
-            f"a check is open: {count(len(state.checks.pending()), 'item')} of it have no answer; answer them, or "
-            "abort the check"
-        )
+        pending, size = len(state.checks.pending()), len(draw.items)
+        of = f" of its {size:,} items" if draw.terms is None else " more items"
+        raise ConflictError(f"a check is open: {pending:,}{of} have no answer; answer them, or abort the check")
