@@ -294,7 +294,7 @@ def _words(decision: Decision, settings: Settings, checks: CheckStatus) -> Decis
     assert checks.check is not None
     first, pending, *rest = words.sentences
     said = str(checks.check["sentence"])
-    note = said if words.outlook_note == pending else words.outlook_note
+    note = "This is computed again when the check has ended." if words.outlook_note == pending else words.outlook_note
     return words._replace(sentences=[first, said, *rest], outlook_note=note)
 
 

@@ -58,8 +58,10 @@ export function makeCheckLine() {
       const told = checking(status) ? JSON.stringify([check.number, check.answered, check.size, check.sentence]) : "";
       if (told === drawn) return;
       drawn = told;
+      // On a small screen the item is worth more room than how to answer it.
+      const open = element.querySelector("details")?.open ?? !matchMedia("(max-width: 760px)").matches;
       put(element, told && h("section", { class: "check-line", "aria-label": "Check" },
-        check.sequential ? untilProven(status) : ofSize(check)));
+        check.sequential ? untilProven(check, open) : ofSize(check)));
     },
   };
 }
@@ -77,11 +79,11 @@ export function targetWords(check) {
   return `at most ${shareText(check.at_most)} ${wrong}`;
 }
 
-function untilProven({ check }) {
+function untilProven(check, open) {
   return [h("p", { role: "status" }, h("b", {}, unbroken(check.sentence))),
     can("manage") && button(() => confirmAbort(check), { class: "quiet small" }, "Give the check up"),
-    h("p", { class: "muted" }, `Target: ${targetWords(check)}. ${RANDOM} `,
-      "To pause, just leave: the check continues when you come back.")];
+    h("p", { class: "muted" }, `Target: ${targetWords(check)}. To pause, just leave: the check continues when you come back.`),
+    h("details", { open }, h("summary", {}, "How to answer"), h("p", { class: "muted" }, RANDOM))];
 }
 
 function confirmAbort(check) {
@@ -121,7 +123,7 @@ function readShare(typed) {
   const text = typed.trim().replace(/\s*%$/, "");
   if (!text) return { problem: "Write a share in %, such as 5." };
   const read = readNumber(text);
-  if (read.problem) return read;
+  if (read.problem) return { problem: /,/.test(text) ? read.problem : `“${text.slice(0, 40)}” is no share. Write a number such as 5.` };
   if (read.value <= 0 || read.value >= 100) return { problem: "Write a share above 0 % and below 100 %, such as 5." };
   return { value: Number((read.value / 100).toPrecision(12)) };
 }
@@ -143,7 +145,7 @@ async function offerCheck(status) {
 
   const name = () => {
     start.disabled = state.size === null && state.target === null;
-    if (state.target !== null) start.textContent = `Start: check until at most ${shareText(state.target)} is proven`;
+    if (state.target !== null) start.textContent = `Start: prove at most ${shareText(state.target)}`;
     else start.textContent = state.size === null ? "Start" : `Start: label ${many(state.size, "random item")}`;
   };
   const choose = (size) => {
@@ -196,7 +198,7 @@ async function offerCheck(status) {
   });
   const shareWords = h("div", { id: "check-target-words", class: "muted" });
   const shareProblem = h("p", { id: "check-target-problem", class: "problem", role: "alert" });
-  const wrongWords = h("span", {}, "are wrong");
+  const wrongWords = h("span", {}, "wrong");
   let waiting = 0;
   const showKind = () => {
     list.hidden = !kinds.size.checked && !screening;
@@ -241,13 +243,17 @@ async function offerCheck(status) {
   };
   share.addEventListener("input", () => aim({ quietly: true }));
   share.addEventListener("focus", () => !kinds.target.checked && aim({ quietly: true }));
+  // The sign stands beside the box.
+  share.addEventListener("change", () => {
+    share.value = share.value.trim().replace(/\s*%$/, "");
+  });
   share.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !start.disabled) begin();
     else if (event.key === "Enter") aim();
   });
   const choices = h("div", { class: "stack", role: "radiogroup", "aria-label": "Kind of check", hidden: numbers },
     h("div", { class: "offer" }, kinds.target, h("div", {},
-      h("p", {}, h("label", { for: "check-kind-target" }, "Check until it is proven that at most "), share, " % ", wrongWords),
+      h("p", {}, h("label", { for: "check-kind-target" }, "Check until at most "), share, " % ", wrongWords, " is proven"),
       shareProblem, shareWords)),
     h("div", { class: "offer" }, kinds.size, h("div", {},
       h("p", {}, h("label", { for: "check-kind-size" }, "What can you guarantee with a number of labels?")),
@@ -298,7 +304,7 @@ async function offerCheck(status) {
   /** The target of the project in the box; without one, a share that about 100 labels are likely to guarantee. */
   const suggest = (found) => {
     choices.hidden = false;
-    if (state.tolerance !== null) wrongWords.textContent = `are off by more than ${short(state.tolerance)}`;
+    if (state.tolerance !== null) wrongWords.textContent = `off by more than ${short(state.tolerance)}`;
     if (!share.value && found.at_most !== null) share.value = percentText(found.at_most);
     const likely = (found.offers.find((each) => each.size === 100) ?? found.offers.at(-1))?.at_most ?? 0.05;
     share.placeholder = `such as ${Math.min(50, Math.ceil(100 * likely))}`;

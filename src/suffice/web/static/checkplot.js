@@ -60,13 +60,26 @@ function valueAt(changes, answers) {
   return changes.reduce((value, [at, next]) => (at <= answers ? next : value), -1);
 }
 
+/** The number of answers up to which the plot goes: some more than the proof takes, so that the end is well seen. */
+function lastShown({ answered, needed, horizon }) {
+  const end = answered + (needed ?? 0);
+  return Math.max(answered, 1, Math.min(horizon, Math.ceil(1.5 * end) + 5));
+}
+
+/** The changes up to a number of answers; the last value goes on to there. */
+function upTo(changes, last) {
+  const before = changes.filter(([at]) => at < last);
+  return before.length && changes.at(-1)[0] >= last ? [...before, [last, valueAt(changes, last)]] : before;
+}
+
 function drawing(check, width) {
-  const { answered, wrong, needed, horizon, counts, limits, state } = check.sequential;
+  const { answered, wrong, needed, counts, state } = check.sequential;
   const height = 150;
   const floor = height - EDGE.bottom;
-  const known = limits.filter(([, limit]) => limit >= 0);
+  const shown = lastShown(check.sequential);
+  const known = upTo(check.sequential.limits, shown).filter(([, limit]) => limit >= 0);
   const highest = Math.max(1, wrong, ...known.map(([, limit]) => limit));
-  const x = scaleFor([0, Math.max(horizon, answered, 1)], [EDGE.left, width - EDGE.right]);
+  const x = scaleFor([0, shown], [EDGE.left, width - EDGE.right]);
   const y = scaleFor([0, highest], [floor, EDGE.top], { zero: true, air: 0.08 });
   const end = x(x.domain[1]);
   const first = known.length ? x(known[0][0]) : end;
@@ -109,7 +122,9 @@ function axes(x, y, width, floor, highest) {
     svg("text", { class: "name", x: 2, y: 11 }, "wrong"));
 }
 
-function asTable({ counts, limits, answered }) {
+function asTable(course) {
+  const { counts, answered } = course;
+  const limits = upTo(course.limits, lastShown(course));
   const places = [...new Set([...counts, ...limits].map(([at]) => at))].sort((one, other) => one - other);
   const limit = (at) => (valueAt(limits, at) < 0 ? "none" : count(valueAt(limits, at)));
   return h("table", { class: "plain-table" },
