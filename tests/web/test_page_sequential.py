@@ -196,7 +196,7 @@ def test_a_check_for_a_target_is_given_up(browser: "Browser", tmp_path: Path) ->
         page.click("dialog >> text=Continue the check")
         assert status_of(server)["check"]["state"] == "open"
         page.click("text=Give the check up")
-        page.click("dialog >> text=Give it up")
+        page.click("dialog button.primary:has-text('Give it up')")
         page.wait_for_selector(".check-line", state="detached")
         found = status_of(server)
         assert (found["check"]["state"], found["guarantee"], found["n_labelled"]) == ("aborted", None, 33)

@@ -109,6 +109,11 @@ class CheckRunner:
         asked = checked_quantity(
             task, list(classes), given, unlabelable_as=unlabelable_as, predicted_as_found=predicted_as_found
         )
+        if (n_items is None) == (at_most is None):
+            raise InvalidValueError(
+                "a check needs at_most, the share of wrong predictions that it is to prove, or size, the number of "
+                f"items to check; {'neither is' if n_items is None else 'both are'} given"
+            )
         asked = sized_quantity(asked, n_items, at_most)
         plan = CheckSize(n_items, expected, elsewhere)
         message = Draft(EventKind.check_started, name, data={"size": n_items, **asdict(asked)}, request=sent)
