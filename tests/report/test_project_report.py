@@ -235,7 +235,7 @@ def test_a_model_that_lags_is_said_to(tmp_path: Path) -> None:
 
 
 def test_a_check_for_a_target_has_no_size_before_it_ends(tmp_path: Path) -> None:
-    with make(tmp_path / "p") as project:
+    with make(tmp_path / "p", 120) as project:
         label_some(project, range(15))
         # Four checks of these items were started elsewhere.
         project.start_check(at_most=0.5, person="ann", earlier_checks=4)

@@ -52,7 +52,7 @@ def answer(watched: Watched, server: Server, *, wrong: bool = False) -> dict[str
 
 
 @pytest.mark.slow
-def test_a_check_from_its_target_to_its_proof(browser: "Browser", tmp_path: Path) -> None:
+def test_the_window_asks_for_a_target_or_a_size(browser: "Browser", tmp_path: Path) -> None:
     sides(tmp_path / "sides.suffice", at_most=0.2).close()
     with served(tmp_path / "sides.suffice") as server:
         watched = Watched(browser, server, "Ann")
@@ -82,6 +82,19 @@ def test_a_check_from_its_target_to_its_proof(browser: "Browser", tmp_path: Path
         page.fill("#check-target", "20 %")
         assert page.is_checked("#check-kind-target")
         assert page.is_hidden("dialog input[aria-label='Other number of items']")
+        page.wait_for_selector("#check-target-words p")
+        page.click("dialog >> text=Not now")
+        assert status_of(server)["check"] is None
+        watched.close()
+
+
+@pytest.mark.slow
+def test_a_check_from_its_target_to_its_proof(browser: "Browser", tmp_path: Path) -> None:
+    sides(tmp_path / "sides.suffice", at_most=0.2).close()
+    with served(tmp_path / "sides.suffice") as server:
+        watched = Watched(browser, server, "Ann")
+        page = watched.page
+        open_dialog(watched)
         page.wait_for_selector("#check-target-words p")
         least = shown(page, "#check-target-words").split()[2]
         begin(watched)
