@@ -37,7 +37,6 @@ export function makeProgressView(root, project) {
     h("summary", {}, "Details: what the stopping rule compares"),
     h("div", { class: "stack" }, curve, facts));
   const about = h("p", { class: "check-about" });
-  put(parts.check.body, about, course.element);
   parts.decision.element.classList.add("wide");
   parts.check.element.classList.add("wide");
   parts.people.element.classList.toggle("wide", project.task === "regression");
@@ -51,7 +50,9 @@ export function makeProgressView(root, project) {
     swap(parts.decision.body, decision(status));
     const check = sequential(status);
     parts.check.element.hidden = !check;
-    if (check) {
+    if (!check) put(parts.check.body);
+    else {
+      if (!course.element.isConnected) put(parts.check.body, about, course.element);
       about.textContent = unbroken(checkWords(check));
       course.update(check);
     }
