@@ -67,7 +67,7 @@ class GuaranteePlan:
 
     Examples:
         >>> print(plan_total(0.1, error=0.09, low=0.06, high=0.12, reducible=0.05, n_labelled=100, pool=4600))
-        About 600 labels in all: 390 more, then a check of about 160 (99 to 320).
+        About 530 labels in all: 180 more, then a check of about 240 (170 to 380).
     """
 
     target: float
@@ -179,7 +179,7 @@ def plan_total(  # noqa: PLR0913 - all but two by keyword
 
     Examples:
         >>> print(plan_total(0.1, error=0.04, low=0.02, high=0.06, reducible=0.01, n_labelled=400, pool=4300))
-        About 480 labels in all: a check of about 76 (54 to 130) now, which succeeds with a probability of 100 %.
+        About 490 labels in all: a check of about 92 (45 to 310) now, which succeeds with a probability of 100 %.
         >>> print(plan_total(0.05, error=0.12, low=0.08, high=0.16, reducible=0.04, n_labelled=200, pool=4000))
         No check is likely to prove at most 5 % before most of the 4,200 items are labelled: about 12 % of the
         predictions are wrong now, and more labels lower that to 8 % at best.

@@ -1114,7 +1114,9 @@ class CheckedRun:
             else:
                 found = check.tell(self._labels[check.pending])
         truth = true_value(check, self._labels)
-        self._recorded.append(RecordedCheck(check.n_labelled, check.record.items, found, truth, self._passed(found)))
+        pending = set(check.record.pending)
+        answered = tuple(item for item in check.record.items if item not in pending)
+        self._recorded.append(RecordedCheck(check.n_labelled, answered, found, truth, self._passed(found)))
         # The next plan includes the labels of the check.
         self._planned_at = len(learner.labelled) + 1
 

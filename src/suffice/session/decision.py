@@ -207,10 +207,10 @@ class DecisionNumbers:
         """
         if self.share:
             return self.least_error is not None and self.at_most is not None and self.least_error > self.at_most
+        if not self.target_in_question:
+            return False
         if self.out_of_reach is not None:
             return self.out_of_reach
-        if not self.target_in_question or self.target_expected:
-            return False
         assert self.error is not None
         assert self.at_most is not None
         _, longest = doubt_ends(self.n_labelled if self.since is None else self.since)
