@@ -8,7 +8,7 @@ import math
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -216,15 +216,48 @@ def plan_total(  # noqa: PLR0913 - all but two by keyword
         sizes = np.quantile(answers[best], [0.5, _LOW, _HIGH])
         middle, first, last = (int(max(1.0, round(float(each)))) for each in sizes)
     else:
-        middle, first, last = _check_now(made, float(given_up[0]))
+        middle, first, last = _answers_now(made, float(given_up[0]))
     return replace(
         made,
         more_labels=int(more[best]),
         check_size=middle,
-        check_low=min(first, middle),
-        check_high=max(last, middle),
+        check_low=first,
+        check_high=last,
         success=float(success[best]),
     )
+
+
+class ExpectedCheck(NamedTuple):
+    """What a sequential check that starts now is expected to take.
+
+    Attributes:
+        size: Typical number of answers.
+        low: The check ends before this number of answers with a probability of 10 %.
+        high: It ends after this number with a probability of 10 %.
+        success: Probability that it proves the target, if it is given up after four times its typical number.
+    """
+
+    size: int
+    low: int
+    high: int
+    success: float
+
+
+def expected_check(  # noqa: PLR0913 - all but two by keyword
+    target: float, error: float, *, low: float, high: float, pool: int, alpha: float
+) -> ExpectedCheck:
+    """Return what a sequential check that starts now is expected to take; arguments as for :func:`plan_total`.
+
+    Examples:
+        >>> expected_check(0.1, 0.04, low=0.02, high=0.06, pool=4300, alpha=0.025)
+        ExpectedCheck(size=118, low=53, high=361, success=1.0)
+    """
+    made = GuaranteePlan(target, 1, pool, error, low, high, 0.0, alpha, None, None, None, None, 0.0)
+    answers = _answers(made, _possible_errors(made), np.array([0]))[0]
+    given_up = min(_GIVEN_UP * float(np.median(answers)), float(pool))
+    hopeless = float(np.median(answers)) >= pool
+    success = 0.0 if hopeless else float(np.mean(answers <= given_up))
+    return ExpectedCheck(*_answers_now(made, given_up), success)
 
 
 def _possible_errors(plan: GuaranteePlan) -> Floats:
@@ -250,7 +283,7 @@ def _answers(plan: GuaranteePlan, errors: Floats, more: NDArray[np.int64]) -> Fl
     return typical_answers(target, possible, left, plan.alpha)
 
 
-def _check_now(plan: GuaranteePlan, given_up: float) -> tuple[int, int, int]:
+def _answers_now(plan: GuaranteePlan, given_up: float) -> tuple[int, int, int]:
     """Median and the ends of the interval of the number of answers of a check now."""
     terms = SequentialTerms.of_share(plan.target, pool=plan.pool, alpha=plan.alpha, expected=plan.error)
     errors = _possible_errors(plan)
@@ -262,7 +295,7 @@ def _check_now(plan: GuaranteePlan, given_up: float) -> tuple[int, int, int]:
         reached = np.flatnonzero(proven >= quantile)
         # Longer checks are not computed exactly.
         found.append(int(reached[0]) + 1 if len(reached) else int(max(last, np.quantile(typical, quantile))))
-    return found[0], found[1], found[2]
+    return found[0], min(found[:2]), max(found[0], found[2])
 
 
 def _errors_after(error: float, reducible: float, n_labelled: int, more: NDArray[np.int64]) -> Floats:

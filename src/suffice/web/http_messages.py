@@ -602,6 +602,15 @@ class CheckRowAnswer(_Response):
     words: Text
 
 
+class ExpectedCheckAnswer(_Response):
+    """What a sequential check for the target is expected to take: answers with their interval, and success."""
+
+    size: int
+    low: int
+    high: int
+    success: float
+
+
 class CheckOffersAnswer(_Response):
     """Cost and likely guarantee of a check, if the estimated error is correct. It proves nothing."""
 
@@ -615,7 +624,8 @@ class CheckOffersAnswer(_Response):
     offers: list[CheckOfferAnswer]
     rows: list[CheckRowAnswer]
     at_most: Number
-    planned: int | None
+    target_check: ExpectedCheckAnswer | None
+    target_words: Text
     seconds: Number
     sentences: list[Text]
 
