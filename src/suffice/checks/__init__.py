@@ -14,12 +14,14 @@ from suffice.checks.guarantee import Guarantee, PredictedItems
 from suffice.checks.hypergeometric import lower_bound, upper_bound
 from suffice.checks.planner import CheckPlan, GuaranteePlan, attainable_bound, plan, plan_recall, plan_total
 from suffice.checks.random_check import Check, EvaluationGrid, spent_alpha
+from suffice.checks.registry import CheckRegistry, rows_digest
 from suffice.checks.sequential_check import SequentialCheck, sequential
 from suffice.checks.sequential_terms import SequentialTerms, sequential_limits
 
 __all__ = [
     "Check",
     "CheckPlan",
+    "CheckRegistry",
     "EvaluationGrid",
     "Guarantee",
     "GuaranteePlan",
@@ -31,6 +33,7 @@ __all__ = [
     "plan",
     "plan_recall",
     "plan_total",
+    "rows_digest",
     "sequential",
     "sequential_limits",
     "spent_alpha",
