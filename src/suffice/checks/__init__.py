@@ -10,6 +10,7 @@
 At most 7.9 % of the predictions for the 4,510 unlabelled items are wrong (95 % confidence).
 """
 
+from suffice.checks.comparison import compare
 from suffice.checks.guarantee import Guarantee, PredictedItems
 from suffice.checks.hypergeometric import lower_bound, upper_bound
 from suffice.checks.planner import CheckPlan, GuaranteePlan, attainable_bound, plan, plan_recall, plan_total
@@ -29,6 +30,7 @@ __all__ = [
     "SequentialCheck",
     "SequentialTerms",
     "attainable_bound",
+    "compare",
     "lower_bound",
     "plan",
     "plan_recall",
