@@ -449,10 +449,9 @@ def _block_codes(X: Any, start: int, end: int) -> _Codes:
         cells = _number_codes(block.data) * _multipliers(X.shape[1])[block.indices]
         sums = np.append(np.zeros(1, dtype=np.uint64), np.cumsum(cells, dtype=np.uint64))
         return np.asarray(sums[block.indptr[1:]] - sums[block.indptr[:-1]])
-    if isinstance(X, np.ndarray):
-        return _table_codes(X[start:end])
-    if hasattr(X, "detach"):
-        return _table_codes(np.asarray(X[start:end].detach().cpu()))
+    if isinstance(X, np.ndarray) or hasattr(X, "detach"):
+        rows = X[start:end]
+        return _table_codes(np.asarray(rows.detach().cpu() if hasattr(rows, "detach") else rows))
     if hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "to_numpy")):
         part = X.iloc[start:end] if hasattr(X, "iloc") else X[start:end]
         columns = [part.iloc[:, j] if hasattr(part, "iloc") else part[:, j] for j in range(part.shape[1])]
@@ -462,9 +461,10 @@ def _block_codes(X: Any, start: int, end: int) -> _Codes:
         return codes
     if hasattr(X, "iloc"):
         return _table_codes(np.asarray(X.iloc[start:end]))
-    if hasattr(X, "to_pylist"):
-        return _object_codes(X.slice(start, end - start).to_pylist()) * _multipliers(1)
-    return _object_codes([X[k] for k in range(start, end)]) * _multipliers(1)
+    # A table of pyarrow, or a series of objects.
+    arrow = hasattr(X, "to_pylist")
+    values = X.slice(start, end - start).to_pylist() if arrow else [X[k] for k in range(start, end)]
+    return _object_codes(values) * _multipliers(1)
 
 
 def _table_codes(rows: NDArray[Any]) -> _Codes:
@@ -525,7 +525,7 @@ def _content(value: Any) -> bytes:
         value = np.asarray(value.detach().cpu())
     if callable(getattr(value, "tobytes", None)):
         # An array, or an image.
-        return f"{getattr(value, 'shape', getattr(value, 'size', ''))}".encode() + value.tobytes()
+        return f"{getattr(value, 'shape', getattr(value, 'size', ''))}".encode() + bytes(value.tobytes())
     try:
         return b"other" + pickle.dumps(value, protocol=4)
     except Exception:

@@ -110,8 +110,8 @@ class StopMonitor(SessionDriver):
         rule: The stopping rule, which is copied; :class:`suffice.LabelWorth` with the two costs if left out.
         label_cost: Cost of a label, above 0.
         mistake_cost: Cost of a wrong prediction among the unlabelled items, above 0.
-        seed: Seed of the samples and of the checks. Left out, the samples are those of seed 0, and checks are drawn from
-            fresh entropy: several monitors do not draw the same check.
+        seed: Seed of the samples and of the checks. Left out, the samples are those of seed 0, and checks are drawn
+            from fresh entropy: several monitors do not draw the same check.
         predict: For a model without the methods above, a function ``predict(model, X)`` that returns class
             probabilities, ``N x C``, or those of ``K`` members of a committee, ``N x K x C``; for numbers, a mean and a
             standard deviation of the label, ``(N, N)``. ``X`` is a part of the pool in its own form. The function must

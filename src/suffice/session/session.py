@@ -71,7 +71,7 @@ class Session:
         verdict: The verdict of the rule now.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but three by keyword
         self,
         size: int,
         rule: Criterion,
