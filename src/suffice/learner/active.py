@@ -478,7 +478,7 @@ class ActiveLearner(SessionDriver):
             >>> import numpy as np
             >>> from suffice.models import BayesianLogistic
             >>> X = np.random.default_rng(0).normal(size=(1000, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
-            >>> learner = ActiveLearner(BayesianLogistic(), X, check_share=0.2)
+            >>> learner = ActiveLearner(BayesianLogistic(), X, check_share=0.2, seed=0)
             >>> while len(learner.labelled) < 200:
             ...     i = learner.ask()
             ...     verdict = learner.tell(i, y[i])

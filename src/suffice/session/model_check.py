@@ -254,7 +254,7 @@ class ModelCheck:
         >>> import numpy as np
         >>> import suffice as sf
         >>> X = np.random.default_rng(0).normal(size=(500, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
-        >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X)
+        >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X, seed=0)
         >>> for _ in range(40):
         ...     i = learner.ask()
         ...     verdict = learner.tell(i, y[i])
