@@ -41,7 +41,7 @@ def compare(
         >>> list(found)
         ['forest', 'rules']
         >>> print(found["forest"])
-        At most 5.1 % of the predictions for the 4,400 unlabelled items are wrong (95 % confidence).
+        At most 4.9 % of the predictions for the 4,400 unlabelled items are wrong (95 % confidence).
     """
     if not isinstance(check, Check):
         # The check of a learner has it as an attribute.
