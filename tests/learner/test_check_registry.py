@@ -70,13 +70,13 @@ def test_learners_and_monitors_of_the_same_items_share_the_error_probability() -
 def test_the_plan_uses_the_next_error_probability() -> None:
     registry = CheckRegistry()
     first, second = learner(checks=registry, seed=0), learner(checks=registry, seed=0)
-    before = second.check_size(at_most=0.4)
+    before = second.check_size(at_most=0.6)
     first.check(20)
-    after = second.check_size(at_most=0.4)
+    after = second.check_size(at_most=0.6)
     assert before is not None
     assert after is not None
     assert after > before
-    assert learner(earlier_checks=1, seed=0).check_size(at_most=0.4) == after
+    assert learner(earlier_checks=1, seed=0).check_size(at_most=0.6) == after
 
 
 def test_earlier_checks() -> None:
@@ -125,7 +125,7 @@ def test_a_running_check_excludes_others() -> None:
     made = learner(checks=registry, check_share=0.2)
     with pytest.raises(InvalidValueError, match="a running check of these items uses the whole error probability"):
         learner(checks=registry).check(20)
-    with pytest.raises(InvalidValueError, match="check_share uses the whole error probability .* 1 check of them was"):
+    with pytest.raises(InvalidValueError, match=r"check_share uses the whole error probability .* 1 check of them was"):
         learner(checks=registry, check_share=0.2)
     with pytest.raises(InvalidValueError, match="2 checks of them were started before"):
         learner(earlier_checks=2, check_share=0.2)
@@ -133,9 +133,8 @@ def test_a_running_check_excludes_others() -> None:
         json.loads(json.dumps(made.state_dict())), BayesianLogistic(alpha=1.0), X, checks=registry
     )
     assert registry.started(rows_digest(X)) == 1
-    assert again.state_dict() == made.state_dict() | {
-        name: again.state_dict()[name] for name in ("seconds", "checksum")
-    }
+    kept = [{**each.state_dict(), "seconds": 0.0, "checksum": ""} for each in (made, again)]
+    assert kept[0] == kept[1]
     other = CheckRegistry()
     learner(checks=other).check(20)
     with pytest.raises(InvalidValueError, match="the registry has other checks of them"):
