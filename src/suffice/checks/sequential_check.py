@@ -202,7 +202,12 @@ class SequentialCheck:
             return None
         absent = sum(answer is None for answer in self.wrong)
         return Guarantee.of_proof(
-            self.terms, self.n_wrong - absent, self.answered, confidence=1.0 - self.alpha, unlabelable=absent
+            self.terms,
+            self.n_wrong - absent,
+            self.answered,
+            confidence=1.0 - self.alpha,
+            unlabelable=absent,
+            number=self.number,
         )
 
     def __str__(self) -> str:
