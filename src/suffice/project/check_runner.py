@@ -109,7 +109,7 @@ class CheckRunner:
         asked = checked_quantity(
             task, list(classes), given, unlabelable_as=unlabelable_as, predicted_as_found=predicted_as_found
         )
-        asked = sized_quantity(asked, n_items, at_most)
+        asked = sized_quantity(asked, n_items, at_most, size="size")
         plan = CheckSize(n_items, expected, elsewhere)
         message = Draft(EventKind.check_started, name, data={"size": n_items, **asdict(asked)}, request=sent)
 

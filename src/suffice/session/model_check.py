@@ -45,7 +45,7 @@ class CheckedQuantity:
     at_most: float | None = None
     corrected: bool = False
 
-    def for_target(self, at_most: Any, *, corrected: bool = False) -> "CheckedQuantity":
+    def for_target(self, at_most: Any, *, corrected: bool = False, size: str = "m") -> "CheckedQuantity":
         """The quantity with the target of a sequential check.
 
         Raises:
@@ -54,13 +54,13 @@ class CheckedQuantity:
         share = real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
         if self.quantity not in ("error", "within"):
             raise InvalidValueError(
-                f"at_most is for the share of wrong predictions, not for {self.quantity}; give m, the number of items "
-                "to check"
+                f"at_most is for the share of wrong predictions, not for {self.quantity}; give {size}, the number of "
+                "items to check"
             )
         if self.unlabelable_as == "excluded":
             raise InvalidValueError(
                 'a check for at_most counts items that cannot be labelled as wrong; leave unlabelable_as="excluded" '
-                "out, or give m, the number of items to check"
+                f"out, or give {size}, the number of items to check"
             )
         return replace(self, at_most=share, corrected=bool(corrected))
 
@@ -803,7 +803,9 @@ def shared_alpha(confidence: float | None, earlier: float | None) -> float:
     return round(level, 15)
 
 
-def sized_quantity(asked: CheckedQuantity, m: Any, at_most: Any, *, corrected: bool = False) -> CheckedQuantity:
+def sized_quantity(
+    asked: CheckedQuantity, m: Any, at_most: Any, *, corrected: bool = False, size: str = "m"
+) -> CheckedQuantity:
     """Return the quantity with its target, if the check is sequential.
 
     Args:
@@ -811,17 +813,18 @@ def sized_quantity(asked: CheckedQuantity, m: Any, at_most: Any, *, corrected: b
         m: Number of items of a check of fixed size, or None.
         at_most: The target of a sequential check, or None.
         corrected: Whether items that a sequential check finds wrong are corrected.
+        size: Name of the argument ``m``.
 
     Raises:
         InvalidValueError: Both or none of ``m`` and ``at_most`` are given, or a sequential check is not possible.
     """
     if (m is None) == (at_most is None):
         raise InvalidValueError(
-            "a check needs at_most, the share of wrong predictions that it is to prove, or m, the number of items to "
-            f"check; {'neither is' if m is None else 'both are'} given"
+            f"a check needs at_most, the share of wrong predictions that it is to prove, or {size}, the number of items "
+            f"to check; {'neither is' if m is None else 'both are'} given"
         )
     if at_most is not None:
-        return asked.for_target(at_most, corrected=corrected)
+        return asked.for_target(at_most, corrected=corrected, size=size)
     if corrected:
         raise InvalidValueError(
             "corrected=True is for a check with at_most; leave it out, or give at_most instead of m"
