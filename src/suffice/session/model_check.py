@@ -820,8 +820,8 @@ def sized_quantity(
     """
     if (m is None) == (at_most is None):
         raise InvalidValueError(
-            f"a check needs at_most, the share of wrong predictions that it is to prove, or {size}, the number of items "
-            f"to check; {'neither is' if m is None else 'both are'} given"
+            f"a check needs at_most, the share of wrong predictions that it is to prove, or {size}, the number of "
+            f"items to check; {'neither is' if m is None else 'both are'} given"
         )
     if at_most is not None:
         return asked.for_target(at_most, corrected=corrected, size=size)
