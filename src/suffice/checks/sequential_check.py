@@ -281,13 +281,9 @@ class SequentialCheck:
         if len(items) != terms.longest or len(np.unique(items)) < len(items) or check.answered > len(items):
             raise InvalidValueError("a saved SequentialCheck must have the items of its random order, each once")
         if not math.isclose(terms.alpha, spent):
-            raise InvalidValueError(
-                "the terms of a saved SequentialCheck must have the error probability of its number"
-            )
+            raise InvalidValueError("the terms of a saved SequentialCheck must have its error probability")
         if not isinstance(given_up, bool) or any(place >= check.answered for place in first):
-            raise InvalidValueError(
-                "a saved SequentialCheck must have first_answers of answers, and given_up of a bool"
-            )
+            raise InvalidValueError("a saved SequentialCheck has a wrong field first_answers or given_up")
         check.first_answers, check.given_up = first, given_up
         return check
 

@@ -263,7 +263,7 @@ class ModelCheck:
         True
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - for this module
         self,
         record: Check,
         asked: CheckedQuantity,
