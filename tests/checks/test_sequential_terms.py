@@ -108,7 +108,7 @@ def test_a_check_with_corrections_always_ends() -> None:
 
 def spendable(t: int, planned: int, alpha: float) -> float:
     if t <= planned:
-        return alpha * 0.75 * (t / planned) ** 1.5
+        return alpha * 0.75 * float((t / planned) ** 1.5)
     return alpha * (0.75 + 0.25 * (1.0 - planned / t))
 
 
@@ -138,7 +138,7 @@ def hypergeometric(pool: int, wrong_items: int, t: int, k: int) -> float:
 
 def joint_limits(pool: int, allowed: int, planned: int, alpha: float) -> list[int]:
     """The joint boundary, with every probability computed anew."""
-    unproven, starts, weights, limits = {0: 1.0}, [], [], []
+    unproven, starts, weights, limits = {0: 1.0}, list[int](), list[float](), list[int]()
     for t in range(1, pool + 1):
         unproven = {k: (1.0 - k / t) * unproven.get(k, 0.0) + (k / t) * unproven.get(k - 1, 0.0) for k in range(t + 1)}
         if pool - t <= allowed:
@@ -192,16 +192,17 @@ def test_the_planned_size_uses_the_error_probability(pool: int) -> None:
                     terms = SequentialTerms(pool, allowed, planned, alpha, corrected)
                     if terms.limits(planned)[-1] < 0 or (corrected and pool - planned <= allowed):
                         continue
-                    spent = proof_probabilities(terms, [allowed + 1], planned)[0, -1] / alpha
+                    # With corrections, all proofs up to here are false if there are one more than all these allow.
+                    wrong_items = allowed + 1 + (int(terms.limits(planned)[-1]) if corrected else 0)
+                    spent = proof_probabilities(terms, [wrong_items], planned)[0, -1] / alpha
                     if spent_too_little(pool, allowed, planned):
                         exceptions += spent < SPENT
                         continue
                     compared += 1
                     assert spent >= SPENT, (terms, spent)
-                    # Of the false proofs at the planned size, none is left out: the level is at most alpha.
-                    assert spent <= 1.0
+                    assert spent <= 0.75
     assert compared > 30
-    assert exceptions <= 6
+    assert exceptions <= 3
 
 
 def test_the_exceptions_of_the_planned_size() -> None:
@@ -258,7 +259,7 @@ def test_nothing_needs_to_be_checked() -> None:
 
 def exact_level(limits: Any, pool: int, wrong_items: int) -> Fraction:
     """The probability of a proof if the pool is too large for binomial coefficients."""
-    total, by_size = Fraction(0), {}
+    total, by_size = Fraction(0), dict[int, list[tuple[int, int]]]()
     for t, k, number in first_proofs(limits):
         by_size.setdefault(t, []).append((k, number))
     falling = [1]
@@ -278,15 +279,16 @@ def exact_level(limits: Any, pool: int, wrong_items: int) -> Fraction:
 def test_the_level_of_huge_pools_and_small_probabilities(pool: int, alpha: float) -> None:
     allowed = pool // 10
     planned = planned_answers(allowed, 0.03, pool, alpha)
-    last = min(300, 2 * planned)
-    limits = limits_of(pool, allowed, planned, alpha, corrected=False, last=last)
-    level = exact_level(limits, pool, allowed + 1)
-    assert Fraction(alpha) / 2 < level <= Fraction(alpha)
+    # Three quarters of alpha may be spent up to the planned size.
+    least, most = Fraction(3, 5) * Fraction(alpha), Fraction(3, 4) * Fraction(alpha)
+    limits = limits_of(pool, allowed, planned, alpha, corrected=False, last=planned)
+    assert least < exact_level(limits, pool, allowed + 1) <= most
     # With corrections a proof is false with at most c wrong answers if c + 1 more are wrong than allowed.
-    limits = limits_of(pool, allowed, planned, alpha, corrected=True, last=last)
-    for level_of in sorted({0, 1, int(limits[-1]) // 2, int(limits[-1])}):
-        false = exact_level(np.minimum(limits, level_of), pool, allowed + level_of + 1)
-        assert Fraction(alpha) / 4 < false <= Fraction(alpha)
+    limits = limits_of(pool, allowed, planned, alpha, corrected=True, last=planned)
+    end = int(limits[-1])
+    for level in (0, 1, end // 2, end):
+        false = exact_level(np.minimum(limits, level), pool, allowed + level + 1)
+        assert (least if level == end else 0) < false <= most
 
 
 def certified(terms: SequentialTerms, last: int) -> int:
@@ -310,20 +312,20 @@ def certified(terms: SequentialTerms, last: int) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("alpha", "end"), [(0.025, 873), (1e-12, 774)])
+@pytest.mark.parametrize(("alpha", "end"), [(0.025, 873), (1e-12, 753)])
 def test_a_pool_of_a_billion_and_100_000_answers(alpha: float, end: int) -> None:
     assert certified(SequentialTerms(10**9, 10**7, 2000, alpha), 100_000) == end
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("alpha", "end"), [(0.025, 874), (1e-12, 774)])
+@pytest.mark.parametrize(("alpha", "end"), [(0.025, 874), (1e-12, 755)])
 def test_a_pool_of_a_billion_with_corrections(alpha: float, end: int) -> None:
     pool, allowed, planned, last = 10**9, 10**7, 2000, 100_000
     limits = limits_of(pool, allowed, planned, alpha, corrected=True, last=last)
     assert limits[-1] == end
     starts = np.searchsorted(limits, np.arange(end + 1))  # the answers before the one at which a level is allowed
     # The probabilities that a number of wrong answers came without a proof, in extended precision.
-    unproven, weights, before = np.zeros(end + 1, dtype=np.longdouble), [], []
+    unproven, weights, before = np.zeros(end + 1, dtype=np.longdouble), list[Any](), list[Any]()
     unproven[0] = 1.0
     share = np.arange(end + 1, dtype=np.longdouble)
     for t in range(1, last + 1):
@@ -462,6 +464,7 @@ def test_shares_are_decimal_numbers() -> None:
         SequentialTerms.of_share(0.1, pool=100, alpha=0.05, expected=-0.1)
 
 
+@pytest.mark.slow
 def test_a_target_that_cannot_be_proven() -> None:
     terms = SequentialTerms(10**9, 0, 1000, 0.05)
     assert terms.longest == 100_000
@@ -528,8 +531,10 @@ def test_batches_are_as_good_as_single_answers(corrected: bool) -> None:
         while batches.state == "open":
             size = int(rng.integers(1, 60))
             batches.tell(wrong[batches.answered : batches.answered + size])
-        assert batches.state_dict() == single.state_dict()
-        assert batches.guarantee == single.guarantee
+        assert (batches.state, batches.guarantee) == (single.state, single.guarantee)
+        assert batches.wrong[: single.answered] == single.wrong
+        # A batch may go on after the answer with which the check fails, but not after the proof.
+        assert batches.answered == single.answered or batches.state == "failed"
 
 
 def test_answers_after_the_proof_are_not_taken() -> None:
@@ -871,7 +876,6 @@ def test_numbers_within_a_tolerance() -> None:
     check = check.tell(dict.fromkeys(check.items, 1.4)).reaching(order, predicted, tolerance=0.5)
     found = check.guarantee(predicted, tolerance=0.5)
     assert (found.quantity, found.tolerance, found.allowed) == ("within", 0.5, 150)
-    assert check.reaching(order, predicted, tolerance=0.3).complete
     with pytest.raises(InvalidValueError, match="the sequential check has ended without a proof"):
         check.guarantee(predicted, tolerance=0.3)
 
