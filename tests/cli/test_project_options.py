@@ -131,7 +131,7 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
             {"model": ProjectModel.gp},
             "has the model logistic; change it with suffice switch t.suffice --model gp",
         ),
-        ({"seed": 3}, "has the seed 0; --seed cannot be changed"),
+        ({"seed": 3}, "has the seed none; --seed cannot be changed"),
         ({"initial": 3}, "has initial labels: 10; --initial cannot be changed"),
         ({"overlap": 0.5}, "has the overlap 0.0; change it on the page, under Settings"),
         ({"random_share": 0.3}, "has the share of random items 0.35; --random-share cannot be changed"),

@@ -1,5 +1,6 @@
 """Error estimates calibrated by random labels: against their formula, and against the truth."""
 
+import itertools
 from typing import Any
 from unittest.mock import Mock
 
@@ -11,6 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit, softmax
 from scipy.stats import beta
 from sklearn.linear_model import BayesianRidge as SklearnRidge
+from sklearn.tree import DecisionTreeClassifier
 
 import suffice as sf
 from suffice.errors import SufficeError
@@ -286,10 +288,50 @@ def test_the_estimate_of_classes_is_its_formula(seed: int, n: int, scale: float)
     value = min(max(value, floor), 1.0 - floor)
     estimate = class_error(rest, expected, wrong, weights)
     assert estimate.value == pytest.approx(value, abs=1e-4)
-    ends = beta.ppf([0.05, 0.95], estimate.value * (known + 2.0), (1.0 - estimate.value) * (known + 2.0))
-    if estimate.value * (known + 2.0) < 0.5:
+    older = weights @ np.log(1.0 / np.sqrt(weights)) / weights.sum() if n else 0.0
+    spread = estimate.value * (1.0 - estimate.value)
+    k = max(1.0, spread / (spread / (known + 3.0) + (0.3 * estimate.value * older) ** 2) - 1.0)
+    ends = beta.ppf([0.05, 0.95], estimate.value * k, (1.0 - estimate.value) * k)
+    if estimate.value * k < 0.5:
         ends[0] = 0.0
+    ends[1] = max(ends[1], 0.5 / (1.0 + known / 2.0))
     assert [estimate.low, estimate.high] == pytest.approx(list(ends), rel=1e-9, abs=1e-12)
+
+
+def test_few_random_labels_of_a_certain_model_leave_its_error_open() -> None:
+    """A tree is always certain. Without an error among few random labels its interval is that of a guess, or wide."""
+    highs = [class_error([0.0] * 50, [0.0] * n, [0.0] * n, guessed=0.9).high for n in range(60)]
+    assert highs[0] == 0.9
+    assert all(before > after for before, after in itertools.pairwise(highs))
+    # At most 3 / n of the predictions are wrong with a probability of 95 %, if none of n is.
+    for n, share in ((4, 0.4), (10, 0.2), (40, 0.06)):
+        assert share < highs[n] < 4.0 / n
+
+
+def test_older_predictions_widen_the_interval() -> None:
+    """The fall of the error since then is not known exactly, which no number of labels changes."""
+    wrong = np.arange(4000) % 5 == 0
+    widths = []
+    for age in (1.0, 0.8, 0.5):
+        found = class_error([0.0] * 50, [0.0] * 4000, wrong, np.full(4000, age**2))
+        assert found.value == pytest.approx(0.2, rel=0.01)
+        widths.append(found.high - found.low)
+    least = 2.0 * 1.645 * 0.3 * 0.2 * np.log([1.0, 1.25, 2.0])
+    assert widths == pytest.approx(np.hypot(widths[0], least), rel=0.03)
+
+
+@pytest.mark.parametrize("n_classes", [2, 10])
+def test_a_tree_without_random_labels_is_not_verified(n_classes: int) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 4))
+    y = rng.integers(0, n_classes, 400)
+    monitor = sf.StopMonitor(rows)
+    for n in range(60, 110, 10):
+        monitor.update(DecisionTreeClassifier().fit(rows[:n], y[:n]), range(n), y[:n])
+    estimate = monitor.error_estimate()
+    assert (estimate.random_labels, estimate.model_alone, estimate.low) == (0, 0.0, 0.0)
+    assert estimate.high == pytest.approx(1.0 - 1.0 / n_classes)
+    assert "not verified by random labels; probably 0 to" in str(monitor.decision())
 
 
 @given(

@@ -98,7 +98,7 @@ def test_before_it_begins_the_first_items_are_asked_for(case: Case) -> None:
     assert "0 of the 10" in learning_status.verdict.reason
     assert learning_status.errors == ()
     assert learning_status.curve == ()
-    learner = ActiveLearner(case.settings.estimator(), case.X, seed=case.settings.seed)
+    learner = ActiveLearner(case.settings.estimator(), case.X, seed=case.settings.pick_seed)
     assert learning_status.queue == tuple(learner.ask(10))
     later = followed(case, [Answer(learning_status.queue[2], case.labels[learning_status.queue[2]])], queue=3)
     assert later.queue == (learning_status.queue[0], learning_status.queue[1], learning_status.queue[3])

@@ -559,7 +559,7 @@ def test_killed_while_writing_leaves_what_was_there(case: Case, tmp_path: Path) 
 
 
 def labelled_project(place: Path, n: int = 30) -> Project:
-    project = make(place, 60, initial=5)
+    project = make(place, 60, initial=5, seed=0)
     label_next(project, n)
     return project
 

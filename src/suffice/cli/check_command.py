@@ -21,9 +21,8 @@ from suffice.cli.project_options import (
 )
 from suffice.cli.rule_options import AsJson, share_of
 from suffice.cli.settings_options import with_settings
-from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.check_words import not_achievable_sentence
-from suffice.presentation.text_format import count
+from suffice.errors import InvalidValueError
+from suffice.presentation.text_format import count, percent_at_most
 
 if TYPE_CHECKING:
     from suffice.project.check_offers import CheckOffers, ClassOffers
@@ -35,14 +34,19 @@ class CheckOptions:
     """Options about a check."""
 
     size: Annotated[
-        int | None, typer.Option(metavar="ITEMS", help="Start a check of this many items.", show_default=False)
+        int | None,
+        typer.Option(
+            metavar="ITEMS",
+            help="Start a check of this many items, which guarantees what it shows.",
+            show_default=False,
+        ),
     ] = None
     at_most: Annotated[
         str | None,
         typer.Option(
             metavar="SHARE",
-            help="Start a check that is likely to guarantee that at most this share of the predictions is wrong, such "
-            "as 5%. The size is planned from the estimated error.",
+            help="Start a check that ends when it has proven that at most this share of the predictions is wrong, such "
+            "as 5%.",
             show_default=False,
         ),
     ] = None
@@ -100,6 +104,13 @@ class CheckOptions:
             show_default="95%",
         ),
     ] = None
+    earlier_checks: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            help="Checks of these items that were started in other projects or programs, if not stated before.",
+        ),
+    ] = 0
     abort: Annotated[
         bool,
         typer.Option(
@@ -128,6 +139,7 @@ class CheckOptions:
             "unlabelable_as": "excluded" if self.exclude_unlabelable else "wrong",
             "predicted_as_found": not self.only_labelled,
             "confidence": share_of(self.confidence, "--confidence"),
+            "earlier_checks": self.earlier_checks,
         }
 
     def require_consistent(self) -> None:
@@ -139,17 +151,25 @@ class CheckOptions:
         if self.size is not None:
             whole(self.size, "--size", least=1)
         if self.size is not None and self.at_most is not None:
-            raise InvalidValueError("--at-most plans the size of the check, and --size states it; give one of them")
+            raise InvalidValueError(
+                "--at-most starts a check that ends by itself, and --size one of that size; give one"
+            )
+        whole(self.earlier_checks, "--earlier-checks", least=0)
         sized = self.size is not None or self.at_most is not None
         others = sized or self.quantity_given or self.confidence is not None or self.exclude_unlabelable
+        others = others or self.earlier_checks > 0
         if self.abort and others:
             raise InvalidValueError(
                 "--abort ends the open check, and takes no other options of a check; leave them out"
             )
         if self.at_most is not None and (self.recall_of is not None or self.precision_of is not None):
             raise InvalidValueError(
-                "--at-most plans a check of the error; for --recall-of and --precision-of give --size. Without --size "
+                "--at-most starts a check of the error; for --recall-of and --precision-of give --size. Without --size "
                 "they say what it costs"
+            )
+        if self.at_most is not None and self.exclude_unlabelable:
+            raise InvalidValueError(
+                "--at-most counts skipped items as wrong; leave --exclude-unlabelable out, or give --size"
             )
         if self.only_labelled and self.recall_of is None:
             raise InvalidValueError("--only-labelled says what counts as found; give --recall-of CLASS too")
@@ -219,21 +239,17 @@ def _result(
 def _started(
     project: "Project", place: str, size: int | None, at_most: float | None, asked: dict[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Start a check of a size, or of one that is likely to guarantee a share."""
+    """Start a check of a size, or one that ends when it has proven a share."""
+    from suffice.project.check_offers import expected_share
     from suffice.project.project_learner import predicted_labels
 
-    offers = learned = None
+    learned = expected = None
     if size is None:
         project.require_no_open_check()
+        if project.settings.task == "regression" and asked["tolerance"] is None:
+            raise InvalidValueError("a check of numbers needs --tolerance, the largest error that is not wrong")
         learned = learned_project(project, place)
-        offers = _offers(learned, asked, at_most=at_most)
-        size = offers.planned
-    if size is None:
-        assert offers is not None
-        raise SufficeError(
-            f"no check is started. {not_achievable_sentence(offers.as_dict())} To see what other checks guarantee: "
-            f"suffice check {shown_place(place)}"
-        )
+        expected = expected_share(learned.learning_status, asked["tolerance"])
 
     def predict(model: str, answers: Any) -> Any:
         if learned is not None and (learned.settings.model, learned.answers) == (model, answers):
@@ -241,9 +257,13 @@ def _started(
         with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
             return predicted_labels(project.settings.using(model), project.X, answers, project.learned_files)
 
-    project.start_check(size, predict=predict, **asked)
-    result = _result(project, action="started", offers=offers)
+    project.start_check(size, at_most=at_most, expected=expected, predict=predict, **asked)
+    result = _result(project, action="started")
     check = result["check"]
+    if check["sequential"] is not None:
+        words = f"Check {check['number']} is started: {count(check['pool'], 'unlabelled item')} in random order, until "
+        words += f"at most {percent_at_most(check['at_most'])} wrong predictions are proven."
+        return result, [words.replace("\u00a0", " "), *_standing(result, place)]
     which = f" predicted as {check['class_name']!r}" if check["quantity"] == "precision" else ""
     drawn = f"{check['size']:,} of {count(check['pool'], 'unlabelled item')}{which}, drawn at random"
     return result, [f"Check {check['number']} is started: {drawn}.", *_standing(result, place)]
@@ -293,7 +313,7 @@ def _standing(result: dict[str, Any], place: str) -> list[str]:
     return [
         check["sentence"],
         f"Label its items, which come first: suffice label {shown} or suffice serve {shown}",
-        f"Stop it: suffice check {shown} --abort",
+        f"Give it up: suffice check {shown} --abort",
     ]
 
 

@@ -235,7 +235,7 @@ class ProjectOptions:
             recall=self.wanted_recall,
             random_share=self.random_share,
             overlap=self.overlap or 0.0,
-            seed=self.seed or 0,
+            seed=self.seed,
             person=person,
         )
 
@@ -520,7 +520,7 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
     compare("--overlap", options.overlap, settings.overlap, "the overlap")
     compare("--initial", options.initial, settings.initial, "initial labels:")
     compare("--random-share", options.random_share, settings.random_share, "the share of random items")
-    compare("--seed", options.seed, settings.seed, "the seed")
+    compare("--seed", options.seed, "none" if settings.seed is None else settings.seed, "the seed")
     compare("--positive", options.positive, settings.positive, "the positive class")
     compare("--recall", share_of(options.recall, "--recall"), settings.recall, "the target recall")
     compare("--at-most", target_error(options.stopping.at_most, settings.task), settings.at_most, "the target error")

@@ -93,6 +93,8 @@ def check_sentence(check: Mapping[str, Any]) -> str:
         >>> print(check_sentence({"state": "open", "size": 100, "answered": 37, "proves": False}))
         Check: 37 of 100 random items answered. The guarantee is stated when all are answered.
     """
+    if check.get("sequential") is not None:
+        return sequential_words(check["sequential"])
     if check["state"] == "open":
         done = f"{check['answered']:,} of {count(check['size'], 'random item')} answered"
         return f"Check: {done}. The guarantee is stated when all are answered."

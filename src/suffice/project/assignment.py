@@ -147,7 +147,7 @@ def is_random(share: float, asked: int, random: int) -> bool:
 
 def wants_second(settings: Settings, item: int) -> bool:
     """Whether two people are asked for an item. This holds for a share of the items, drawn with the seed."""
-    return crc32(f"{settings.seed}:{item}".encode()) < settings.overlap * 2**32
+    return crc32(f"{settings.pick_seed}:{item}".encode()) < settings.overlap * 2**32
 
 
 def _asked_again(state: ProjectState, item: int, ends: float, *, now: float, until: float) -> Assignment:
@@ -237,6 +237,6 @@ class ItemAssigner:
         """
         drawn_for = state.labels.size, state.n_items_made
         if self._order is None or self._order[0] != drawn_for:
-            seed = [self._journal.settings.seed, 7, *([] if state.n_items_made is None else [state.labels.size])]
+            seed = [self._journal.settings.pick_seed, 7, *([] if state.n_items_made is None else [state.labels.size])]
             self._order = drawn_for, np.random.default_rng(seed).permutation(state.labels.size)
         return self._order[1]

@@ -1,29 +1,94 @@
 """The checks of a project, computed from its events: draws, withheld answers, and guarantees."""
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.checks import Check
+from suffice.checks.random_check import is_wrong
 from suffice.project.assigned_items import AssignedItems
 from suffice.project.counted_labels import Answer, CountedLabels
 from suffice.project.events import ClassChange, Event, Label
 from suffice.project.project_check import CheckDraw, ClassesSince, ProjectCheck, ProjectGuarantee
 
+# Answers of a sequential check that are read at once.
+_WINDOW: Final = 64
+
 
 class _StartedCheck:
-    """A check: its draw, the answers that its model had learned, and its status."""
+    """A check: its draw, the answers that its model had learned, and its status.
 
-    def __init__(self, draw: CheckDraw, learned: list[Answer]) -> None:
-        self.draw, self.learned = draw, learned
+    Args:
+        draw: The part of the check that is fixed.
+        learned: The answers that the model had learned.
+        labels: The labels that count.
+
+    Attributes:
+        items: Items of the check in the order in which they were drawn. Those of a sequential check are the answered
+            ones, and the next ones that prove the target if no further answer is wrong.
+        first: The first answer of each item; None if it could not be labelled.
+    """
+
+    def __init__(self, draw: CheckDraw, learned: list[Answer], labels: CountedLabels) -> None:
+        self.draw, self.learned, self._labels = draw, learned, labels
         self.items = np.array(draw.items, dtype=np.intp)
         self.members = frozenset(draw.items)
         self.aborted = False
         self.classes_since: ClassesSince = "same"
+        self.first: dict[int, Label | None] = {}
         # After a change of the classes: for each answer its old and present name; and old names of present classes.
         self._then: dict[int, tuple[Label, Label]] = {}
         self._same_classes: dict[str, str] = {}
+        if draw.terms is not None:
+            self._places = {item: place for place, item in enumerate(draw.items)}
+            self._predicted = draw.prediction_of(draw.items)
+            self._answered, self._wrong = np.zeros(len(self.items), dtype=bool), np.zeros(len(self.items), dtype=bool)
+            self.refresh()
+
+    def follow_answer(self, item: int) -> None:
+        """Take the present answer of an item into account."""
+        if item not in (self.members if self.draw.terms is None else self._places):
+            return
+        answers = self._labels.by_item
+        if item in answers and item not in self.draw.before.skipped:
+            self.first.setdefault(item, self.label_then(item, answers[item]))
+        if self.draw.terms is not None:
+            self._note(item)
+            self._reach()
+
+    def refresh(self) -> None:
+        """Compute the items of a sequential check again from all answers."""
+        if self.draw.terms is not None:
+            for item in self.draw.items:
+                self._note(item)
+            self._reach()
+
+    def _note(self, item: int) -> None:
+        place, answers = self._places[item], self._labels.by_item
+        self._answered[place] = item in answers
+        label = self.label_then(item, answers.get(item))
+        if label is None or item in self._labels.informed:
+            # The label of somebody who saw a prediction is no evidence.
+            self._wrong[place] = item in answers
+        else:
+            self._wrong[place] = is_wrong(label, self._predicted[item], self.draw.asked.tolerance)
+
+    def _reach(self) -> None:
+        """Set the items that the answers require."""
+        terms = self.draw.terms
+        assert terms is not None
+        missing = np.flatnonzero(~self._answered)
+        answered = int(missing[0]) if len(missing) else len(self._answered)
+        # Answers that were given outside the order count too, so that more of them may have to be read.
+        window = max(answered, _WINDOW)
+        proof = terms.proof(self._wrong[:window])
+        while proof is not None and proof > window:
+            window = proof
+            proof = terms.proof(self._wrong[:window])
+        self.items = np.array(self.draw.items[: max(answered if proof is None else proof, 1)], dtype=np.intp)
+        self.members = frozenset(self.items.tolist())
 
     def label_then(self, item: int, label: Label | None) -> Label | None:
         """The present label of an item in the classes of the check. A class that was added later is not one of them."""
@@ -44,7 +109,7 @@ class _StartedCheck:
             labels: The labels before it.
         """
         if self.classes_since == "same" and change.keeps_answers:
-            self.draw = self.draw.renamed(change.label)
+            self._renamed(change)
         else:
             if self.classes_since == "same":
                 self._same_classes = {name: name for name in change.before}
@@ -66,6 +131,13 @@ class _StartedCheck:
             elif change.merged and self.classes_since == "same":
                 self.classes_since = "merged"
         self.learned = [answer._replace(label=change.answer(answer.label)) for answer in self.learned]
+
+    def _renamed(self, change: ClassChange) -> None:
+        """Rename the classes of the check."""
+        self.draw = self.draw.renamed(change.label)
+        self.first = {item: None if label is None else change.label(str(label)) for item, label in self.first.items()}
+        if self.draw.terms is not None:
+            self._predicted = self.draw.prediction_of(self.draw.items)
 
 
 class CheckHistory:
@@ -93,6 +165,11 @@ class CheckHistory:
 
     def __len__(self) -> int:
         return len(self._checks)
+
+    @property
+    def next_number(self) -> int:
+        """Number of the next check: one more than that of the last one."""
+        return self._checks[-1].draw.number + 1 if self._checks else 1
 
     @property
     def alpha(self) -> float | None:
@@ -159,28 +236,38 @@ class CheckHistory:
         Raises:
             ValueError: The event does not fit.
         """
-        if int(event.data["number"]) != len(self._checks) + 1:
-            raise ValueError(f"event {event.seq} starts check {event.data['number']} after {len(self._checks)}")
+        if int(event.data["number"]) < self.next_number:
+            raise ValueError(f"event {event.seq} starts check {event.data['number']} after {self.next_number - 1}")
         before = self._labels.items_before(event.data.get("of_items"))
         draw = CheckDraw.from_event_data(event.data, before, event.person, event.at)
         self._release()
-        check = _StartedCheck(draw, answers)
-        # The check requests these items from now on. Reservations of people who were asked before are removed.
-        for item in self._labels.open_among(check.items).tolist():
-            self._assigned.drawn.discard(item)
-            self._assigned.release(item)
+        check = _StartedCheck(draw, answers, self._labels)
+        self._request(check, check.members)
         self._checks.append(check)
         self._holding = check
 
+    def _request(self, check: _StartedCheck, items: frozenset[int]) -> None:
+        """Request items for a check from now on. Reservations of people who were asked before are removed."""
+        for item in self._labels.open_among(check.items).tolist():
+            if item in items:
+                self._assigned.drawn.discard(item)
+                self._assigned.release(item)
+
     def abort(self, number: int) -> None:
         """Abort a check, and release its answers."""
-        check = self._checks[number - 1]
+        check = next(each for each in self._checks if each.draw.number == number)
         if self._holding is check:
             self._release()
         check.aborted = True
 
     def answer_changed(self, item: int) -> None:
         """Release withheld answers after an event outside a complete check. Undoing counts as an event."""
+        for started in self._checks:
+            if not started.aborted:
+                before = started.members
+                started.follow_answer(item)
+                if started.members != before and started is self._holding:
+                    self._request(started, started.members - before)
         check = self._holding
         if check is not None and item not in check.members and not self._is_open(check):
             self._release()
@@ -192,6 +279,12 @@ class CheckHistory:
             self._release()
         for check in self._checks:
             check.follow(change, self._labels.by_item)
+
+    def refresh(self) -> None:
+        """Read all answers again, after the labels have their new names."""
+        for check in self._checks:
+            if not check.aborted:
+                check.refresh()
 
     def _release(self) -> None:
         """Release the withheld answers, and determine which of them count as random."""
@@ -205,19 +298,25 @@ class CheckHistory:
         pending = self._labels.open_among(check.items)
         first = check.draw.items.index(pending[0]) if len(pending) else len(check.items)
         # Items that were skipped before the check were not answered because of the check.
-        return set(check.draw.items[:first]) - check.draw.before.skipped
+        return set(check.items[:first].tolist()) - check.draw.before.skipped
 
     def _view(self, check: _StartedCheck) -> ProjectCheck:
-        draw, labels = check.draw, self._labels.by_item
-        answers = {item: check.label_then(item, labels[item]) for item in draw.items if item in labels}
+        draw, labels, items = check.draw, self._labels.by_item, tuple(check.items.tolist())
+        answers = {item: check.label_then(item, labels[item]) for item in items if item in labels}
+        if draw.terms is not None:
+            # The label of somebody who saw a prediction is no evidence; it counts as wrong.
+            answers |= dict.fromkeys(self._labels.informed.intersection(answers))
+        first = {item: label for item, label in check.first.items() if item in answers and label != answers[item]}
         record = Check(
-            draw.items,
+            items,
             draw.pool,
             draw.number,
             draw.alpha,
             {item: label for item, label in answers.items() if label is not None},
             frozenset(item for item, label in answers.items() if label is None),
             check.aborted,
+            draw.terms,
+            first,
         )
         before = {item: check.label_then(item, labels.get(item)) for item in draw.before.labelled}
         present = {item: label for item, label in before.items() if label is not None}

@@ -116,7 +116,7 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
         )
     with project.lock:
         state = project.state()
-        alpha, number = project.checks_alpha(confidence), state.n_checks + 1
+        alpha, number = project.checks_alpha(confidence), state.checks.next_number
         skipped, left, n_labelled = state.n_skipped, state.left, state.n_labelled
         one_class = classes and sum(each > 0 for each in state.counts().values()) < 2
         target = project.settings.at_most if at_most is None and classes else at_most
@@ -130,10 +130,7 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
         )
     if not left:
         raise SufficeError("every item is labelled or skipped: there is nothing to check")
-    if tolerance is not None:
-        within = real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
-        error = erfc(within / (error * sqrt(2.0))) if error > 0.0 else 0.0
-    pool, expected = left, min(1.0, error)
+    pool, expected = left, expected_share(learning_status, tolerance) or 0.0
     cautious = least_expected(expected, n_labelled, one_class=one_class)
     if unlabelable_as == "wrong":
         pool = left + skipped
@@ -151,6 +148,23 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
         # The probability of success is not monotone in the size: it may be lower for a slightly larger check.
         offered = tuple(each for each in offered if each.size > planned or each.at_most > target)
     return CheckOffers(number, pool, spent, 1.0 - alpha, expected, tolerance, offered, target, planned, seconds)
+
+
+def expected_share(learning_status: LearningStatus, tolerance: float | None = None) -> float | None:
+    """The estimated share of wrong predictions; None if it is not estimated yet.
+
+    Args:
+        learning_status: Results of the model.
+        tolerance: For numbers, the largest error that does not count as wrong. Errors are assumed to be normally
+            distributed.
+    """
+    error = learning_status.errors[-1].value if learning_status.errors else None
+    if error is None:
+        return None
+    if tolerance is not None:
+        within = real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
+        error = erfc(within / (error * sqrt(2.0))) if error > 0.0 else 0.0
+    return min(1.0, error)
 
 
 def _planned_size(
@@ -248,7 +262,7 @@ def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
         raise InvalidValueError(f"the class must be one of those of the project, {known}; not {name!r}")
     with project.lock:
         state = project.state()
-        before, number, alpha = state.labels.items_before(), state.n_checks + 1, project.checks_alpha(confidence)
+        before, number, alpha = state.labels.items_before(), state.checks.next_number, project.checks_alpha(confidence)
         found = state.counts().get(name, 0)
     pool = before.unlabelled
     if unlabelable_as == "excluded":

@@ -2,25 +2,39 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.arguments import whole
-from suffice.checks import Guarantee, spent_alpha
+from suffice.checks import Guarantee, SequentialTerms, spent_alpha
 from suffice.errors import InvalidValueError
 from suffice.project.events import Draft, Event, EventKind, checked_person, checked_request
 from suffice.project.journal import ConflictError, ProjectJournal, WriteReceipt
 from suffice.project.project_check import CheckDraw, ProjectCheck, ProjectGuarantee, drawn_items, rounded_numbers
 from suffice.project.project_contents import ProjectContents
 from suffice.project.state import Answer, ProjectState
-from suffice.session.model_check import CheckedQuantity, checked_quantity, shared_alpha
+from suffice.session.model_check import CheckedQuantity, checked_quantity, shared_alpha, sized_quantity
 
 # Maximal number of attempts to predict for a check while other people add labels.
 _TRIES: Final = 5
 #: Returns the predictions of a model for all items. Arguments: the name of the model, and the answers to learn.
 Predict = Callable[[str, list[Answer]], NDArray[Any]]
+
+
+class CheckSize(NamedTuple):
+    """The size of a check that is to start.
+
+    Attributes:
+        size: Number of items; None for a sequential check.
+        expected: For a sequential check, the expected share of wrong predictions, or None.
+        elsewhere: Number of checks of these items that were started elsewhere and are not counted yet.
+    """
+
+    size: int | None
+    expected: float | None
+    elsewhere: int
 
 
 class CheckRunner:
@@ -68,9 +82,11 @@ class CheckRunner:
 
     def start(  # noqa: PLR0913 - one quantity of several, by keyword
         self,
-        size: int,
+        size: int | None = None,
         *,
         person: str,
+        at_most: float | None = None,
+        expected: float | None = None,
         request: str | None = None,
         recall_of: str | None = None,
         precision_of: str | None = None,
@@ -79,11 +95,13 @@ class CheckRunner:
         unlabelable_as: str = "wrong",
         predicted_as_found: bool = True,
         confidence: float | None = None,
+        earlier_checks: int = 0,
         predict: Predict | None = None,
     ) -> WriteReceipt:
         """Draw a random check of the unlabelled items; see :meth:`suffice.project.Project.start_check`."""
         name, sent = checked_person(person), checked_request(request)
-        n_items = whole(size, "size", least=1)
+        n_items = None if size is None else whole(size, "size", least=1)
+        elsewhere = whole(earlier_checks, "earlier_checks", least=0)
         given = {"recall_of": recall_of, "precision_of": precision_of, "tolerance": tolerance, "share": share}
         with self._journal.lock:
             self._journal.state()
@@ -91,6 +109,8 @@ class CheckRunner:
         asked = checked_quantity(
             task, list(classes), given, unlabelable_as=unlabelable_as, predicted_as_found=predicted_as_found
         )
+        asked = sized_quantity(asked, n_items, at_most)
+        plan = CheckSize(n_items, expected, elsewhere)
         message = Draft(EventKind.check_started, name, data={"size": n_items, **asdict(asked)}, request=sent)
 
         def earlier_event(state: ProjectState) -> Event | None:
@@ -112,7 +132,7 @@ class CheckRunner:
                 same_model = self._journal.settings.using(state.model).model == model
                 if not same_model or state.answers() != answers or len(predictions) != state.labels.size:
                     return [], None
-                draw = self._draw(state, asked, predictions, n_items, shared_alpha(confidence, state.checks.alpha))
+                draw = self._draw(state, asked, predictions, plan, shared_alpha(confidence, state.checks.alpha))
                 return [Draft(EventKind.check_started, name, data=draw.event_data(), request=sent)], None
 
             events, event = self._journal.write(decide)
@@ -168,25 +188,29 @@ class CheckRunner:
         return rounded_numbers(predictions.astype(np.float64)) if numbers else predictions
 
     def _draw(
-        self, state: ProjectState, asked: CheckedQuantity, predictions: NDArray[Any], size: int, alpha: float
+        self, state: ProjectState, asked: CheckedQuantity, predictions: NDArray[Any], plan: CheckSize, alpha: float
     ) -> CheckDraw:
         """The next check of the present model."""
         settings = self._journal.settings
-        before, number = state.labels.items_before(), len(state.checks) + 1
-        rng = np.random.default_rng([settings.seed, 13, number])
+        before, number = state.labels.items_before(), state.checks.next_number + plan.elsewhere
+        # Without a seed, two projects of the same items must not draw the same check.
+        rng = np.random.default_rng(None if settings.seed is None else [settings.seed, 13, number])
         predicted = predictions[before.unlabelled]
-        items, pool = drawn_items(size, asked, before, predicted, rng)
+        items, pool = drawn_items(plan.size, asked, before, predicted, rng)
+        spent = spent_alpha(number, alpha)
         if asked.share is not None:
             # This raises an error with the required number of items if there are too few.
-            Guarantee.of_tolerance(np.zeros(size), asked.share, pool, alpha=spent_alpha(number, alpha))
+            Guarantee.of_tolerance(np.zeros(len(items)), asked.share, pool, alpha=spent)
+        terms = None
+        if asked.at_most is not None:
+            terms = SequentialTerms.of_share(asked.at_most, pool=pool, alpha=spent, expected=plan.expected)
         model = settings.using(state.model).model
-        return CheckDraw(items, pool, number, alpha, asked, model, settings.classes, before, predicted)
+        return CheckDraw(items, pool, number, alpha, asked, model, settings.classes, before, predicted, terms=terms)
 
 
 def _require_none_open(state: ProjectState) -> None:
     draw = state.checks.open_check
     if draw is not None:
-        raise ConflictError(
-            f"a check is open: {len(state.checks.pending()):,} of its {len(draw.items):,} items have no answer; answer "
-            "them, or abort the check"
-        )
+        pending, size = len(state.checks.pending()), len(draw.items)
+        of = f" of its {size:,} items" if draw.terms is None else " more items"
+        raise ConflictError(f"a check is open: {pending:,}{of} have no answer; answer them, or abort the check")

@@ -239,7 +239,7 @@ class CreationOptions:
             :data:`suffice.acquisition.RANDOM_SHARES`, and 0 for
             screening. Their labels show how good the model is on the unlabelled items. 0 switches this off.
         overlap: Share of the items that two people label, from 0 to 1.
-        seed: Seed of all randomness.
+        seed: Seed of all randomness. Without one, checks are drawn anew, and all else as with seed 0.
         person: Who creates the project.
     """
 
@@ -264,7 +264,7 @@ class CreationOptions:
     initial: int | None = None
     random_share: float | None = None
     overlap: float = 0.0
-    seed: int = 0
+    seed: int | None = None
     person: str | None = None
 
     @property
@@ -304,7 +304,7 @@ class CreationOptions:
             initial=None if self.initial is None else whole(self.initial, "initial", least=1),
             random_share=None if self.random_share is None else _share(self.random_share, "random_share"),
             overlap=_share(self.overlap, "overlap"),
-            seed=whole(self.seed, "seed", least=0),
+            seed=None if self.seed is None else whole(self.seed, "seed", least=0),
             person=None if self.person is None else checked_person(self.person),
         )
 

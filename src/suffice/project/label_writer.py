@@ -110,6 +110,7 @@ class LabelWriter:
             act = state.acts.newest_of(message.person)
             if act is None:
                 raise ConflictError(f"there is nothing of {message.person} to undo")
+            _require_not_excluded(state, act.item)
             data: dict[str, float] = {"of": act.seq}
             if state.acts.can_answer_after_undo(act):
                 data["until"] = now + self._journal.settings.lease
@@ -123,6 +124,8 @@ class LabelWriter:
 
         def decide(state: ProjectState, _: float) -> tuple[list[Draft], None]:
             acts = [act for act in state.acts.of_item(item) if act.person == name]
+            if acts:
+                _require_not_excluded(state, item)
             return [Draft(EventKind.undone, name, item, {"of": act.seq}) for act in reversed(acts)], None
 
         return len(self._journal.write(decide)[0])
@@ -171,6 +174,19 @@ class LabelWriter:
     def _stored_data(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
         """Event data of an answer, with its label in stored form."""
         return {**data, "label": checked_label(self._journal.settings, data["label"])} if "label" in data else data
+
+
+def _require_not_excluded(state: ProjectState, item: int | None) -> None:
+    """Refuse to withdraw an answer of an open check that excludes items without a label.
+
+    Otherwise an answer that disagrees with the prediction could be withdrawn and the item skipped.
+    """
+    draw = state.checks.open_check
+    if draw is not None and draw.asked.unlabelable_as == "excluded" and item in draw.items:
+        raise ConflictError(
+            f"item {item} belongs to an open check that does not count items without a label, so that its answer "
+            "cannot be withdrawn; correct it instead"
+        )
 
 
 def _note_prediction(state: ProjectState, item: int, person: str, data: dict[str, Any]) -> None:

@@ -745,9 +745,11 @@ class Project:
 
     def start_check(  # noqa: PLR0913 - one quantity of several, by keyword
         self,
-        size: int,
+        size: int | None = None,
         *,
         person: str,
+        at_most: float | None = None,
+        expected: float | None = None,
         request: str | None = None,
         recall_of: str | None = None,
         precision_of: str | None = None,
@@ -756,6 +758,7 @@ class Project:
         unlabelable_as: str = "wrong",
         predicted_as_found: bool = True,
         confidence: float | None = None,
+        earlier_checks: int = 0,
         predict: Predict | None = None,
     ) -> WriteReceipt:
         """Draw a random check of the unlabelled items, to guarantee predictions of the present model for them.
@@ -764,9 +767,15 @@ class Project:
         for the items of the check before all other items. When all of them are labelled or skipped, :meth:`guarantee`
         returns the guarantee.
 
+        With a target, ``at_most``, the check is sequential: it ends by itself as soon as the target is proven. It can
+        be paused at any time, because people may label when they want.
+
         Args:
-            size: Number of items to draw. It cannot be changed later.
+            size: Number of items to draw, for a check of fixed size. It cannot be changed later.
             person: Who starts the check.
+            at_most: The target, for a sequential check: the largest acceptable share of wrong predictions for the items
+                that are unlabelled now.
+            expected: With ``at_most``, the expected share of wrong predictions, to plan the check.
             request: A name for this message: sent again under the same name, it is not done again.
             recall_of: Guarantee the share of the items of this class that are labelled or predicted as such.
             precision_of: Guarantee the share of the items predicted as this class that belong to it.
@@ -776,6 +785,8 @@ class Project:
             predicted_as_found: Whether items predicted as the class count as found, for ``recall_of``.
             confidence: Confidence of all checks of the project together; 0.95 if left out at the first check, and that
                 of the first check afterwards.
+            earlier_checks: Number of checks of these items that were started outside the project, and were not stated
+                before. Each check of the same items has a smaller error probability.
             predict: Returns the predictions of a model that has learned some answers, for all items of the project. By
                 default a new model learns them, from the first on; pass
                 :meth:`suffice.project.background_learner.BackgroundLearner.predicted_labels` if there is one.
@@ -808,6 +819,8 @@ class Project:
         return self.check_runner.start(
             size,
             person=person,
+            at_most=at_most,
+            expected=expected,
             request=request,
             recall_of=recall_of,
             precision_of=precision_of,
@@ -816,6 +829,7 @@ class Project:
             unlabelable_as=unlabelable_as,
             predicted_as_found=predicted_as_found,
             confidence=confidence,
+            earlier_checks=earlier_checks,
             predict=predict,
         )
 

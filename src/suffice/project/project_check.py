@@ -9,11 +9,12 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.checks import Check, Guarantee
+from suffice.checks import Check, Guarantee, SequentialTerms
+from suffice.checks.sequential_terms import LONGEST
 from suffice.errors import InvalidValueError
 from suffice.presentation.check_words import guarantee_sentences
 from suffice.presentation.text_format import count
-from suffice.session.model_check import CheckedQuantity, checked_pool, proven_guarantee
+from suffice.session.model_check import CheckedQuantity, checked_pool, proven_guarantee, sequential_progress
 
 #: Change of the classes since a check started: none or renamed only; merged only; or any other change.
 ClassesSince = Literal["same", "merged", "changed"]
@@ -91,6 +92,33 @@ def rounded_numbers(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, _BITS)), exponent - _BITS))
 
 
+def packed_order(items: Sequence[int]) -> str:
+    """The random order of a sequential check as a short text.
+
+    Examples:
+        >>> unpacked_order(packed_order([70_000, 2, 5]))
+        (70000, 2, 5)
+    """
+    rows = np.asarray(items, dtype="<u8").view(np.uint8).reshape(len(items), 8)
+    return b64encode(zlib.compress(np.ascontiguousarray(rows.T).tobytes())).decode("ascii")
+
+
+def unpacked_order(text: str) -> tuple[int, ...]:
+    """The items of :func:`packed_order`.
+
+    Raises:
+        ValueError: The text is damaged.
+    """
+    try:
+        content = zlib.decompress(b64decode(text, validate=True))
+    except zlib.error as error:
+        raise ValueError(f"the random order of a check cannot be read: {error}") from None
+    if len(content) % 8:
+        raise ValueError("the random order of a check is damaged")
+    rows = np.frombuffer(content, dtype=np.uint8).reshape(8, len(content) // 8)
+    return tuple(np.ascontiguousarray(rows.T).view("<u8").reshape(-1).tolist())
+
+
 def _code_type(classes: Sequence[str]) -> str:
     return "<u1" if len(classes) <= 2**8 else "<u4"
 
@@ -116,9 +144,9 @@ class CheckDraw:
     """The part of a check that is fixed when it starts.
 
     Attributes:
-        items: The items that were drawn, in this order.
+        items: The items that were drawn, in this order. Those of a sequential check are all that it may need.
         pool: Number of items that they were drawn from.
-        number: Number of the check in the project, from 1.
+        number: Number of the check in the project, from 1; more if the items were checked elsewhere before.
         alpha: Error probability of all checks of the project together.
         asked: The quantity to guarantee.
         model: Name of the model whose predictions are checked.
@@ -129,6 +157,7 @@ class CheckDraw:
         predictions: Prediction of the model for each item without a label, in rising order of the items.
         person: Who started the check.
         at: Time of the start, in seconds since 1970.
+        terms: The terms of a sequential check; None for a check of fixed size.
     """
 
     items: tuple[int, ...]
@@ -142,15 +171,18 @@ class CheckDraw:
     predictions: NDArray[Any]
     person: str = ""
     at: float = 0.0
+    terms: SequentialTerms | None = None
 
     def event_data(self) -> dict[str, Any]:
         """Data for the journal, as JSON values; the rest follows from the events before it."""
+        drawn: dict[str, Any] = {"size": len(self.items), "items": list(self.items)}
+        if self.terms is not None:
+            drawn = {"size": None, "order": packed_order(self.items), "terms": self.terms.state_dict()}
         return {
             "number": self.number,
             "alpha": self.alpha,
             "of_items": self.before.size,
-            "size": len(self.items),
-            "items": list(self.items),
+            **drawn,
             "pool": self.pool,
             "n_labelled": len(self.before.labelled),
             "model": self.model,
@@ -172,8 +204,10 @@ class CheckDraw:
         Raises:
             ValueError: The data does not fit.
         """
-        items, pool = tuple(int(item) for item in data["items"]), set(before.unlabelled.tolist())
-        if not items or len(items) != data["size"] or len(set(items)) < len(items) or not pool.issuperset(items):
+        terms = SequentialTerms(**data["terms"]) if "terms" in data else None
+        items = tuple(int(item) for item in data["items"]) if terms is None else unpacked_order(data["order"])
+        pool, size = set(before.unlabelled.tolist()), data["size"] if terms is None else terms.longest
+        if not items or len(items) != size or len(set(items)) < len(items) or not pool.issuperset(items):
             raise ValueError("the items of a check are not so many unlabelled ones")
         classes = tuple(data["classes"])
         asked = {each.name: data[each.name] for each in fields(CheckedQuantity) if each.name in data}
@@ -189,6 +223,7 @@ class CheckDraw:
             predictions=unpacked_predictions(data["predictions"], classes, len(before.unlabelled)),
             person=person,
             at=at,
+            terms=terms,
         )
 
     def renamed(self, name: Callable[[str], str]) -> "CheckDraw":
@@ -215,12 +250,12 @@ class CheckDraw:
 
 
 def drawn_items(
-    size: int, asked: CheckedQuantity, before: ItemsBefore, predictions: NDArray[Any], rng: np.random.Generator
+    size: int | None, asked: CheckedQuantity, before: ItemsBefore, predictions: NDArray[Any], rng: np.random.Generator
 ) -> tuple[tuple[int, ...], int]:
     """Draw the items of a check uniformly without replacement.
 
     Args:
-        size: Number of items.
+        size: Number of items; None for all that a sequential check may need.
         asked: The quantity to guarantee.
         before: The items with and without a label.
         predictions: Prediction for each item without a label.
@@ -235,6 +270,8 @@ def drawn_items(
     pool, which = checked_pool(asked, before.unlabelled, before.skipped, predictions)
     if not len(pool):
         raise InvalidValueError(f"there is no {which} to check")
+    if size is None:
+        size = min(len(pool), LONGEST)
     if size > len(pool):
         words = which if len(pool) == 1 else which.replace("item", "items", 1).replace(" was ", " were ")
         words = words if len(pool) == 1 else words.replace(" and is ", " and are ")
@@ -309,6 +346,12 @@ class ProjectCheck:
     def model_words(self) -> str:
         """The checked model, for a guarantee."""
         return f"{self.draw.model} at {count(self.n_labelled, 'label')}"
+
+    @property
+    def progress(self) -> dict[str, Any] | None:
+        """Progress of a sequential check, see :attr:`suffice.learner.ModelCheck.progress`; None for a fixed size."""
+        predicted = self.draw.prediction_of(self.record.items)
+        return sequential_progress(self.record, predicted, self.draw.asked.tolerance)
 
 
 @dataclass(frozen=True, eq=False)

@@ -515,7 +515,7 @@ class ProjectLearner:
             acquisition=acquisition,
             # The project draws the random items.
             random_share=0.0,
-            seed=settings.seed,
+            seed=settings.pick_seed,
             initial=self._initial,
             positive=settings.positive,
             dtype=np.float64 if size <= _SMALL_POOL else np.float32,

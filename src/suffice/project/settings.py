@@ -54,7 +54,7 @@ class Settings:
         model: Name of the original model, see :func:`project_models`. It can be changed, see
             :meth:`suffice.project.labelling_project.Project.switch_model`.
         rule: The stopping rule, as returned by :meth:`suffice.Criterion.state_dict`.
-        seed: Seed of all randomness.
+        seed: Seed of all randomness. Without one, checks are drawn anew, and all else as with seed 0.
         initial: Number of random labels before the model chooses.
         random_share: Share of the items that are drawn at random once the model chooses, from 0 to 1. It is 0 in
             projects made by version 0.7 or older.
@@ -84,7 +84,7 @@ class Settings:
     main: str | None
     model: str
     rule: Mapping[str, Any]
-    seed: int = 0
+    seed: int | None = None
     initial: int = DEFAULT_INITIAL
     overlap: float = 0.0
     lease: float = 600.0
@@ -99,6 +99,11 @@ class Settings:
     recall: float | None = None
     guidelines: str = ""
     descriptions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def pick_seed(self) -> int:
+        """Seed of everything but checks."""
+        return 0 if self.seed is None else self.seed
 
     def as_dict(self) -> dict[str, Any]:
         """The settings as JSON values, without settings of later versions that the project does not use."""

@@ -200,6 +200,7 @@ class ProjectState:
             # The checks first, because they read the labels before the change.
             for part in (self.checks, self.labels, self.acts, self.predictions):
                 part.change_classes(change)
+            self.checks.refresh()
             # Settings that name classes.
             named = {key: event.data[key] for key in ("descriptions", "positive") if key in event.data}
             self.changes = {**self.changes, "classes": change.after, **named}

@@ -15,6 +15,7 @@ from suffice.presentation.decision_words import DecisionWords, decision_words, s
 from suffice.presentation.text_format import thinned_positions
 from suffice.project.events import Label, moment
 from suffice.project.learning_status import LearningStatus, Point
+from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings, described_model
 from suffice.project.state import LabelledItem, ProjectState
 from suffice.session.decision import Decision, DecisionNumbers, decide
@@ -134,6 +135,7 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
         "person": draw.person,
         "at": moment(draw.at),
         "proves": found is not None and found.check.number == newest.number,
+        "sequential": None if (progress := newest.progress) is None else {**progress, **sequential_curves(newest)},
     }
     told["sentence"] = check_sentence(told)
     guarantee = None
@@ -145,9 +147,39 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
         told,
         guarantee,
         state.n_labelled - state.n_learned,
-        spent_alpha(state.n_checks + 1, record.alpha),
+        spent_alpha(state.checks.next_number, record.alpha),
         found.guarantee if found is not None and found.about_present_model else None,
     )
+
+
+def sequential_curves(check: ProjectCheck) -> dict[str, Any]:
+    """The wrong answers of a sequential check and the limits, each as points at which they change.
+
+    Args:
+        check: The check.
+
+    Returns:
+        ``counts`` and ``limits``, each a list of pairs: number of answers, and number of wrong ones. The target is
+        proven when the count is at or below the limit. ``horizon`` is the number of answers up to which both are given.
+    """
+    record, terms = check.record, check.draw.terms
+    assert terms is not None
+    progress = check.progress or {}
+    faults = record.faults(check.draw.prediction_of(record.items), tolerance=check.draw.asked.tolerance)
+    wrong = np.cumsum([faults[item] for item in record.items[: progress["answered"]]], dtype=np.int64)
+    horizon = max(record.size, terms.planned)
+    return {
+        "planned": terms.planned,
+        "horizon": horizon,
+        "counts": _changes(wrong),
+        "limits": _changes(terms.limits(min(horizon, terms.longest))),
+    }
+
+
+def _changes(values: Any) -> list[list[int]]:
+    """Number of answers and value, wherever the value changes; the first and the last are included."""
+    places = [k for k in range(len(values)) if not k or values[k] != values[k - 1] or k == len(values) - 1]
+    return [[k + 1, int(values[k])] for k in places]
 
 
 #: Maximal number of points of a curve; more points make no visible difference.

@@ -313,7 +313,7 @@ def method_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
         pairs.append(("Second opinions", f"asked for on {percent(settings.overlap)} of the items"))
     return [
         *pairs,
-        ("Seed of all randomness", str(settings.seed)),
+        ("Seed of all randomness", "none" if settings.seed is None else str(settings.seed)),
         *([("Project made", utc_time(told.made))] if told.made else []),
         ("Program", f"suffice {suffice.__version__}"),
     ]

@@ -39,6 +39,12 @@ _LARGEST_LOGIT: Final = 6.0
 _FLOOR_LABELS: Final = 20.0
 # With fewer expected errors than this among the effective labels, an interval starts at 0.
 _FEWEST_ERRORS: Final = 0.5
+# Standard deviation, over models and sets of development, of the power with which the error falls with the labels.
+_CURVE_SPREAD: Final = 0.3
+# Least number of labels of a beta distribution.
+_FEWEST_KNOWN: Final = 1.0
+# With this number of effective labels, an interval reaches at least to half of the error of a guess.
+_HALF_GUESSED: Final = 2.0
 # Probability of each tail of an interval, and the corresponding quantile of the normal distribution.
 _TAIL: Final = 0.05
 _NORMAL_POINT: Final = 1.6449
@@ -196,7 +202,7 @@ def number_error(  # noqa: PLR0913 - the data of an estimate
     return CalibratedError(value, value / width, value * width, alone, int(drawn.sum()))
 
 
-def class_error(rest: Any, expected: Any, wrong: Any, weights: Any = None) -> CalibratedError:
+def class_error(rest: Any, expected: Any, wrong: Any, weights: Any = None, *, guessed: float = 0.5) -> CalibratedError:
     r"""Estimate the share of wrong predictions of the unlabelled items from random labels, for a model of any kind.
 
     The model's confidence is calibrated by logistic regression: with :math:`q` the probability of a wrong prediction
@@ -210,15 +216,26 @@ def class_error(rest: Any, expected: Any, wrong: Any, weights: Any = None) -> Ca
 
     where :math:`l_i` is 1 if random label ``i`` was predicted wrong by a model that has not learned it. So the estimate
     is that of the labels where the confidence says nothing, and it takes account of the unlabelled items being easier
-    than the labelled ones. It is at least half an error among all random labels. The 90 % interval is that of the
-    distribution :math:`\mathrm{Beta}(\hat e (m + 2), (1 - \hat e)(m + 2))`; it starts at 0 if
-    :math:`\hat e (m + 2) < 1/2`.
+    than the labelled ones. It is at least half an error among all random labels.
+
+    The 90 % interval is that of the distribution :math:`\mathrm{Beta}(\hat e k, (1 - \hat e) k)`. For labels that were
+    predicted by the current model, :math:`k = m + 2`. For older predictions the fall of the error since then is
+    uncertain, so that the variance is larger,
+
+    .. math:: \frac{\hat e (1 - \hat e)}{k + 1} = \frac{\hat e (1 - \hat e)}{m + 3} + (0.3 \, \hat e \, d)^2, \qquad
+              d = \frac{\sum_i w_i \log (N / n_i)}{\sum_i w_i}.
+
+    The interval starts at 0 if :math:`\hat e k < 1/2`. It ends at :math:`\gamma / (1 + m / 2)` or above, where
+    :math:`\gamma` is the error of a guess, because few random labels do not show that a model is as good as it expects
+    to be.
 
     Args:
         rest: The probability of a wrong prediction that the model expects of each unlabelled item.
         expected: The same for each random label, by a model that has not learned it.
         wrong: 1 for each random label that this model predicts wrong, 0 for the others.
-        weights: Weight of each random label; 1 if left out.
+        weights: Weight of each random label, :math:`(n / N)^2` if it was predicted by a model that had learned ``n`` of
+            the present ``N`` labels; 1 if left out.
+        guessed: The error of a guess, :math:`\gamma`: :math:`1 - 1/K` for ``K`` classes.
 
     Examples:
         >>> certain = class_error([0.0] * 100, [0.0] * 40, [1.0] * 6 + [0.0] * 34)
@@ -226,7 +243,7 @@ def class_error(rest: Any, expected: Any, wrong: Any, weights: Any = None) -> Ca
         (0.15, 0.048, 0.288)
         >>> nothing = class_error([0.0] * 100, [], [])
         >>> round(nothing.value, 3), round(nothing.high, 3)
-        (0.024, 0.152)
+        (0.024, 0.5)
     """
     loss, hoped, w = _arrays(wrong, expected, weights)
     rest_logits, logits = _logits(rest), _logits(hoped)
@@ -237,12 +254,20 @@ def class_error(rest: Any, expected: Any, wrong: Any, weights: Any = None) -> Ca
         residual = float(w @ (loss - expit(intercept + slope * logits))) / float(w.sum())
         value += known / (known + _OWN_LABELS) * residual
     floor = 0.5 / (max(effective_labels(w), _FLOOR_LABELS) + 1.0)
-    return _share_estimate(value, floor, known + _OWN_LABELS, float(np.mean(rest)) if len(rest) else 0.0, len(loss))
+    alone = float(np.mean(rest)) if len(rest) else 0.0
+    drift = _CURVE_SPREAD * float(w @ -np.log(w)) / 2.0 / float(w.sum()) if w.any() else 0.0
+    estimate = _share_estimate(value, floor, known + _OWN_LABELS, alone, len(loss), drift)
+    return estimate._replace(high=max(estimate.high, guessed / (1.0 + known / _HALF_GUESSED)))
 
 
-def _share_estimate(value: float, floor: float, known: float, alone: float, random_labels: int) -> CalibratedError:
-    """An estimate of a share with a beta distribution as for ``known`` labels."""
+def _share_estimate(  # noqa: PLR0913, PLR0917 - the data of an estimate
+    value: float, floor: float, known: float, alone: float, random_labels: int, drift: float = 0.0
+) -> CalibratedError:
+    """An estimate of a share with a beta distribution as for ``known`` labels, and a relative error of ``drift``."""
     value = min(max(value, floor), 1.0 - floor)
+    if drift > 0.0:
+        spread = value * (1.0 - value)
+        known = max(spread / (spread / (known + 1.0) + (drift * value) ** 2) - 1.0, _FEWEST_KNOWN)
     low, high = (float(beta.ppf(point, value * known, (1.0 - value) * known)) for point in (_TAIL, 1.0 - _TAIL))
     if value * known < _FEWEST_ERRORS:
         # So few errors are expected that there may be none.

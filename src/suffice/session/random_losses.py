@@ -361,7 +361,9 @@ class RandomLabelLosses:
             value = 0.5 if self._task == "classification" else float(np.var(list(labels.values()))) or 1.0
             expected_rest, expected = np.full(len(rest), value), np.full(len(losses), value)
         if self._task == "classification":
-            return class_error(expected_rest, expected, fallen * losses, weights)._replace(predicted_at=predicted_at)
+            guessed = 1.0 - 1.0 / max(2, len(set(labels.values())))
+            estimate = class_error(expected_rest, expected, fallen * losses, weights, guessed=guessed)
+            return estimate._replace(predicted_at=predicted_at)
         if tolerance is None:
             estimate = number_error(expected_rest, fallen * losses, expected, weights, random, trivial=trivial)
             return estimate._replace(predicted_at=predicted_at)

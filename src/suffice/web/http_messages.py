@@ -260,14 +260,15 @@ _ClassName = Annotated[str, Field(max_length=1000, description="the name of a cl
 
 
 class CheckSent(_Request):
-    """A person who starts a check: so many unlabelled items, drawn at random.
+    """A person who starts a check: so many unlabelled items, drawn at random; or, with ``at_most``, until it is proven.
 
     For classes it guarantees the share of wrong predictions, or the recall or the precision of a class. For numbers it
     guarantees the share of predictions that are off by more than ``tolerance``, or the tolerance that ``share`` of them
     exceed at most.
     """
 
-    size: Annotated[int, Field(ge=1, le=LAST_ITEM, description=MEANINGS["size"]), BeforeValidator(whole)]
+    size: Annotated[int | None, Field(ge=1, le=LAST_ITEM, description=MEANINGS["size"]), BeforeValidator(whole)] = None
+    at_most: _Share | None = None
     recall_of: _ClassName | None = None
     precision_of: _ClassName | None = None
     tolerance: _Tolerance | None = None
@@ -532,6 +533,25 @@ class GuaranteeAnswer(_Response):
     figure_note: Text
 
 
+class SequentialAnswer(_Response):
+    """Progress of a sequential check.
+
+    ``needed`` is the number of next answers that prove the target if none of them is wrong. ``counts`` and ``limits``
+    are pairs: a number of answers, and the wrong ones among them or the largest number of wrong ones that proves the
+    target.
+    """
+
+    state: Literal["open", "proven", "failed", "given up"]
+    answered: int
+    wrong: int
+    needed: int | None
+    allowed: int
+    planned: int
+    horizon: int
+    counts: list[tuple[int, int]]
+    limits: list[tuple[int, int]]
+
+
 class CheckAnswer(_Response):
     """The newest check: what it is to guarantee, how far it is, and the model that it is about."""
 
@@ -553,6 +573,9 @@ class CheckAnswer(_Response):
     at: str
     proves: bool
     sentence: Text
+    at_most: Number
+    corrected: bool
+    sequential: SequentialAnswer | None
 
 
 class CheckOfferAnswer(_Response):

@@ -29,7 +29,7 @@ from suffice.presentation.item_words import prediction_sentence
 from suffice.presentation.project_words import setting_change_sentence
 from suffice.presentation.text_format import item_summary, shortened
 from suffice.project.background_learner import BackgroundLearner
-from suffice.project.check_offers import SIZES, ClassOffers, check_offers, class_offers
+from suffice.project.check_offers import SIZES, ClassOffers, check_offers, class_offers, expected_share
 from suffice.project.events import Label, moment
 from suffice.project.exported_files import (
     Exported,
@@ -875,8 +875,11 @@ def start_check(sent: CheckSent, context: Context) -> Receipt:
     """
     asked = sent.model_dump(exclude={"size"})
 
+    expected = expected_share(context.background.learning_status, sent.tolerance) if sent.at_most is not None else None
+
     def start() -> WriteReceipt:
-        return context.project.check_runner.start(sent.size, predict=context.background.predicted_labels, **asked)
+        predict = context.background.predicted_labels
+        return context.project.check_runner.start(sent.size, expected=expected, predict=predict, **asked)
 
     return _done(context, lambda: _or_conflict(start))
 
