@@ -479,13 +479,14 @@ def test_the_plan_follows_from_the_estimate() -> None:
     found = learner.guarantee_plan(0.4)
     estimate = learner.error_estimate()
     assert (found.n_labelled, found.pool, found.alpha, found.error) == (60, 940, 0.025, estimate.value)
+    assert (found.low, found.high) == (estimate.low, estimate.high)
     # Every model family says which part of its error is reducible; it falls with the number of labels.
     later = labelled(X, y, 300).guarantee_plan(0.4)
     assert estimate.value >= found.reducible > later.reducible > 0.0
     check = learner.check(20)
     check.tell(y[check.indices])
-    again = learner.guarantee_plan(0.4, probability=0.6)
-    assert (again.n_labelled, again.pool, again.alpha, again.probability) == (80, 920, 0.05 / 6, 0.6)
+    again = learner.guarantee_plan(0.4)
+    assert (again.n_labelled, again.pool, again.alpha) == (80, 920, 0.05 / 6)
     assert learner.guarantee_plan(0.0).expected_total is None
 
 

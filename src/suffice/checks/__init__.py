@@ -12,9 +12,10 @@ At most 7.9 % of the predictions for the 4,510 unlabelled items are wrong (95 % 
 
 from suffice.checks.guarantee import Guarantee, PredictedItems
 from suffice.checks.hypergeometric import lower_bound, upper_bound
-from suffice.checks.planner import CheckPlan, GuaranteePlan, attainable_bound, plan, plan_recall, plan_total
+from suffice.checks.planner import CheckPlan, attainable_bound, plan, plan_recall
 from suffice.checks.random_check import Check, EvaluationGrid, spent_alpha
 from suffice.checks.sequential_check import SequentialCheck, sequential
+from suffice.checks.sequential_plan import GuaranteePlan, plan_total
 from suffice.checks.sequential_terms import SequentialTerms, sequential_limits
 
 __all__ = [

@@ -75,6 +75,8 @@ from suffice.trace import DeferredMeasures, RecordedCheck, Trace
 # it expects no check.
 _LOOK_AHEAD: Final = 0.25
 _REPLANNED: Final = 0.1
+# A sequential check is given up at this multiple of the largest number of answers that was expected.
+_GIVEN_UP: Final = 2.0
 # Seconds between two checkpoints of labels.
 _SAVED_EVERY: Final = 1.0
 # Counts that cost nothing. The other fields of the default rule are computed when they are read, if possible.
@@ -1077,9 +1079,10 @@ class CheckedRun:
         # The plan is computed again more often shortly before the check.
         wait = _REPLANNED * n if plan.more_labels is None else _LOOK_AHEAD * plan.more_labels
         self._planned_at = n + max(1, math.floor(wait))
-        if not plan.check_now or plan.check_size is None:
+        if not plan.check_now or plan.check_high is None:
             return False
-        self._draw(plan.check_size, tolerance=self._tolerance, confidence=target.confidence)
+        asked = {"tolerance": self._tolerance, "confidence": target.confidence}
+        self._draw(None, _GIVEN_UP * plan.check_high, at_most=target.at_most, **asked)
         return True
 
     def _recall_planned(self, target: RecallGuarantee) -> bool:
@@ -1094,13 +1097,26 @@ class CheckedRun:
         self._draw(size, recall_of=target.class_name, confidence=target.confidence)
         return True
 
-    def _draw(self, m: int, **asked: Any) -> None:
-        """Draw a check, answer it with the known labels, and record it."""
+    def _draw(self, m: int | None, most: float = math.inf, **asked: Any) -> None:
+        """Draw a check, answer it with the known labels, and record it.
+
+        Args:
+            m: Number of items; None for a sequential check.
+            most: A sequential check is given up when it has more answers than this.
+            **asked: What it is to guarantee.
+        """
         learner = self._learner
-        check = learner.check(min(m, learner.left), **asked)
-        found = check.tell(self._labels[check.indices])
+        check = learner.check(None if m is None else min(m, learner.left), **asked)
+        found = None
+        while check.open:
+            if len(check.indices) - len(check.pending) > most:
+                check.abort()
+            else:
+                found = check.tell(self._labels[check.pending])
         truth = true_value(check, self._labels)
-        self._recorded.append(RecordedCheck(check.n_labelled, check.record.items, found, truth, self._passed(found)))
+        pending = set(check.record.pending)
+        answered = tuple(item for item in check.record.items if item not in pending)
+        self._recorded.append(RecordedCheck(check.n_labelled, answered, found, truth, self._passed(found)))
         # The next plan includes the labels of the check.
         self._planned_at = len(learner.labelled) + 1
 
@@ -1144,11 +1160,13 @@ def _true_value(found: Guarantee | None, frozen: FrozenModel, sample: tuple[int,
     truth = labels[items]
     if found is None:
         return math.nan
-    if found.quantity in ("within", "tolerance"):
-        wrong = np.abs(truth[rest].astype(np.float64) - predicted[rest]) > (found.tolerance or 0.0)
-        return float(wrong.mean()) if len(wrong) else 0.0
-    if found.quantity == "error":
-        return float((truth[rest] != predicted[rest]).mean()) if rest.any() else 0.0
+    if found.quantity in ("within", "tolerance", "error"):
+        tolerance = found.tolerance
+        off = truth != predicted if tolerance is None else np.abs(truth.astype(np.float64) - predicted) > tolerance
+        if found.allowed is not None:
+            # A sequential check is about all items from which it was drawn.
+            return float(np.sum(off & rest if found.corrected else off)) / len(items)
+        return float(off[rest].mean()) if rest.any() else 0.0
     of_class = np.array([str(each) == found.class_name for each in truth.tolist()], dtype=bool)
     chosen = np.array([str(each) == found.class_name for each in predicted.tolist()], dtype=bool)
     if found.quantity == "precision":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from suffice.arguments import real
-from suffice.checks import Check, Guarantee, SequentialTerms, spent_alpha
+from suffice.checks import Check, Guarantee, SequentialTerms, lower_bound, spent_alpha
 from suffice.checks.guarantee import Quantity, UnlabelableAs
 from suffice.checks.random_check import MOST_EXCLUDED
 from suffice.errors import InvalidValueError
@@ -461,6 +461,11 @@ class ModelCheck:
         )
 
     @property
+    def least_error(self) -> float | None:
+        """Least share of wrong predictions, by the check; None if it is open or of another quantity."""
+        return least_error(self.record, self.guarantee, self.progress)
+
+    @property
     def random_prefix(self) -> list[int]:
         """Labelled items before the first item without an answer, in the order in which they were drawn.
 
@@ -547,6 +552,24 @@ def sequential_progress(
         "needed": None if proof is None else max(0, proof - first),
         "allowed": terms.allowed,
     }
+
+
+def least_error(record: Check, found: Guarantee | None, progress: Mapping[str, Any] | None) -> float | None:
+    """The share of wrong predictions that a check shows at least; None if it is open or of another quantity.
+
+    It is an exact lower bound at the error probability of the check. A sequential check shows one only if it has found
+    more wrong predictions than its target allows.
+
+    Args:
+        record: The check.
+        found: Its guarantee.
+        progress: Its progress, if it is sequential.
+    """
+    if progress is not None:
+        return progress["wrong"] / record.pool if progress["state"] == "failed" else None
+    if found is None or found.quantity != "error":
+        return None
+    return lower_bound(found.wrong, found.checked, found.pool, found.alpha) / found.pool
 
 
 def _labels_by_item(labels: Any, pending: tuple[int, ...]) -> dict[int, Any]:

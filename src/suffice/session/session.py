@@ -184,6 +184,7 @@ class Session:
             at_most=target,
             alternative=self._compared[1] if compare and self._compared and stop is not None else None,
             guarantee=self._current_guarantee(),
+            least_error=self._least_error(),
             check_pending=0 if self.checks.open is None else len(self.checks.open.pending),
             screening=None if screening is None or view is None else self._screening(view, screening),
         )
@@ -309,6 +310,11 @@ class Session:
         if check is None or check.guarantee is None:
             return None
         return ModelGuarantee(check.guarantee, check, check.version == self.labels.version)
+
+    def _least_error(self) -> float | None:
+        """The share of wrong predictions that the last check of the current model shows at least; None if not known."""
+        check = self.checks.checks[-1] if self.checks.checks else None
+        return check.least_error if check is not None and check.version == self.labels.version else None
 
     def _current_guarantee(self) -> Guarantee | None:
         """The guarantee of the current model, from a check or from the running check."""
