@@ -21,7 +21,7 @@ from suffice.checks import Guarantee, SequentialTerms, plan, spent_alpha, upper_
 from suffice.checks.sequential_terms import proof_probabilities
 from tables import table
 
-#: Data sets of the comparison with fixed checks; most had no part in the development of checks.
+#: Data sets of the comparison with fixed checks.
 SETS: Final = (
     "adult",
     "churn",
@@ -120,7 +120,7 @@ def sequential_labels(model: Frozen, target: float, expected: float, *, correcte
 
 
 def labels_of(model: Frozen, target: float, factor: float, rng: np.random.Generator) -> tuple[float, float, float]:
-    """Labels of fixed checks, and of sequential ones without and with corrections, planned for a multiple of the error."""
+    """Labels of fixed checks, and of sequential ones without and with corrections."""
     expected = min(factor * model.wrong / model.pool, _NEAR_TARGET * target)
     simple, joint = (sequential_labels(model, target, expected, corrected=each) for each in (False, True))
     return fixed_labels(model, target, expected, rng), simple, joint
