@@ -312,12 +312,12 @@ def users_report() -> str:
             ]
         )
         rows.append([f"corrects all answers; {100 * slips:.0f} % slips", str(everything), str(everything), ""])
-    for name, user in (
+    for name, works in (
         ("ends a check when the bound looks good, the rest excluded", excluded_early),
         ("skips hard items, excluded", excluded_hard),
     ):
-        before, _ = user(1.0, rng)
-        left_out, counted = user(0.1, rng)
+        before, _ = works(1.0, rng)
+        left_out, counted = works(0.1, rng)
         rows.append([name, str(before), f"{left_out} (excluded)", f"{counted} (counted as wrong)"])
     header = ["user", "before", "now: the bound that is stated", "the bound beside it"]
     return "\n\n".join(
