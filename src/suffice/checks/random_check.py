@@ -567,6 +567,7 @@ def _evidence(
         unlabelable=len(check.unlabelable),
         unlabelable_as=unlabelable_as,
         corrections=len(check.first_answers),
+        number=check.number,
     )
     return answers, check.alpha_spent / whole(parts, "parts", least=1), stated
 

@@ -223,6 +223,7 @@ class SequentialCheck:
             unlabelable=sum(answer is None for answer in counted),
             corrections=len(self.first_answers),
             wrong_at_first=None if proven_at_first else sum(at_first[:proof]),
+            number=self.number,
         )
 
     def __str__(self) -> str:

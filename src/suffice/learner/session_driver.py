@@ -405,7 +405,7 @@ class SessionDriver(ABC):
             >>> import suffice as sf
             >>> rng = np.random.default_rng(0)
             >>> X = rng.normal(size=(2000, 5)); y = np.where(X[:, 0] + X[:, 1] > 0.0, "right", "left")
-            >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X)
+            >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X, seed=0)
             >>> verdict = learner.tell(learner.ask(10), y[learner.ask(10)])
             >>> while not (plan := learner.guarantee_plan(at_most=0.1)).check_now:
             ...     i = learner.ask()

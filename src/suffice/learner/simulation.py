@@ -659,7 +659,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     acquisition: str | None = None,
     random_share: float | None = None,
     batch: int = 1,
-    seed: int = 0,
+    seed: int | None = None,
     dtype: Any = np.float64,
     device: Any = None,
     client: Any = None,
@@ -695,7 +695,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         random_share: Share of the labels, 0 to 1, that are drawn at random from the unlabelled items instead. Left out,
             it is 0 for an acquisition that is named.
         batch: Labels bought at each step.
-        seed: Seed of all randomness.
+        seed: Seed of all randomness. Left out, the picks are those of seed 0, and checks are drawn from fresh entropy.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory.
         device: Device of torch that scores the pool, see :class:`suffice.ActiveLearner`.
         client: Client of a Dask cluster whose workers keep and score the pool, likewise.
@@ -982,7 +982,7 @@ class CheckedRun:
         >>> from suffice.learner import ErrorGuarantee
         >>> from suffice.models import BayesianLogistic
         >>> X = np.random.default_rng(0).normal(size=(1000, 3)); y = np.where(X[:, 0] > 0.0, "right", "left")
-        >>> trace = simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(at_most=0.1), batch=5)
+        >>> trace = simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(at_most=0.1), batch=5, seed=0)
         >>> (found,) = trace.checks
         >>> found.passed, found.holds, found.guarantee.value <= 0.1
         (True, True, True)
@@ -1207,6 +1207,7 @@ def audit(  # noqa: PLR0913 - as above
     validation: tuple[Any, Any] | None = None,
     rule: Criterion | None = None,
     check: int | Mapping[str, Any] | None = None,
+    seed: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trace:
     """Compute the curve of divergences for data that were labelled in this order, so that any rule can be applied.
@@ -1227,6 +1228,7 @@ def audit(  # noqa: PLR0913 - as above
         validation: Inputs and labels of a validation set.
         rule: Stop when this rule says so, and
         check: Check the model at the end; both as for :func:`simulate`. Checks are drawn from the later rows.
+        seed: Seed of the checks; they are drawn from fresh entropy if it is left out.
         progress: Called now and then with the steps done and the steps to do.
 
     Returns:
@@ -1244,5 +1246,5 @@ def audit(  # noqa: PLR0913 - as above
     if rows < n:
         raise InvalidValueError(f"X has {rows} rows, fewer than the {n} initial labels")
     options: dict[str, Any] = {"X_test": X_test, "y_test": y_test, "batch": batch, "record": record}
-    options |= {"stop_set": stop_set, "validation": validation, "rule": rule, "check": check}
+    options |= {"stop_set": stop_set, "validation": validation, "rule": rule, "check": check, "seed": seed}
     return simulate(model, X, y, initial=np.arange(n), acquisition="order", progress=progress, **options)

@@ -11,7 +11,7 @@ from suffice.checks.planner import MOST_MISSED
 from suffice.errors import InvalidValueError
 from suffice.models.threads import one_thread
 from suffice.session.error_estimate import REST_ITEMS, CalibratedError, plan_from_estimate
-from suffice.session.model_check import CheckSequence
+from suffice.session.model_check import SessionChecks
 from suffice.session.model_view import ModelView
 from suffice.session.session_estimates import SessionEstimates
 from suffice.session.session_labels import SessionLabels
@@ -70,7 +70,7 @@ class CheckPlans:
         checks: The checks so far, which determine the error probability of the next one.
     """
 
-    def __init__(self, labels: SessionLabels, estimates: SessionEstimates, checks: CheckSequence) -> None:
+    def __init__(self, labels: SessionLabels, estimates: SessionEstimates, checks: SessionChecks) -> None:
         self._labels, self._estimates, self._checks = labels, estimates, checks
 
     def for_target(

@@ -10,8 +10,10 @@ from suffice.arguments import real
 from suffice.checks import Check, Guarantee, SequentialTerms, lower_bound, spent_alpha
 from suffice.checks.guarantee import Quantity, UnlabelableAs
 from suffice.checks.random_check import MOST_EXCLUDED
+from suffice.checks.registry import RegisteredItems
 from suffice.errors import InvalidValueError
 from suffice.models.inputs import as_labels
+from suffice.presentation.check_words import sequential_words
 from suffice.presentation.text_format import count
 from suffice.saved_state import decoded_array, encoded_array
 
@@ -252,7 +254,7 @@ class ModelCheck:
         >>> import numpy as np
         >>> import suffice as sf
         >>> X = np.random.default_rng(0).normal(size=(500, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
-        >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X)
+        >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X, seed=0)
         >>> for _ in range(40):
         ...     i = learner.ask()
         ...     verdict = learner.tell(i, y[i])
@@ -280,7 +282,19 @@ class ModelCheck:
 
     def __repr__(self) -> str:
         state = "aborted" if self.aborted else "complete" if self.complete else f"{len(self.pending)} pending"
-        return f"ModelCheck({count(self.record.size, 'item')} of {self.record.pool:,}, {state})"
+        sample = f"{count(self.record.size, 'item')} of {self.record.pool:,}"
+        return f"ModelCheck({sample}, check {self.record.number} of these items, {state})"
+
+    def __str__(self) -> str:
+        guarantee, progress = self.guarantee, self.progress
+        which = f"Check {self.record.number} of these items"
+        if guarantee is not None:
+            return str(guarantee)
+        if progress is not None:
+            return sequential_words(progress).replace("Check", which, 1)
+        if self.open:
+            return f"{which}: {len(self.pending):,} of {count(self.record.size, 'answer')} are missing."
+        return f"{which}: {'aborted' if self.aborted else 'complete'}; it guarantees nothing."
 
     # The sample and the frozen model.
 
@@ -608,18 +622,26 @@ class ModelGuarantee:
         return f"{self.guarantee} This is about the model at {then}. {later}"
 
 
-class CheckSequence:
-    """The checks of one learner. They share an error probability: check number j spends alpha / (j (j + 1)).
+class SessionChecks:
+    """The checks of one learner or monitor.
+
+    All checks of the same items share an error probability: check number j spends alpha / (j (j + 1)). Their numbers
+    are those of a registry.
 
     Args:
         rng: Returns the source of randomness; called at the first check.
+        registered: The items in the registry that counts their checks; in a new one if left out.
+
+    Attributes:
+        checks: The checks in the order in which they were drawn.
+        registered: As given.
     """
 
-    def __init__(self, rng: Callable[[], np.random.Generator]) -> None:
+    def __init__(self, rng: Callable[[], np.random.Generator], registered: RegisteredItems | None = None) -> None:
         self._source = rng
         self._rng: np.random.Generator | None = None
         self.checks: list[ModelCheck] = []
-        self._alpha: float | None = None
+        self.registered = RegisteredItems() if registered is None else registered
 
     @property
     def open(self) -> ModelCheck | None:
@@ -633,11 +655,11 @@ class CheckSequence:
 
     def alpha(self, confidence: float | None = None) -> float:
         """The error probability of all checks together; see :func:`shared_alpha`."""
-        return shared_alpha(confidence, self._alpha)
+        return shared_alpha(confidence, self.registered.alpha)
 
     def next_alpha(self, confidence: float | None = None) -> float:
         """The error probability of the next check."""
-        return spent_alpha(len(self.checks) + 1, self.alpha(confidence))
+        return spent_alpha(self.registered.started + 1, self.alpha(confidence))
 
     def draw(  # noqa: PLR0913, PLR0917 - all of them are needed
         self,
@@ -666,19 +688,19 @@ class CheckSequence:
             require_size(size, len(pool), which)
         elif not len(pool):
             raise InvalidValueError(f"there is no {which} to check")
-        number = len(self.checks) + 1
         if asked.quantity == "tolerance":
             assert asked.share is not None
-            Guarantee.of_tolerance(np.zeros(int(size)), asked.share, len(pool), alpha=spent_alpha(number, alpha))
+            spent = spent_alpha(self.registered.started + 1, alpha)
+            Guarantee.of_tolerance(np.zeros(int(size)), asked.share, len(pool), alpha=spent)
         if self._rng is None:
             self._rng = self._source()
+        number = self.registered.start(alpha)
         if size is None:
             record, order = sequential_draw(pool, asked, self._rng, number=number, alpha=alpha, expected=expected)
             check = ModelCheck(record, asked, frozen, owner, order)
         else:
             check = ModelCheck(Check.draw(pool, int(size), self._rng, number=number, alpha=alpha), asked, frozen, owner)
         self.checks.append(check)
-        self._alpha = alpha
         return check
 
     def answered(self, item: int, label: Any) -> None:
@@ -700,7 +722,7 @@ class CheckSequence:
             record, order = check.record.state_dict(), check._order
             saved.append({"record": record, "asked": asdict(check._asked), "frozen": frozen, "order": order})
         drawn = None if self._rng is None else self._rng.bit_generator.state
-        return {"checks": saved, "alpha": self._alpha, "random_state": drawn}
+        return {"checks": saved, "registered": self.registered.state_dict(), "random_state": drawn}
 
     def load_state(self, state: Mapping[str, Any], owner: CheckOwner) -> None:
         """Restore :meth:`state_dict`.
@@ -713,7 +735,11 @@ class CheckSequence:
             frozen = FrozenModel.from_state(saved["frozen"])
             record, asked = Check.from_state(saved["record"]), CheckedQuantity(**saved["asked"])
             self.checks.append(ModelCheck(record, asked, frozen, owner, saved.get("order"), restored=True))
-        self._alpha = state["alpha"]
+        registered = state.get("registered")
+        if registered is None:
+            # Saved by an earlier version, which counted the checks of one object.
+            registered = {"alpha": state["alpha"], "earlier": len(self.checks), "checks": [], "running": []}
+        self.registered.load_state(registered)
         if state["random_state"] is not None:
             self._rng = np.random.default_rng()
             self._rng.bit_generator.state = state["random_state"]
