@@ -209,7 +209,9 @@ class Guarantee:
             (95 % confidence).
         """
         found = wrong + stated.get("unlabelable", 0)
-        if not checked <= terms.longest or (checked and found > terms.limits(checked)[-1]):
+        whole(checked, "checked", least=0)
+        least = terms.limits(checked)[-1] if 0 < checked <= terms.longest else -1
+        if found > least and (checked or terms.allowed < terms.pool):
             raise InvalidValueError(f"{found} wrong among {count(checked, 'answer')} do not prove the target")
         return cls(
             quantity="error" if tolerance is None else "within",

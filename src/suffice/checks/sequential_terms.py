@@ -199,6 +199,18 @@ class SequentialTerms:
                 return None
             last = min(self.longest, 2 * last)
 
+    def require_provable(self) -> None:
+        """Raise an error if no answers can prove the target.
+
+        Raises:
+            InvalidValueError: Even right answers only do not prove it within the largest number of answers.
+        """
+        if self.proof([]) is None:
+            raise InvalidValueError(
+                f"a check of {self.pool:,} items cannot prove with {LONGEST:,} answers that at most {self.allowed:,} "
+                "are wrong; allow more"
+            )
+
     def state_dict(self) -> dict[str, Any]:
         """The terms as JSON values."""
         return asdict(self)

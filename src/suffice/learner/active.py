@@ -333,7 +333,7 @@ class ActiveLearner(SessionDriver):
         labels, check = self._session.labels, self._session.checks.open
         if not labels.left:
             raise SufficeError("every item of the pool is labelled or skipped; there is nothing left to ask for")
-        if check is not None and labels.left == len(check.indices):
+        if check is not None and labels.left == np.sum(labels.status[check.indices] == UNLABELLED):
             raise SufficeError("every item that is left belongs to the open check; tell its labels with check.tell")
         if not self._loop.begun:
             first = self._loop.first
@@ -530,15 +530,18 @@ class ActiveLearner(SessionDriver):
         if len(items) != 1 or given.shape != (1,):
             raise InvalidValueError("correct takes one item and its label at a time")
         item, label = int(items[0]), given[0]
-        if self._correct_in_check(item, given) or self._correct_in_running(item, given):
+        learned = item in self._session.labels.learned
+        if not learned and (self._correct_in_check(item, given) or self._correct_in_running(item, given)):
             return self.verdict
-        if item not in self._session.labels.learned:
+        if not learned:
             raise InvalidValueError(f"item {item} has no label to correct; tell({item}, label) gives it one")
         self._loop.backend.check(given)
         with one_thread():
             self._loop.correct(item, label)
         plain = given.tolist()[0]
         self._session.checks.answered(item, plain)
+        if self._unlearned is not None and item in self._unlearned.record.items:
+            self._take_checked(self._unlearned)
         if self._session.running is not None:
             self._session.running.answered(item, plain)
         return self.verdict

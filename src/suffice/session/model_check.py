@@ -265,18 +265,20 @@ class ModelCheck:
         True
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - for this module
         self,
         record: Check,
         asked: CheckedQuantity,
         frozen: FrozenModel,
         owner: CheckOwner,
         order: Sequence[int] | None = None,
+        *,
+        restored: bool = False,
     ) -> None:
         self._asked, self._frozen, self._owner = asked, frozen, owner
         self._order = None if order is None else list(order)
         self._predicted = dict(zip(frozen.unlabelled.tolist(), frozen.predictions.tolist(), strict=True))
-        self.record = self._reaching(record)
+        self.record = record if restored else self._reaching(record)
 
     def __repr__(self) -> str:
         state = "aborted" if self.aborted else "complete" if self.complete else f"{len(self.pending)} pending"
@@ -433,7 +435,7 @@ class ModelCheck:
             (next answers that prove the target if none of them is wrong) and ``allowed`` (wrong items that the target
             allows).
         """
-        return sequential_progress(self.record, self._predicted, self._asked.tolerance)
+        return sequential_progress(self._counted or self.record, self._predicted, self._asked.tolerance)
 
     def abort(self) -> None:
         """Abort the check. It yields no guarantee, and its error probability stays spent.
@@ -456,14 +458,15 @@ class ModelCheck:
         With ``share`` there is no guarantee if too many items could not be labelled. The guarantee changes if a label
         of the check is corrected, or (for recall) a label from before the check; the error probability stays the same.
         """
-        if not self.complete:
+        counted = self._counted
+        if not self.complete or counted is None:
             return None
         asked = self._asked
         labels, pool = self._owner.labels, self._frozen.unlabelled.tolist()
         if asked.unlabelable_as == "excluded":
             pool = [item for item in pool if item not in self._frozen.skipped]
         return proven_guarantee(
-            self.record,
+            counted,
             asked,
             self._predicted,
             model=self._frozen.name,
@@ -485,9 +488,30 @@ class ModelCheck:
         """
         if self._asked.quantity == "precision":
             return []
-        items, pending = self.record.items, set(self.record.pending)
+        items, pending = () if self._counted is None else self._counted.items, set(self.record.pending)
         first = next((k for k, item in enumerate(items) if item in pending), len(items))
         return [item for item in items[:first] if item in self.record.labels]
+
+    @property
+    def _counted(self) -> Check | None:
+        """The check without items whose turn in the random order has not come; None if these are all its items.
+
+        A sequential check that has ended may contain them, because it can be answered in any order.
+        """
+        record, order = self.record, self._order
+        if order is None or record.items == tuple(order[: record.size]):
+            return record
+        turns = next(place for place, item in enumerate(record.items) if item != order[place])
+        if not turns:
+            return None
+        inside = set(record.items[:turns])
+        return replace(
+            record,
+            items=record.items[:turns],
+            labels={item: label for item, label in record.labels.items() if item in inside},
+            unlabelable=record.unlabelable & inside,
+            first_answers={item: label for item, label in record.first_answers.items() if item in inside},
+        )
 
     def _changed(self, record: Check) -> Guarantee | None:
         """Store new answers; pass them to the learner if the check is closed now."""
@@ -530,6 +554,9 @@ def sequential_progress(
     flags = [faults[item] for item in record.items]
     proof = terms.proof(flags)
     proven = proof is not None and proof <= first
+    if not proven and not pending:
+        # It has ended: too many answers are wrong, or an answer was corrected after the proof.
+        proof = None
     state = "given up" if record.aborted else "proven" if proven else "failed" if proof is None else "open"
     answered = (proof or 0) if proven else first
     return {
@@ -677,9 +704,14 @@ class SessionChecks:
         return check
 
     def answered(self, item: int, label: Any) -> None:
-        """Update every closed check that contains an item with its new or corrected label."""
+        """Update every check that contains an item with its new or corrected label.
+
+        An open check contains it if it was labelled before its turn in a sequential check came.
+        """
         for check in self.checks:
-            if not check.open and not check.aborted and item in check.record.items:
+            if check.open and item in check.record.labels:
+                check.correct(item, label)
+            elif not check.open and not check.aborted and item in check.record.items:
                 check.record = check.record.correct(item, label)
 
     def state_dict(self) -> dict[str, Any]:
@@ -702,9 +734,7 @@ class SessionChecks:
         for saved in state["checks"]:
             frozen = FrozenModel.from_state(saved["frozen"])
             record, asked = Check.from_state(saved["record"]), CheckedQuantity(**saved["asked"])
-            check = ModelCheck(replace(record, unlabelable=frozenset()), asked, frozen, owner, saved.get("order"))
-            check.record = record
-            self.checks.append(check)
+            self.checks.append(ModelCheck(record, asked, frozen, owner, saved.get("order"), restored=True))
         registered = state.get("registered")
         if registered is None:
             # Saved by an earlier version, which counted the checks of one object.
@@ -752,7 +782,10 @@ def sequential_draw(  # noqa: PLR0913 - all but three by keyword
         asked.at_most, pool=len(pool), alpha=spent, expected=expected, corrected=asked.corrected
     )
     order = Check.draw(pool, terms.longest, rng).items
-    first = max(1, terms.proof([]) or 1)
+    if terms.allowed >= terms.pool:
+        raise InvalidValueError(f"at_most={asked.at_most!r} allows every item to be wrong: there is nothing to check")
+    terms.require_provable()
+    first = terms.proof([]) or 1
     return Check(order[:first], len(pool), number, alpha, sequential=terms), list(order)
 
 
