@@ -120,3 +120,31 @@ def test_the_learner_ranks_what_it_was_told() -> None:
     assert learner.suspicious_labels(1)[0][:3] == (item, "2", "1")
     with pytest.raises(InvalidValueError, match="n must be"):
         learner.suspicious_labels(0)
+
+
+@pytest.mark.parametrize("asked", [{"m": 30}, {"at_most": 0.2}])
+def test_items_of_a_check_are_not_listed(asked: dict[str, Any]) -> None:
+    X, y = clouds(200, 2)
+    learner = sf.ActiveLearner(BayesianLogistic(), X, initial=10, seed=0)
+    items = learner.ask(10)
+    learner.tell(items, y[items])
+    for _ in range(20):
+        item = learner.ask()
+        learner.tell(item, y[item])
+    check = learner.check(**asked)
+    while check.open:
+        check.tell(y[check.pending])
+    assert learner.guarantee is not None
+    # The model learns the answers, but they are not reviewed.
+    item = learner.ask()
+    learner.tell(item, y[item])
+    assert set(check.indices.tolist()) <= set(learner.labelled)
+    listed = {each.item for each in learner.suspicious_labels()}
+    assert listed == set(learner.labelled) - set(check.indices.tolist())
+    # A check that was aborted is no evidence.
+    aborted = learner.check(5)
+    aborted.tell({int(item): y[item] for item in aborted.pending[:2]})
+    aborted.abort()
+    item = learner.ask()
+    learner.tell(item, y[item])
+    assert len({each.item for each in learner.suspicious_labels()} & set(aborted.indices.tolist())) == 2

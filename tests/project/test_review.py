@@ -141,3 +141,17 @@ def test_the_background_learner_ranks_the_same_labels_once(project: Project) -> 
         project.correct(7, of_feature(project, 7), person="ann")
         assert background.wait_settled(60.0)
         assert background.suspicious_labels() is not found
+
+
+def test_items_of_a_check_for_a_target_are_not_listed(project: Project) -> None:
+    project.start_check(at_most=0.6, person="ann")
+    answered = []
+    while project.state().checks.open_check is not None:
+        item = project.next("ann")[0].position
+        project.label(item, of_feature(project, item), person="ann")
+        answered.append(item)
+    assert project.guarantee() is not None
+    outside = next(item for item in range(60, 100) if project.state().label_of(item) is None)
+    project.label(outside, of_feature(project, outside), person="ann")
+    assert {answer.item for answer in project.state().learned()} >= set(answered)
+    assert not {each.item for each in project.suspicious_labels()} & set(answered)

@@ -16,10 +16,10 @@ from suffice.presentation.charts import Chart, svg, ticks
 from suffice.project.create import write_project
 from suffice.project.learning_status import LearningStatus
 from suffice.project.state import LabelledItem, Opinion
-from suffice.report.project_report import curve_chart, pace, project_report_contents, report_page
+from suffice.report.project_report import checks_table, curve_chart, pace, project_report_contents, report_page
 from suffice.session.decision import ErrorNow
 from tests.project.decided import KERNEL, decision, learning_status, verdict
-from tests.project.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned
+from tests.project.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned, of_feature
 from tests.project.making_projects import CLASSES, about, make, some_items
 from tests.reading import Reader
 
@@ -232,6 +232,27 @@ def test_a_model_that_lags_is_said_to(tmp_path: Path) -> None:
     behind = learning_status(decision(n_labelled=38, unlabelled=80), n_answers=40)
     assert "The model is still learning the last 2 labels." in page_of(tmp_path / "p", behind).text
     assert "still learning" not in page_of(tmp_path / "other", ENOUGH).text
+
+
+def test_a_check_for_a_target_has_no_size_before_it_ends(tmp_path: Path) -> None:
+    with make(tmp_path / "p", 120) as project:
+        label_some(project, range(15))
+        # Four checks of these items were started elsewhere.
+        project.start_check(at_most=0.5, person="ann", earlier_checks=4)
+        for _ in range(3):
+            item = project.next("ann")[0].position
+            project.label(item, of_feature(project, item), person="ann")
+        contents = project_report_contents(project, learned(project)[1])
+        assert checks_table(contents).rows[0][2:4] == ("3 answered of 105", "open")
+        text = Reader(report_page(project, learned(project)[1])).text
+        assert "3 answers, " in text
+        assert "still to answer" not in text
+        while project.state().checks.open_check is not None:
+            item = project.next("ann")[0].position
+            project.label(item, of_feature(project, item), person="ann")
+        text = Reader(report_page(project, learned(project)[1])).text
+        assert "number 5, started by ann" in text
+        assert "At most 50 % of the predictions for the 105 items" in text.replace("\u00a0", " ")
 
 
 def test_the_same_labels_give_the_same_page(tmp_path: Path) -> None:

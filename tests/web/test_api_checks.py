@@ -159,3 +159,44 @@ def test_a_check_of_numbers_needs_a_tolerance(tmp_path: Path) -> None:
         assert script.get("/api/checks/offers?tolerance=0.5&size=20").json()["rows"][0]["size"] == 20
         assert post(script, "checks", size=20, tolerance=0.5).status_code == 200
         assert status_of(script)["check"]["quantity"] == "within"
+
+
+def test_a_check_for_a_target_from_its_offer_to_its_proof(app: FastAPI, script: Script) -> None:
+    assert script.get("/api/checks/sequential-offer?at_most=0.2").status_code == 409
+    label(app, script, 20)
+    offer = script.get("/api/checks/sequential-offer?at_most=0.2").json()
+    assert (offer["pool"], offer["allowed"], offer["number"], offer["alpha"]) == (100, 20, 1, 0.025)
+    assert offer["sentences"][0].startswith(f"At least {offer['least']} answers are needed")
+    assert post(script, "checks", at_most=0.2).status_code == 200
+    told = status_of(script)
+    assert told["check"]["sequential"]["needed"] == told["check"]["size"] == offer["least"]
+    # The decision has the sentence of the check, and no other number of items.
+    assert told["decision"]["sentences"][1] == told["check"]["sentence"]
+    assert told["words"].count(told["check"]["sentence"]) == 1
+    assert "still to answer" not in " ".join(told["words"])
+    assert told["decision"]["outlook_note"] == "This is computed again when the check has ended."
+    while status_of(script)["check"]["state"] == "open":
+        assert label(app, script, 1) == [True]
+    told = status_of(script)
+    assert (told["check"]["sequential"]["state"], told["check"]["sentence"]) == ("proven", "")
+    assert (told["guarantee"]["value"], told["guarantee"]["allowed"]) == (0.2, 20)
+    rows = script.get("/api/labels?limit=200").json()["rows"]
+    assert sum(row["in_check"] for row in rows) == told["check"]["sequential"]["answered"]
+    # What is no share is refused.
+    for bad in ("0", "1", "x"):
+        assert script.get(f"/api/checks/sequential-offer?at_most={bad}").status_code == 422
+    assert script.get("/api/checks/sequential-offer?at_most=0.2&tolerance=1").status_code == 422
+
+
+def test_a_corrected_answer_is_in_the_status(app: FastAPI, script: Script) -> None:
+    label(app, script, 20)
+    post(script, "checks", size=10)
+    asked = [item["item"] for item in post(script, "next", n=10).json()["items"]]
+    for item in asked:
+        right = truth(app, item)
+        said = {"spam": "ham", "ham": "spam"}[right] if item == asked[0] else right
+        assert post(script, "labels", item=item, label=said).status_code == 200
+    assert post(script, "corrections", item=asked[0], label=truth(app, asked[0])).status_code == 200
+    guarantee = status_of(script)["guarantee"]
+    assert guarantee["corrections"] == 1
+    assert "by the first answers, before 1 answer was corrected" in guarantee["statement"]

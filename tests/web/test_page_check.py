@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 KEYS = {"inside": "1", "outside": "2"}
+OTHER_SIZE = "dialog input[aria-label='Other number of items']"
 
 
 def status_of(server: Server) -> dict[str, Any]:
@@ -28,7 +29,7 @@ def shown(page: "Page", selector: str) -> str:
 def start(watched: Watched, size: int) -> None:
     page = watched.page
     page.click(".verdict >> text=Check the predictions")
-    page.fill("dialog input[type=text]", str(size))
+    page.fill(OTHER_SIZE, str(size))
     page.wait_for_selector(f"dialog button:has-text('Start: label {size} random items')")
     page.click("dialog button.primary")
     page.wait_for_selector(".check-line")
@@ -47,7 +48,7 @@ def test_a_check_from_its_offer_to_its_guarantee(browser: "Browser", tmp_path: P
         assert "100 labels at most" in offer
         assert "of the predictions for the" in offer
         # Nothing is started by looking.
-        page.fill("dialog input[type=text]", "0")
+        page.fill(OTHER_SIZE, "0")
         assert "Write a whole number from 1 to" in shown(page, "dialog")
         assert page.is_disabled("dialog button.primary")
         page.click("dialog >> text=Not now")
@@ -174,7 +175,7 @@ def test_a_screening_checks_what_was_missed(browser: "Browser", tmp_path: Path) 
         assert "which share of the class is found" in said
         page.click("dialog summary")
         assert "An item that you skip counts as missed." in shown(page, "dialog details")
-        page.fill("dialog input[type=text]", "3")
+        page.fill(OTHER_SIZE, "3")
         page.wait_for_selector("dialog button:has-text('Start: label 3 random items')")
         page.click("dialog button.primary")
         page.wait_for_selector(".check-line")

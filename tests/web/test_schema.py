@@ -80,6 +80,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("post", "/api/settings"),
         ("get", "/api/checks/offers"),
         ("get", "/api/checks/recall-offers"),
+        ("get", "/api/checks/sequential-offer"),
         ("post", "/api/checks"),
         ("post", "/api/checks/abort"),
         ("get", "/api/status"),

@@ -420,6 +420,8 @@ def _print_item(labeller: Labeller, console: Console) -> None:
         return
     counts = labeller.counts()
     why = f"; {labeller.why}" if labeller.in_check else ""
+    if labeller.in_check and counts.checks.sequential_open and counts.checks.check is not None:
+        _say(console, f"\n{counts.checks.check['sentence']}")
     _say(console, f"\n{item.id} ({counts.labelled:,} of {counts.size:,} labelled{why})")
     for name, value in item.cells:
         text = visible(value[:_LONGEST], console.encoding) + (" ..." if len(value) > _LONGEST else "")

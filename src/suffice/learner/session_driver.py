@@ -247,7 +247,8 @@ class SessionDriver(ABC):
         """The labels, ranked by how unlikely they are to models that have not learned them, the least likely first.
 
         See :func:`suffice.session.suspicious_labels.suspicious_labels`. The first labels should be reviewed; not all of
-        them are wrong. The method takes about a second for 500 labels.
+        them are wrong. The method takes about a second for 500 labels. Items of checks that were not aborted are left
+        out: their labels are the evidence for a guarantee, and correcting only the unlikely ones would bias it.
 
         Args:
             n: How many labels to return; all if left out.
@@ -277,7 +278,9 @@ class SessionDriver(ABC):
         view, learned = self._required_view(), self._session.labels.learned
         order = list(view.learned_order())
         labels = {item: learned[item] for item in order}
-        return suspicious_labels(view.judged_model(), view.inputs(np.array(order, dtype=np.intp)), labels)[:wanted]
+        ranked = suspicious_labels(view.judged_model(), view.inputs(np.array(order, dtype=np.intp)), labels)
+        evidence = {item for check in self._session.checks.checks if not check.aborted for item in check.record.items}
+        return [each for each in ranked if each.item not in evidence][:wanted]
 
     # Checks.
 

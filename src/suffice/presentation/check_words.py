@@ -138,6 +138,39 @@ def sequential_words(check: Mapping[str, Any]) -> str:
     return f"{found} The target is proven if none of the next {check['needed']:,} is wrong."
 
 
+def sequential_offer_sentences(offer: Mapping[str, Any]) -> list[str]:
+    r"""What a sequential check is to prove, and the least number of answers that it needs.
+
+    Args:
+        offer: ``at_most``, ``tolerance``, ``pool``, ``allowed``, ``least`` and ``expected``; see
+            :class:`suffice.project.sequential_offer.SequentialOffer`.
+
+    Examples:
+        >>> offer = {"at_most": 0.05, "tolerance": None, "pool": 1460, "allowed": 73, "least": 72, "expected": 0.02}
+        >>> print(*sequential_offer_sentences(offer), sep="\n")
+        At least 72 answers are needed, and more if some predictions are wrong. The check ends by itself when it is
+        proven that at most 73 of the 1,460 unlabelled items are predicted wrong.
+        >>> print(sequential_offer_sentences({**offer, "expected": 0.08})[1])
+        About 8 % are wrong by the estimate. That is more than 5 %, so the check would probably not prove it: label more
+        items first, or write a larger share.
+    """
+    tolerance = offer["tolerance"]
+    wrong = "predicted wrong" if tolerance is None else f"predicted with an error of more than {number(tolerance)}"
+    verb = "is" if offer["least"] == 1 else "are"
+    sentences = [
+        f"At least {count(offer['least'], 'answer')} {verb} needed, and more if some predictions are wrong. The check "
+        f"ends by itself when it is proven that at most {offer['allowed']:,} of the "
+        f"{count(offer['pool'], 'unlabelled item')} are {wrong}."
+    ]
+    if offer["expected"] > offer["at_most"]:
+        sentences.append(
+            f"About {percent(offer['expected'])} are wrong by the estimate. That is more than "
+            f"{percent_at_most(offer['at_most'])}, so the check would probably not prove it: label more items first, "
+            "or write a larger share."
+        )
+    return [sentence.replace("\u00a0", " ") for sentence in sentences]
+
+
 def checks_sentences(
     guarantee: Mapping[str, Any] | None, check: Mapping[str, Any] | None, *, open_told: bool = False
 ) -> tuple[list[str], list[str]]:

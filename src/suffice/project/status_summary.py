@@ -108,6 +108,11 @@ class CheckStatus:
         """Whether a check is open."""
         return self.check is not None and self.check["state"] == "open"
 
+    @property
+    def sequential_open(self) -> bool:
+        """Whether a check is open that ends when its target is proven."""
+        return self.check is not None and self.awaits_answers and self.check["sequential"] is not None
+
     def sentences(self) -> list[str]:
         """The same in words."""
         first, last = checks_sentences(self.guarantee, self.check)
@@ -209,7 +214,7 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         checks = check_status(state, project.settings)
     n_labelled, size = counted["n_labelled"], project.size - counted["n_skipped"]
     decision = decision_of(learning_status, project.settings, n_labelled, size=size, checks=checks)
-    words = _words(decision, project.settings)
+    words = _words(decision, project.settings, checks)
     sentences = _sentences(decision, words, learning_status, n_labelled, checks)
     if counted["advice"] is not None and decision.since is not None:
         counted["advice"]["n_labelled"] = decision.since
@@ -268,7 +273,7 @@ def learning_sentences(
         ['Too early to say: 4 more labels are needed before the model starts.']
     """
     decision = decision_of(learning_status, settings, n_labelled, size=size, checks=checks)
-    return _sentences(decision, _words(decision, settings), learning_status, n_labelled, checks)
+    return _sentences(decision, _words(decision, settings, checks), learning_status, n_labelled, checks)
 
 
 def _sentences(
@@ -284,9 +289,17 @@ def _sentences(
     )
 
 
-def _words(decision: Decision, settings: Settings) -> DecisionWords:
+def _words(decision: Decision, settings: Settings, checks: CheckStatus) -> DecisionWords:
     """A decision in words; the guarantee is shown separately."""
-    return decision_words(_without_guarantee(decision), initial=settings.initial)
+    words = decision_words(_without_guarantee(decision), initial=settings.initial)
+    if not (decision.check_pending and checks.sequential_open and len(words.sentences) > 1):
+        return words
+    # The end of a sequential check is not known: its own sentence states what is missing.
+    assert checks.check is not None
+    first, pending, *rest = words.sentences
+    said = str(checks.check["sentence"])
+    note = "This is computed again when the check has ended." if words.outlook_note == pending else words.outlook_note
+    return words._replace(sentences=[first, said, *rest], outlook_note=note)
 
 
 def decision_of(
@@ -357,7 +370,7 @@ def decision_in_words(
     checks: CheckStatus = _NO_CHECKS,
 ) -> DecisionWords:
     """The decision of a project in words, the same wherever it is shown; arguments as for :func:`decision_of`."""
-    return _words(decision_of(learning_status, settings, n_labelled, size=size, checks=checks), settings)
+    return _words(decision_of(learning_status, settings, n_labelled, size=size, checks=checks), settings, checks)
 
 
 def _without_guarantee(decision: Decision) -> dict[str, Any]:

@@ -463,7 +463,7 @@ def _guarantee_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
     found = told.status["guarantee"]
     if found is None:
         return []
-    check = told.checks[found["check"] - 1]
+    check = next(each for each in told.checks if each.number == found["check"])
     items = count(len(check.draw.before.unlabelled), "item")
     pairs = [
         ("Evidence", found["evidence"]),
@@ -479,14 +479,23 @@ def _guarantee_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
     return [*pairs, ("Check", f"number {check.number}, started by {shortened(check.draw.person, 80)} on {at}")]
 
 
+def _check_progress(check: ProjectCheck) -> tuple[str, str]:
+    """The number of items of a check, and its state."""
+    progress = check.progress
+    if progress is None:
+        return f"{check.record.size:,} of {check.record.pool:,}", check.state
+    # The number of items that a sequential check needs is not known before it ends.
+    state = "ended without a proof" if progress["state"] == "failed" else progress["state"]
+    return f"{progress['answered']:,} answered of {check.record.pool:,}", state
+
+
 def checks_table(told: ProjectReportContents) -> ReportTable:
     """All checks, because a guarantee must be read together with weaker and aborted checks."""
     rows = tuple(
         (
             str(check.number),
             utc_time(moment(check.draw.at)),
-            f"{check.record.size:,} of {check.record.pool:,}",
-            check.state,
+            *_check_progress(check),
             "" if check.guarantee is None else str(check.guarantee),
         )
         for check in told.checks[-_MOST_ROWS:]

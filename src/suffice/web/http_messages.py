@@ -502,7 +502,9 @@ class GuaranteeAnswer(_Response):
 
     ``about_present_model`` is false if the model has learned more since, or is another one. ``classes`` are those that
     the guarantee is about; ``classes_since`` says whether they are still those of the project, also under other names.
-    ``added`` is the number of items that were added since the check was drawn; they are not covered.
+    ``added`` is the number of items that were added since the check was drawn; they are not covered. ``allowed`` is the
+    number of wrong items that the target of a sequential check allows. ``corrections`` is the number of answers that
+    were corrected, and ``wrong_at_first`` the number of wrong answers before; null if they are the same.
     """
 
     format: int
@@ -627,6 +629,21 @@ class CheckOffersAnswer(_Response):
     target_check: ExpectedCheckAnswer | None
     target_words: Text
     seconds: Number
+    sentences: list[Text]
+
+
+class SequentialOfferAnswer(_Response):
+    """A check until a target is proven: the least number of answers, and the wrong items that the target allows."""
+
+    number: int
+    at_most: float
+    tolerance: Number
+    pool: int
+    allowed: int
+    least: int
+    expected: float
+    alpha: float
+    confidence: float
     sentences: list[Text]
 
 
@@ -778,7 +795,7 @@ class OpinionAnswer(_Response):
 
 
 class LabelRow(_Response):
-    """A row of the table of labels."""
+    """A row of the table of labels. ``in_check``: whether the label is evidence of a check."""
 
     item: int
     id: Text
@@ -791,6 +808,7 @@ class LabelRow(_Response):
     unsure: bool
     reason: Text
     opinions: list[OpinionAnswer]
+    in_check: bool
 
 
 class LabelsAnswer(_Response):

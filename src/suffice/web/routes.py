@@ -43,6 +43,7 @@ from suffice.project.items import Item
 from suffice.project.labelling_project import ConflictError, Project, WriteReceipt
 from suffice.project.project_learner import Predictor
 from suffice.project.review import review
+from suffice.project.sequential_offer import sequential_offer
 from suffice.project.settings import described_model
 from suffice.project.state import Opinion, PredictedLabel, ProjectState
 from suffice.project.status_summary import status
@@ -86,6 +87,7 @@ from suffice.web.http_messages import (
     ProjectAnswer,
     Receipt,
     ReviewAnswer,
+    SequentialOfferAnswer,
     SettingChangeAnswer,
     SettingsAnswer,
     SettingsSent,
@@ -293,6 +295,7 @@ class _TableEntry(NamedTuple):
     opinions: tuple[Opinion, ...]
     unsure: bool = False
     reason: str = ""
+    in_check: bool = False
 
 
 def label_table(project: Project, query: TableQuery) -> LabelsAnswer:
@@ -307,6 +310,9 @@ def label_table(project: Project, query: TableQuery) -> LabelsAnswer:
     if query.search.strip():
         entries = list(_containing(project, entries, query.search.strip().casefold()))
     page = entries[query.offset : query.offset + query.limit]
+    with project.lock:
+        checks = project.state().checks
+        page = [entry._replace(in_check=checks.includes(entry.item)) for entry in page]
     items = project.items([entry.item for entry in page])
     rows = [_row(entry, item, project.settings.main) for entry, item in zip(page, items, strict=True)]
     return LabelsAnswer(total=len(entries), rows=rows)
@@ -375,6 +381,7 @@ def _row(entry: _TableEntry, item: Item, main: str | None) -> LabelRow:
             OpinionAnswer(person=opinion.person, label=opinion.label, at=moment(opinion.at))
             for opinion in entry.opinions
         ],
+        in_check=entry.in_check,
     )
 
 
@@ -561,6 +568,19 @@ def get_check_offers(
     sizes, learned = SIZES if size is None else (size,), context.background.learning_status
     offers = _or_conflict(lambda: check_offers(context.project, learned, tolerance=tolerance, sizes=sizes))
     return CheckOffersAnswer(**offers.as_dict())
+
+
+@reading_router.get("/checks/sequential-offer", responses=documented(409))
+@takes_long
+def get_sequential_offer(
+    context: Context,
+    at_most: Annotated[float, Query(gt=0.0, lt=1.0, description=MEANINGS["share"])],
+    tolerance: Annotated[float | None, Query(ge=0.0, allow_inf_nan=False, description=MEANINGS["tolerance"])] = None,
+) -> SequentialOfferAnswer:
+    """Least number of answers of a check that ends when its target is proven. Nothing is started."""
+    learned = context.background.learning_status
+    offer = _or_conflict(lambda: sequential_offer(context.project, learned, at_most, tolerance=tolerance))
+    return SequentialOfferAnswer(**offer.as_dict())
 
 
 @reading_router.get("/checks/recall-offers", responses=documented(409))
@@ -871,7 +891,7 @@ def start_check(sent: CheckSent, context: Context) -> Receipt:
     """Start a check: draw unlabelled items at random. People are asked for them before all other items.
 
     The current model learns all labels first, and its predictions are stored with the check. When all items are
-    labelled or skipped, GET /api/status contains the guarantee.
+    labelled or skipped, or with ``at_most`` when it is proven, GET /api/status contains the guarantee.
     """
     asked = sent.model_dump(exclude={"size"})
 

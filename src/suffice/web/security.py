@@ -497,6 +497,7 @@ ROUTE_ROLES: Final[dict[tuple[str, str], Role]] = {
     ("POST", "/api/items"): "manage",
     ("GET", "/api/checks/offers"): "manage",
     ("GET", "/api/checks/recall-offers"): "manage",
+    ("GET", "/api/checks/sequential-offer"): "manage",
     ("POST", "/api/checks"): "manage",
     ("POST", "/api/checks/abort"): "manage",
     ("GET", "/api/export/labels"): "manage",

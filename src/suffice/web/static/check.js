@@ -2,7 +2,7 @@
 // is started, and the line above the item while one is open.
 
 import { get } from "./api.js";
-import { button, h, many, put, quiet, unbroken } from "./dom.js";
+import { button, h, many, put, quiet, short, unbroken } from "./dom.js";
 import { openDialog } from "./dialog.js";
 import { submit } from "./outbox.js";
 import { can, person } from "./person.js";
@@ -35,6 +35,18 @@ export function guaranteeParts(status) {
     quiet(unbroken(guarantee.evidence)));
 }
 
+/** The check that ends when its target is proven, if it is the newest one; otherwise null. */
+export const sequential = (status) => (status?.check?.sequential ? status.check : null);
+
+/** What the newest check came to, where it ended without a guarantee and the model is still the checked one. */
+export function endedWithout(status) {
+  const { check, held } = status;
+  return check?.state === "complete" && held > 0 && check.sentence ? h("p", {}, h("b", {}, unbroken(check.sentence))) : null;
+}
+
+const RANDOM = "These items are drawn at random, without the model's prediction. Skip one only if it cannot be answered: it " +
+  "then counts as predicted wrong.";
+
 /** The line above the item while a check is open; update(status) fills it. */
 export function makeCheckLine() {
   const element = h("div", { class: "check-slot" });
@@ -43,44 +55,81 @@ export function makeCheckLine() {
     element,
     update(status) {
       const { check } = status;
-      const told = checking(status) ? JSON.stringify([check.number, check.answered, check.size]) : "";
+      const told = checking(status) ? JSON.stringify([check.number, check.answered, check.size, check.sentence]) : "";
       if (told === drawn) return;
       drawn = told;
+      // On a small screen the item is worth more room than how to answer it.
+      const open = element.querySelector("details")?.open ?? !matchMedia("(max-width: 760px)").matches;
       put(element, told && h("section", { class: "check-line", "aria-label": "Check" },
-        h("p", { role: "status" }, h("b", {}, `Check: ${check.answered} of ${check.size} answered`)),
-        h("progress", { max: check.size, value: check.answered, "aria-label": "Answered items of the check" }),
-        h("p", { class: "muted" }, "These items are drawn at random, without the model's prediction. Skip one only if it " +
-          "cannot be answered: it then counts as predicted wrong. The model learns these answers afterwards."),
-        can("manage") && button(confirmAbort, { class: "quiet small" }, "Stop the check")));
+        check.sequential ? untilProven(check, open) : ofSize(check)));
     },
   };
 }
 
-function confirmAbort() {
+function ofSize(check) {
+  return [h("p", { role: "status" }, h("b", {}, `Check: ${check.answered} of ${check.size} answered`)),
+    h("progress", { max: check.size, value: check.answered, "aria-label": "Answered items of the check" }),
+    h("p", { class: "muted" }, `${RANDOM} The model learns these answers afterwards.`),
+    can("manage") && button(() => confirmAbort(check), { class: "quiet small" }, "Stop the check")];
+}
+
+/** The target of a check in words. */
+export function targetWords(check) {
+  const wrong = check.tolerance === null ? "wrong" : `off by more than ${short(check.tolerance)}`;
+  return `at most ${shareText(check.at_most)} ${wrong}`;
+}
+
+function untilProven(check, open) {
+  return [h("p", { role: "status" }, h("b", {}, unbroken(check.sentence))),
+    can("manage") && button(() => confirmAbort(check), { class: "quiet small" }, "Give the check up"),
+    h("p", { class: "muted" }, `Target: ${targetWords(check)}. To pause, just leave: the check continues when you come back.`),
+    h("details", { open }, h("summary", {}, "How to answer"), h("p", { class: "muted" }, RANDOM))];
+}
+
+function confirmAbort(check) {
+  const open = check.sequential;
   const problem = h("p", { class: "problem", role: "alert" });
   const run = async () => {
     yes.disabled = true;
     try {
       await submit("api/checks/abort", { person: person() });
       dialog.close();
-      toast("The check is stopped.");
+      toast(open ? "The check is given up." : "The check is stopped.");
       refreshSoon();
     } catch (error) {
       problem.textContent = error.message;
       yes.disabled = false;
     }
   };
-  const yes = button(run, { class: "primary" }, "Stop it");
-  const dialog = openDialog("Stop the check?", [
+  const yes = button(run, { class: "primary" }, open ? "Give it up" : "Stop it");
+  const costs = open
+    ? ["It then proves nothing, and its part of the error probability is spent: a later check needs more answers for the " +
+        "same target.",
+      "The labels are kept, and the model learns them.",
+      "For a pause you need not give it up: leave the page, and continue another day."]
+    : ["It then guarantees nothing: a part of a check is not a smaller check.",
+      "The labels given so far stay, and the model learns them.",
+      "A later check has to be a little larger to guarantee the same."];
+  const dialog = openDialog(open ? "Give the check up?" : "Stop the check?", [
     h("div", { class: "stack" },
-      h("ul", {},
-        h("li", {}, "It then guarantees nothing: a part of a check is not a smaller check."),
-        h("li", {}, "The labels given so far stay, and the model learns them."),
-        h("li", {}, "A later check has to be a little larger to guarantee the same.")),
+      h("ul", {}, costs.map((each) => h("li", {}, each))),
       problem,
       h("div", { class: "row end" }, button(() => dialog.close(), {}, "Continue the check"), yes)),
   ]);
 }
+
+/** A share in percent as it was typed, or a sentence that says why it is none. */
+function readShare(typed) {
+  const text = typed.trim().replace(/\s*%$/, "");
+  if (!text) return { problem: "Write a share in %, such as 5." };
+  const read = readNumber(text);
+  if (read.problem) return { problem: /,/.test(text) ? read.problem : `“${text.slice(0, 40)}” is no share. Write a number such as 5.` };
+  if (read.value <= 0 || read.value >= 100) return { problem: "Write a share above 0 % and below 100 %, such as 5." };
+  return { value: Number((read.value / 100).toPrecision(12)) };
+}
+
+const percentText = (share) => String(Number((share * 100).toPrecision(6)));
+const shareText = (share) => `${percentText(share)}\u00a0%`;
 
 /** Open the window that says what a check costs and can guarantee, and starts it. */
 async function offerCheck(status) {
@@ -89,14 +138,24 @@ async function offerCheck(status) {
   const problem = h("p", { class: "problem", role: "alert" });
   const list = h("div", { class: "stack", role: "radiogroup", "aria-label": "Size of the check" });
   const intro = h("p", {}, "");
-  const state = { size: null, tolerance: null };
+  // Either a size or a target is chosen.
+  const state = { size: null, target: null, tolerance: null };
   const start = button(() => begin(), { class: "primary" }, "Start");
   start.disabled = true;
 
+  const name = () => {
+    start.disabled = state.size === null && state.target === null;
+    if (state.target !== null) start.textContent = `Start: prove at most ${shareText(state.target)}`;
+    else start.textContent = state.size === null ? "Start" : `Start: label ${many(state.size, "random item")}`;
+  };
   const choose = (size) => {
     state.size = size;
-    start.disabled = size === null;
-    start.textContent = size === null ? "Start" : `Start: label ${many(size, "random item")}`;
+    if (size !== null) {
+      state.target = null;
+      kinds.size.checked = true;
+      showKind();
+    }
+    name();
   };
   const row = ({ size, cost, words }) => {
     const input = h("input", { type: "radio", name: "check-size", value: size, on: { change: () => choose(size) } });
@@ -129,6 +188,76 @@ async function offerCheck(status) {
     }
   };
   const query = () => (state.tolerance === null ? "" : `&tolerance=${state.tolerance}`);
+
+  // The check until a target is proven.
+  const kind = (value, run) => h("input", { type: "radio", name: "check-kind", id: `check-kind-${value}`, value, on: { change: run } });
+  const kinds = { target: kind("target", () => aim()), size: kind("size", () => bySize()) };
+  const share = h("input", {
+    type: "text", inputmode: "decimal", autocomplete: "off", id: "check-target", "aria-label": "Largest share that may be wrong, in %",
+    "aria-describedby": "check-target-words check-target-problem",
+  });
+  const shareWords = h("div", { id: "check-target-words", class: "muted" });
+  const shareProblem = h("p", { id: "check-target-problem", class: "problem", role: "alert" });
+  const wrongWords = h("span", {}, "wrong");
+  let waiting = 0;
+  const showKind = () => {
+    list.hidden = !kinds.size.checked && !screening;
+    intro.hidden = list.hidden;
+  };
+  const say = (text) => {
+    shareProblem.textContent = text;
+    if (text) share.setAttribute("aria-invalid", "true");
+    else share.removeAttribute("aria-invalid");
+  };
+  const bySize = () => {
+    clearTimeout(waiting);
+    say("");
+    state.target = null;
+    const chosen = list.querySelector("input[type=radio]:checked");
+    choose(chosen ? Number(chosen.value) : null);
+    showKind();
+    if (!chosen && own.value.trim()) other();
+  };
+  const aim = ({ quietly = false } = {}) => {
+    kinds.target.checked = true;
+    showKind();
+    const read = readShare(share.value);
+    state.size = null;
+    state.target = read.problem ? null : read.value;
+    name();
+    put(shareWords);
+    // An empty box is no mistake before something was written.
+    say(read.problem && !(quietly && !share.value.trim()) ? read.problem : "");
+    clearTimeout(waiting);
+    if (!read.problem) waiting = setTimeout(cost, 150);
+  };
+  const cost = async () => {
+    const { target } = state;
+    if (target === null) return;
+    try {
+      const found = await get(`api/checks/sequential-offer?at_most=${target}${query()}`);
+      if (state.target === target) put(shareWords, found.sentences.map((each) => h("p", {}, unbroken(each))));
+    } catch (error) {
+      if (state.target === target) say(error.message);
+    }
+  };
+  share.addEventListener("input", () => aim({ quietly: true }));
+  share.addEventListener("focus", () => !kinds.target.checked && aim({ quietly: true }));
+  // The sign stands beside the box.
+  share.addEventListener("change", () => {
+    share.value = share.value.trim().replace(/\s*%$/, "");
+  });
+  share.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !start.disabled) begin();
+    else if (event.key === "Enter") aim();
+  });
+  const choices = h("div", { class: "stack", role: "radiogroup", "aria-label": "Kind of check", hidden: numbers },
+    h("div", { class: "offer" }, kinds.target, h("div", {},
+      h("p", {}, h("label", { for: "check-kind-target" }, "Check until at most "), share, " % ", wrongWords, " is proven"),
+      shareProblem, shareWords)),
+    h("div", { class: "offer" }, kinds.size, h("div", {},
+      h("p", {}, h("label", { for: "check-kind-size" }, "What can you guarantee with a number of labels?")),
+      intro, list)));
 
   const loadRecall = async () => {
     try {
@@ -163,10 +292,22 @@ async function offerCheck(status) {
       const first = found.planned ?? (sizes.has(100) ? 100 : found.offers.at(-1)?.size);
       const chosen = [...list.querySelectorAll("input[type=radio]")].find((each) => Number(each.value) === first);
       if (chosen) chosen.checked = true;
-      choose(chosen ? first : null);
+      suggest(found);
+      if (share.value.trim()) aim();
+      else choose(chosen ? first : null);
+      if (!share.value.trim() && !chosen) kinds.size.checked = true;
+      showKind();
     } catch (error) {
       problem.textContent = error.message;
     }
+  };
+  /** The target of the project in the box; without one, a share that about 100 labels are likely to guarantee. */
+  const suggest = (found) => {
+    choices.hidden = false;
+    if (state.tolerance !== null) wrongWords.textContent = `off by more than ${short(state.tolerance)}`;
+    if (!share.value && found.at_most !== null) share.value = percentText(found.at_most);
+    const likely = (found.offers.find((each) => each.size === 100) ?? found.offers.at(-1))?.at_most ?? 0.05;
+    share.placeholder = `such as ${Math.min(50, Math.ceil(100 * likely))}`;
   };
   const tolerance = numbers && h("input", { id: "check-tolerance", type: "text", inputmode: "decimal" });
   const setTolerance = (event) => {
@@ -185,14 +326,15 @@ async function offerCheck(status) {
     try {
       const asked = screening ? { recall_of: screening.positive, predicted_as_found: false }
         : state.tolerance === null ? {} : { tolerance: state.tolerance };
-      await submit("api/checks", { person: person(), size: state.size, ...asked });
+      const wanted = state.target === null ? { size: state.size } : { at_most: state.target };
+      await submit("api/checks", { person: person(), ...wanted, ...asked });
       dialog.close();
       location.hash = "#label";
       toast("The check is started: its items come next.");
       refreshSoon();
     } catch (error) {
       problem.textContent = error.message;
-      choose(state.size);
+      name();
     }
   };
   const measures = screening
@@ -200,23 +342,26 @@ async function offerCheck(status) {
       "nobody has screened, and from your answers follows which share of the relevant items is found at least."
     : "A check measures the predictions; it does not make them better. You label items that are drawn at " +
       "random, and from your answers follows how many predictions are wrong at most.";
+  const wrong = screening ? "relevant items" : "wrong predictions";
   const dialog = openDialog(screening ? "Check what was missed" : "Check the predictions", [
     h("div", { class: "stack" },
       numbers && h("form", { class: "row", on: { submit: setTolerance } },
         h("label", { for: "check-tolerance" }, "A prediction is good enough if it is off by at most"), tolerance,
         h("button", { type: "submit" }, "Show what a check costs")),
       h("p", {}, measures),
-      intro, list,
+      screening ? [intro, list] : choices,
       h("details", {}, h("summary", {}, "What happens in a check"),
         h("ul", {},
           h("li", {}, "The model does not change now. Items are drawn at random, and you are asked for them before all " +
             "others, without its predictions."),
           h("li", {}, screening ? "An item that you skip counts as missed." : "An item that you skip counts as predicted wrong."),
-          h("li", {}, "When all are answered, the guarantee is stated. The model learns your answers when you go on " +
-            "labelling; the new model then has no guarantee until it is checked."),
-          h("li", {}, `If it finds more ${screening ? "relevant items" : "wrong predictions"} than expected, it guarantees less than shown here. ` +
-            "Your labels are never lost."),
-          h("li", {}, "You can pause, and others can help. If you stop the check for good, it guarantees nothing. Each " +
+          !screening && h("li", {}, "A check for a target ends as soon as the target is proven. Each wrong prediction makes it " +
+            "longer. If too many are wrong, give it up."),
+          h("li", {}, `${screening ? "When" : "With a number of labels, when"} all are answered, the guarantee is stated. If it finds ` +
+            `more ${wrong} than expected, it guarantees less than shown here.`),
+          h("li", {}, "The model learns your answers when you go on labelling; the new model then has no guarantee until it is " +
+            "checked. Your labels are never lost."),
+          h("li", {}, "You can pause, and others can help. If you end the check before it is complete, it guarantees nothing. Each " +
             "check that is started makes the next ones a little larger."))),
       problem,
       h("div", { class: "row end" }, button(() => dialog.close(), {}, "Not now"), start)),

@@ -47,7 +47,9 @@ export function makeEditor(entry, project, { cancel, saved }) {
     }
   };
   const form = h("form", { class: "editor", novalidate: true, on: { submit: accept } }, field, save,
-    button(cancel, { class: "small quiet" }, "Cancel"), problem);
+    button(cancel, { class: "small quiet" }, "Cancel"), problem,
+    entry.in_check && h("p", { class: "muted" }, "This label is an answer of a check. If you correct it, the guarantee states both " +
+      "numbers: with the correction, and by the first answers."));
   form.addEventListener("keydown", (event) => {
     if (event.key === "Escape") cancel();
   });

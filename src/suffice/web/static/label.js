@@ -166,9 +166,11 @@ export function makeLabelView(root, project) {
     left = found.left;
     const open = found.items.filter(({ item }) => !answered.has(item) && !aside.has(item));
     const items = open.map((each) => ({ ...each, person: asker }));
+    // A wrong answer makes a check longer: its next item comes before one that was chosen when the check seemed to end.
+    const longer = queue[0] && !queue[0].check && items.some((each) => each.check);
     // What is on the screen stays there, unless it has gone to somebody else meanwhile.
-    const wanted = items.find(({ item }) => item === first) ?? items.find(({ item }) => item === queue[0]?.item);
-    if (queue.length && !wanted && drawn === queue[0]) toast("That item is done, or was given to somebody else.");
+    const wanted = items.find(({ item }) => item === first) ?? (longer ? null : items.find(({ item }) => item === queue[0]?.item));
+    if (queue.length && !wanted && !longer && drawn === queue[0]) toast("That item is done, or was given to somebody else.");
     first = -1;
     queue = (wanted ? [wanted, ...items.filter((each) => each !== wanted)] : items).slice(0, AHEAD);
     // The next image is on its way before it is needed.

@@ -3,8 +3,9 @@
 
 import { capital } from "./api.js";
 import { makeChart } from "./chart.js";
-import { checkButton, checking } from "./check.js";
-import { h, many, percent, put, quiet, short, swap, unbroken } from "./dom.js";
+import { checkButton, checking, endedWithout, sequential, targetWords } from "./check.js";
+import { makeCheckPlot } from "./checkplot.js";
+import { count, h, many, percent, put, quiet, short, swap, unbroken } from "./dom.js";
 import { classBars, people } from "./labelled.js";
 import { store, watch } from "./store.js";
 import { certified, decisionParts, learning, switchButton } from "./verdict.js";
@@ -22,8 +23,10 @@ export function makeProgressView(root, project) {
   const [name, limit] = ruleNames(project);
   const error = makeChart("The estimated error");
   const compared = makeChart(`The ${name} and the ${limit}`);
+  const course = makeCheckPlot({ table: true });
   const parts = {
     decision: card("Is it enough?"),
+    check: card("The check"),
     error: card(),
     outlook: card("What do more labels bring?"),
     classes: card("Labels of each class"),
@@ -33,7 +36,10 @@ export function makeProgressView(root, project) {
   const details = h("details", { class: "card wide" },
     h("summary", {}, "Details: what the stopping rule compares"),
     h("div", { class: "stack" }, curve, facts));
+  const about = h("p", { class: "check-about" });
+  put(parts.check.body, about, course.element);
   parts.decision.element.classList.add("wide");
+  parts.check.element.classList.add("wide");
   parts.people.element.classList.toggle("wide", project.task === "regression");
   const cards = Object.values(parts).map((each) => each.element);
   put(root, h("h2", { class: "visually-hidden" }, "Progress"), h("div", { class: "board" }, cards, details));
@@ -43,6 +49,12 @@ export function makeProgressView(root, project) {
     const { status } = store;
     if (!status || root.hidden) return;
     swap(parts.decision.body, decision(status));
+    const check = sequential(status);
+    parts.check.element.hidden = !check;
+    if (check) {
+      about.textContent = unbroken(checkWords(check));
+      course.update(check);
+    }
     swap(parts.outlook.body, outlook(status));
     chartOr(parts.error.body, error, errorData(status, project), "There is no estimate before the model has started.");
     chartOr(curve, compared, ruleData(status, project), "The curve begins once a few labels are learned.");
@@ -68,12 +80,19 @@ function chartOr(body, chart, data, otherwise) {
   chart.update(data);
 }
 
+/** The newest check that is for a target, in words: its number, its target, and how far it is or how it ended. */
+function checkWords(check) {
+  const { answered, wrong, state } = check.sequential;
+  const ended = state === "proven" && `Proven after ${many(answered, "answer")}, ${count(wrong)} of them wrong.`;
+  return `Target: ${targetWords(check)}. ${check.sentence || ended || ""}`.trim();
+}
+
 function decision(status) {
   const parts = decisionParts(status, { large: true });
   const switching = switchButton(status);
   const checks = checkButton(status);
   return [parts.guarantee, parts.state, parts.error, parts.problem, parts.rest,
-    checking(status) && h("p", {}, unbroken(status.check.sentence)),
+    checking(status) && !sequential(status) && h("p", {}, unbroken(status.check.sentence)), endedWithout(status),
     (switching || checks) && h("p", { class: "row" }, switching, checks),
     quiet(`Model: ${status.model.description}.`),
     learning(status) && quiet(`${learning(status)}.`)];

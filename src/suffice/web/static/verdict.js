@@ -2,7 +2,8 @@
 // and numbers are those of status.decision, here and everywhere else.
 
 import { capital } from "./api.js";
-import { checkButton, checking, guaranteed, guaranteeParts } from "./check.js";
+import { checkButton, checking, endedWithout, guaranteed, guaranteeParts, sequential } from "./check.js";
+import { makeCheckPlot } from "./checkplot.js";
 import { button, count, h, many, percent, put, quiet, short, svg, unbroken } from "./dom.js";
 import { openDialog } from "./dialog.js";
 import { submit } from "./outbox.js";
@@ -20,9 +21,11 @@ export const isStop = (status) => STOPS.includes(status?.decision.answer);
 
 /** The decision in sentences, the most important first, and what else is to be known. */
 export function sentences(status) {
-  const { decision, problem, warning } = status;
+  const { decision, problem, warning, check } = status;
   // What keeps the model from learning is shown apart.
-  const said = problem && decision.answer === "too early" ? [] : decision.sentences;
+  const all = problem && decision.answer === "too early" ? [] : decision.sentences;
+  // The progress of an open check is shown apart.
+  const said = all.filter((each) => !(checking(status) && each === check.sentence));
   return [...said, ...(warning ? [warning] : [])].map(unbroken);
 }
 
@@ -51,18 +54,21 @@ export function decisionParts(status, { large = false } = {}) {
 export function makeVerdictCard() {
   const body = h("div", { class: "stack" });
   const element = h("section", { class: "card verdict", "aria-label": "Is it enough?" }, body);
+  const plot = makeCheckPlot();
   let drawn = "";
   return {
     element,
     update(status) {
-      const { decision, warning, problem, behind, error, check, guarantee } = status;
-      const told = JSON.stringify([decision, warning, problem, behind, error, check?.state, guarantee]);
+      const { decision, warning, problem, behind, error, check, guarantee, held } = status;
+      const open = checking(status) && sequential(status);
+      if (open) plot.update(check);
+      const told = JSON.stringify([decision, warning, problem, behind, error, check?.state, guarantee, Boolean(open), held > 0]);
       if (told === drawn) return;
       drawn = told;
       const parts = decisionParts(status);
       put(body,
         h("div", { class: "row state-row" }, parts.state, h("p", { class: "muted learning" }, learning(status))),
-        parts.guarantee, parts.error, sparkline(status), parts.problem, parts.rest,
+        parts.guarantee, endedWithout(status), open && plot.element, parts.error, sparkline(status), parts.problem, parts.rest,
         h("p", { class: "row" }, checkButton(status, { class: "small" }),
           h("a", { href: "#progress" }, "More under Progress")));
     },
