@@ -202,7 +202,9 @@ def plan_total(  # noqa: PLR0913 - all but two by keyword
     answers = _answers(made, _possible_errors(made), more)
     typical = np.median(answers, axis=1)
     given_up = np.minimum(_GIVEN_UP * typical, size - more)
-    success = np.mean(answers <= given_up[:, None], axis=1)
+    # With too many wrong items, a check would take the whole pool.
+    left = (size - more)[:, None]
+    success = np.mean((answers <= given_up[:, None]) & (answers < left), axis=1)
     success[typical >= 0.5 * (size - more)] = 0.0
     costs = more + np.mean(np.minimum(answers, given_up[:, None]), axis=1)
     enough = _STILL_LIKELY if check_advised else _LIKELY
@@ -255,8 +257,7 @@ def expected_check(  # noqa: PLR0913 - all but two by keyword
     made = GuaranteePlan(target, 1, pool, error, low, high, 0.0, alpha, None, None, None, None, 0.0)
     answers = _answers(made, _possible_errors(made), np.array([0]))[0]
     given_up = min(_GIVEN_UP * float(np.median(answers)), float(pool))
-    hopeless = float(np.median(answers)) >= pool
-    success = 0.0 if hopeless else float(np.mean(answers <= given_up))
+    success = float(np.mean((answers <= given_up) & (answers < pool)))
     return ExpectedCheck(*_answers_now(made, given_up), success)
 
 

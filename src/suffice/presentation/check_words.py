@@ -142,26 +142,31 @@ def sequential_offer_sentences(offer: Mapping[str, Any]) -> list[str]:
     r"""What a sequential check is to prove, and the least number of answers that it needs.
 
     Args:
-        offer: ``at_most``, ``tolerance``, ``pool``, ``allowed``, ``least`` and ``expected``; see
-            :class:`suffice.project.sequential_offer.SequentialOffer`.
+        offer: ``at_most``, ``tolerance``, ``pool``, ``allowed``, ``least``, ``expected`` and ``check`` (its ``size``,
+            ``low``, ``high`` and ``success``); see :class:`suffice.project.sequential_offer.SequentialOffer`.
 
     Examples:
-        >>> offer = {"at_most": 0.05, "tolerance": None, "pool": 1460, "allowed": 73, "least": 72, "expected": 0.02}
+        >>> offer = {"at_most": 0.05, "tolerance": None, "pool": 1460, "allowed": 73, "least": 72, "expected": 0.02,
+        ...     "check": {"size": 180, "low": 100, "high": 480, "success": 0.93}}
         >>> print(*sequential_offer_sentences(offer), sep="\n")
-        At least 72 answers are needed, and more if some predictions are wrong. The check ends by itself when it is
-        proven that at most 73 of the 1,460 unlabelled items are predicted wrong.
+        The check ends by itself when it is proven that at most 73 of the 1,460 unlabelled items are predicted wrong. It
+        takes about 180 answers (100 to 480) and succeeds with a probability of 93 %. At least 72 are needed.
         >>> print(sequential_offer_sentences({**offer, "expected": 0.08})[1])
         About 8 % are wrong by the estimate. That is more than 5 %, so the check would probably not prove it: label more
         items first, or write a larger share.
     """
     tolerance = offer["tolerance"]
     wrong = "predicted wrong" if tolerance is None else f"predicted with an error of more than {number(tolerance)}"
-    verb = "is" if offer["least"] == 1 else "are"
-    sentences = [
-        f"At least {count(offer['least'], 'answer')} {verb} needed, and more if some predictions are wrong. The check "
-        f"ends by itself when it is proven that at most {offer['allowed']:,} of the "
-        f"{count(offer['pool'], 'unlabelled item')} are {wrong}."
-    ]
+    verb, check = "is" if offer["least"] == 1 else "are", offer["check"]
+    proven = f"at most {offer['allowed']:,} of the {count(offer['pool'], 'unlabelled item')} are {wrong}"
+    takes = f"At least {count(offer['least'], 'answer')} {verb} needed."
+    if check["success"] >= _UNLIKELY:
+        size, low, high = (two_digits(check[name]) for name in ("size", "low", "high"))
+        takes = (
+            f"It takes about {count(size, 'answer')} ({low:,} to {high:,}) and succeeds with a probability of "
+            f"{percent(check['success'])}. At least {offer['least']:,} {verb} needed."
+        )
+    sentences = [f"The check ends by itself when it is proven that {proven}. {takes}"]
     if offer["expected"] > offer["at_most"]:
         sentences.append(
             f"About {percent(offer['expected'])} are wrong by the estimate. That is more than "

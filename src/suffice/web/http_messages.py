@@ -642,6 +642,7 @@ class SequentialOfferAnswer(_Response):
     allowed: int
     least: int
     expected: float
+    check: ExpectedCheckAnswer
     alpha: float
     confidence: float
     sentences: list[Text]
