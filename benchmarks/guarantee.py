@@ -9,7 +9,11 @@ prediction is wrong if it is off by more than half of the standard deviation.
 
 What a guarantee costs is measured by ``guarantee_cost.py``, and other methods by ``guarantee_alternatives.py``.
 
-    python benchmarks/guarantee.py [--seconds 600] [--runs FILE] [--first SEED] [--write]
+    python benchmarks/guarantee.py [--kind runs] [--seconds 600] [--runs FILE] [--first SEED] [--write]
+
+Other kinds: ``sequential`` measures the labels of sequential and of fixed checks until a target is proven, ``users``
+how often guarantees are false for users that work in ways that broke them, and ``advice`` whether checks that the
+program advises prove their targets (``--seeds``).
 """
 
 import os
@@ -27,6 +31,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+import sequential_checks
 import suffice as sf
 from acquisitions import model_of
 from evaluation_sets import evaluation_set
@@ -347,5 +352,14 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--runs", type=Path, help="file that runs are kept in, to be continued")
     parser.add_argument("--first", type=int, default=0, help="first seed")
+    parser.add_argument("--kind", choices=("runs", "sequential", "users", "advice"), default="runs")
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each data set, for advice")
     options, _ = parser.parse_known_args()
-    publish("guarantee", measure(options.seconds, options.runs, options.first), sys.argv[1:])
+    if options.kind == "sequential":
+        publish("guarantee-sequential", sequential_checks.labels_report(), sys.argv[1:])
+    elif options.kind == "users":
+        publish("guarantee-users", sequential_checks.users_report(), sys.argv[1:])
+    elif options.kind == "advice":
+        publish("guarantee-advice", sequential_checks.advice_report(options.seeds), sys.argv[1:])
+    else:
+        publish("guarantee", measure(options.seconds, options.runs, options.first), sys.argv[1:])

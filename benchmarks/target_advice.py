@@ -137,7 +137,7 @@ def main() -> None:
         # A headline that comes back after another one.
         reversals = [len(run) - len({headline for _, headline in run}) for run in runs]
         last = [run[-1][1] for run in runs]
-        checks, out = (last.count(each) for each in ("Time for a check", "Your target seems out of reach"))
+        checks, out = (last.count(each) for each in ("Time for a check", "Your target is out of reach for this model"))
         changes = sum(len(run) - 1 for run in runs)
         part = "yes" if name in DEVELOPED_ON else "no"
         rows.append([name, part, str(len(runs)), str(changes), str(sum(reversals)), str(checks), str(out)])

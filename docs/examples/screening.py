@@ -20,7 +20,7 @@ print((y == "relevant").sum(), "relevant documents")
 # fitted model and everything that was read so far.
 
 # %%
-monitor = sf.StopMonitor(X, sf.RecallTest(at_least=0.9), positive="relevant")
+monitor = sf.StopMonitor(X, sf.RecallTest(at_least=0.9), positive="relevant", seed=0)
 known = rng.permutation(3000)[:100].tolist()
 while not monitor.update(
     model := LogisticRegression().fit(X[known], y[known]), known, y[known]

@@ -63,7 +63,7 @@ print(len(texts), "sentences, for example:", texts[0])
 
 # %%
 model = make_pipeline(TfidfVectorizer(sublinear_tf=True), LogisticRegression(C=10.0))
-monitor = sf.StopMonitor(texts, mistake_cost=2.0)
+monitor = sf.StopMonitor(texts, mistake_cost=2.0, seed=0)
 rng = np.random.default_rng(0)
 known = rng.permutation(len(texts))[:40].tolist()
 drawn, sizes, errors = list(known), [], []

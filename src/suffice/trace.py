@@ -100,7 +100,7 @@ class RecordedCheck:
         items: The items of the check, in the order in which they were drawn.
         guarantee: The guarantee of the check; None if there is none.
         truth: The true value of the guaranteed quantity for the items that remained unlabelled: the share of wrong
-            predictions, the precision or the recall.
+            predictions, the precision or the recall. For a sequential check it is about all items that were unlabelled.
         passed: Whether it satisfied the rule for guarantees; None if the run had no such rule.
     """
 

@@ -70,9 +70,16 @@ def test_after_a_guaranteed_target_no_further_label_is_suggested(pets: str) -> N
 
 
 def finish(place: str) -> None:
-    """Label the items of the open check."""
+    """Label the items of the open check, until it ends."""
     with open_project(place) as project:
-        label_some(project, project.state().checks.pending().tolist())
+        while pending := project.state().checks.pending().tolist():
+            label_some(project, pending)
+
+
+def finish_one(place: str) -> None:
+    """Label the first item of the open check."""
+    with open_project(place) as project:
+        label_some(project, project.state().checks.pending().tolist()[:1])
 
 
 def test_without_a_size_it_says_what_checks_would_cost_and_starts_nothing(pets: str) -> None:
@@ -80,8 +87,8 @@ def test_without_a_size_it_says_what_checks_would_cost_and_starts_nothing(pets: 
     assert lines[1].startswith("Estimate: about ")
     assert "of the predictions for the 260 unlabelled items are wrong" in lines[1]
     assert [line.split(":")[0] for line in lines if line.startswith("- ")][:3] != []
-    assert any(line.endswith(", your target.") or "is not achievable now" in line for line in lines)
-    assert lines[-1].startswith(f"To start one: suffice check {pets} --size ")
+    assert any(line.startswith("A check until at most 20 % is proven, your target, takes about ") for line in lines)
+    assert lines[-1] == f"To start one: suffice check {pets} --at-most 20%"
     offers = told("check", pets)["offers"]
     assert [each["size"] for each in offers["offers"]] == [50, 100, 200]
     assert (offers["number"], offers["pool"], offers["at_most"], offers["confidence"]) == (1, 260, 0.2, 0.95)
@@ -96,7 +103,7 @@ def test_a_check_from_its_start_to_its_guarantee(pets: str) -> None:
     assert lines[0] == "Check 1 is started: 30 of 260 unlabelled items, drawn at random."
     assert lines[1] == "Check: 0 of 30 random items answered. The guarantee is stated when all are answered."
     assert lines[2] == f"Label its items, which come first: suffice label {pets} or suffice serve {pets}"
-    assert lines[3] == f"Stop it: suffice check {pets} --abort"
+    assert lines[3] == f"Give it up: suffice check {pets} --abort"
     assert said("check", pets).splitlines() == lines[1:]
     assert told("check", pets)["check"]["state"] == "open"
     status = said("status", pets).splitlines()
@@ -112,19 +119,35 @@ def test_a_check_from_its_start_to_its_guarantee(pets: str) -> None:
     assert found["offers"]["alpha"] == pytest.approx(0.05 / 6)
 
 
-def test_the_size_is_planned_from_the_estimate(pets: str) -> None:
+def test_a_check_for_a_target_ends_when_it_is_proven(pets: str) -> None:
     with open_project(pets) as project:
         label_some(project, range(20, 40))
-    planned = told("check", pets)["offers"]["planned"]
-    found = told("check", pets, "--at-most", "20%")
-    assert found["action"] == "started"
-    assert found["check"]["size"] == found["offers"]["planned"] == planned
-    assert told("check", pets, "--abort")["check"]["state"] == "aborted"
-    why = said("check", pets, "--at-most", "0.1%", code=1)
-    assert why.startswith("no check is started. Your target of at most 0.1 % is not achievable now without")
-    assert ": label more items first, or ask for at most " in why
-    with open_project(pets) as project:
-        assert len(project.checks()) == 1
+    lines = said("check", pets, "--at-most", "20%").splitlines()
+    assert lines[0] == (
+        "Check 1 is started: 240 unlabelled items in random order, until at most 20 % wrong predictions are proven."
+    )
+    found = told("check", pets)["check"]
+    needed = found["sequential"]["needed"]
+    words = f"Check: 0 answers, 0 wrong. The target is proven if none of the next {needed} is wrong."
+    assert found["sentence"] == lines[1] == words
+    assert (found["size"], found["at_most"], found["sequential"]["allowed"]) == (needed, 0.2, 48)
+    finish(pets)
+    done = told("check", pets)
+    assert done["check"]["sequential"]["state"] == "proven"
+    assert done["guarantee"]["statement"] == (
+        "At most 20 % of the predictions for the 240 items that were unlabelled at the start of the check are wrong "
+        "(95 % confidence)."
+    )
+    assert told("status", pets)["decision"]["target_guaranteed"]
+
+
+def test_a_check_for_a_target_is_given_up(pets: str) -> None:
+    said("check", pets, "--at-most", "0.1%")
+    finish_one(pets)
+    found = told("check", pets, "--abort")
+    assert (found["check"]["state"], found["check"]["sequential"]["state"]) == ("aborted", "given up")
+    assert "The check was given up after 1 answer: it proves nothing." in said("status", pets)
+    assert told("check", pets, "--at-most", "20%", "--earlier-checks", "2")["check"]["number"] == 4
 
 
 @pytest.mark.parametrize("skips", [0, 6])
@@ -135,22 +158,18 @@ def test_the_status_and_the_check_plan_the_same_size(pets: str, skips: int) -> N
             project.skip(item, person="ann")
     plan = told("status", pets)["decision"]["plan"]
     assert plan["check_now"]
-    assert f"A check of {plan['check_size']} random items" in said("status", pets)
-    assert told("check", pets)["offers"]["planned"] == plan["check_size"]
-    assert told("check", pets, "--at-most", "20%")["check"]["size"] == plan["check_size"]
+    words = ("size", "low", "high")
+    expected = {name: plan[f"check_{name}"] for name in words}
+    assert f"takes about {expected['size']} random labels" in said("status", pets)
+    offered = told("check", pets)["offers"]["target_check"]
+    assert {name: offered[name] for name in words} == expected
+    assert told("check", pets, "--at-most", "20%")["check"]["state"] == "open"
     assert told("check", pets, "--abort")["check"]["state"] == "aborted"
     # A later check spends less error probability, and the plans know that.
     later = told("status", pets)["decision"]["plan"]
     assert later["check_size"] > plan["check_size"]
-    assert told("check", pets)["offers"]["planned"] == later["check_size"]
-
-
-def test_no_smaller_check_is_offered_for_more_than_the_planned_one(pets: str) -> None:
-    with open_project(pets) as project:
-        label_some(project, range(20, 60))
-    offers = told("check", pets)["offers"]
-    assert offers["planned"] in [row["size"] for row in offers["rows"]]
-    assert all(each["size"] > offers["planned"] or each["at_most"] > offers["at_most"] for each in offers["offers"])
+    offered = told("check", pets)["offers"]["target_check"]
+    assert {name: offered[name] for name in words} == {name: later[f"check_{name}"] for name in words}
 
 
 def test_aborting(pets: str) -> None:
@@ -202,10 +221,10 @@ def test_other_quantities(pets: str, tmp_path: Path) -> None:
     [
         (["--size", "0"], "--size must be a whole number, 1 or more"),
         (["--size", "261"], "size must be at most the 260 unlabelled items, not 261"),
-        (["--size", "5", "--at-most", "5%"], "--at-most plans the size of the check, and --size states it"),
+        (["--size", "5", "--at-most", "5%"], "--at-most starts a check that ends by itself, and --size one"),
         (["--at-most", "7"], "--at-most must be a share above 0 and below 1, such as 5% or 0.05, not '7'; write 7%"),
         (["--at-most", "few"], "--at-most must be a share above 0 and below 1"),
-        (["--at-most", "5%", "--recall-of", "cat"], "--at-most plans a check of the error; for --recall-of"),
+        (["--at-most", "5%", "--recall-of", "cat"], "--at-most starts a check of the error; for --recall-of"),
         (["--recall-of", "cat", "--precision-of", "cat"], "give --recall-of or --precision-of, not both"),
         (["--precision-of", "cow"], "the class must be one of those of the project, 'cat', 'dog', 'eel'; not 'cow'"),
         (["--share", "5%"], "the size of a check with --share is not planned; give it with --size"),

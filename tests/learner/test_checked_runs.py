@@ -52,7 +52,7 @@ def test_labels_until_the_error_is_guaranteed() -> None:
 
 def test_the_same_seed_gives_the_same_run() -> None:
     X, y = classes()
-    one, two = (sf.simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(0.2), batch=5) for _ in range(2))
+    one, two = (sf.simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(0.2), batch=5, seed=0) for _ in range(2))
     assert one.checks == two.checks
     assert one.indices.tolist() == two.indices.tolist()
     assert one.about == two.about
@@ -60,7 +60,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
 
 def test_the_truth_is_that_of_the_frozen_model() -> None:
     X, y = classes()
-    trace = sf.simulate(BayesianLogistic(alpha=1.0), X, y, steps=30, check=60)
+    trace = sf.simulate(BayesianLogistic(alpha=1.0), X, y, steps=30, check=60, seed=0)
     (check,) = trace.checks
     assert (check.n_labelled, len(check.items), check.passed) == (40, 60, None)
     learned = np.concatenate([trace.initial, trace.indices])
@@ -79,18 +79,18 @@ def test_the_truth_is_that_of_the_frozen_model() -> None:
 
 def test_another_rule_stops_and_is_checked_there() -> None:
     X, y = classes()
-    trace = sf.simulate(BayesianLogistic(), X, y, rule=sf.Budget(50), check=40)
+    trace = sf.simulate(BayesianLogistic(), X, y, rule=sf.Budget(50), check=40, seed=0)
     assert (trace.n_labelled[-1], trace.checks[0].n_labelled, len(trace.checks[0].items)) == (50, 50, 40)
     found = guaranteed_run(trace)
     assert (found.labels, found.in_checks, found.reached, found.expected_totals) == (90, 40, None, ())
-    stopped = sf.simulate(BayesianLogistic(), X, y, rule=sf.LabelWorth(mistake_cost=0.2))
+    stopped = sf.simulate(BayesianLogistic(), X, y, rule=sf.LabelWorth(mistake_cost=0.2), seed=0)
     assert stopped.checks == ()
     assert stopped.replay(sf.LabelWorth(mistake_cost=0.2))[-1].stop
 
 
 def test_a_composed_rule_ends_a_run_that_does_not_reach_its_target() -> None:
     X, y = classes(noise=3.0)
-    trace = sf.simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(0.02) | sf.Budget(60), batch=10)
+    trace = sf.simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(0.02) | sf.Budget(60), batch=10, seed=0)
     found = guaranteed_run(trace)
     assert (found.labels, found.checks, found.guarantee, found.reached) == (60, (), None, None)
     assert {total for _, total in found.expected_totals} == {None}
@@ -108,9 +108,10 @@ def test_a_failed_check_is_learned_and_labelling_goes_on() -> None:
             assert set(first.items) <= set(trace.indices.ravel().tolist())
             assert set(first.items) <= set(trace.random_items.tolist())
             assert second.n_labelled >= first.n_labelled + len(first.items) + 10
-            assert first.guarantee is not None
-            assert second.guarantee is not None
-            assert second.guarantee.alpha == pytest.approx(first.guarantee.alpha / 3)
+            # A check that was given up proves nothing, and its error probability is spent.
+            assert first.guarantee is None
+            if second.guarantee is not None:
+                assert second.guarantee.alpha == pytest.approx(0.05 / 6)
             assert found.labels == len(trace.initial) + trace.indices.size + len(trace.checks[-1].items)
             return
     raise AssertionError("no check failed")
@@ -119,19 +120,19 @@ def test_a_failed_check_is_learned_and_labelling_goes_on() -> None:
 def test_numbers_within_a_tolerance() -> None:
     X, y = numbers()
     rule = ErrorGuarantee(0.3, tolerance=0.6)
-    trace = sf.simulate(GaussianProcess(1.0, 0.1), X, y, rule=rule, batch=5)
+    trace = sf.simulate(GaussianProcess(1.0, 0.1), X, y, rule=rule, batch=5, seed=0)
     found = guaranteed_run(trace)
     assert found.reached
     assert found.guarantee is not None
     assert (found.guarantee.quantity, found.guarantee.tolerance) == ("within", 0.6)
     with pytest.raises(InvalidValueError, match="the model predicts numbers: give tolerance"):
-        sf.simulate(GaussianProcess(1.0, 0.1), X, y, rule=ErrorGuarantee(0.3))
+        sf.simulate(GaussianProcess(1.0, 0.1), X, y, rule=ErrorGuarantee(0.3), seed=0)
 
 
 @pytest.mark.slow
 def test_recall() -> None:
     X, y = classes(1500)
-    trace = sf.simulate(BayesianLogistic(), X, y, rule=RecallGuarantee("spam", 0.8), batch=10)
+    trace = sf.simulate(BayesianLogistic(), X, y, rule=RecallGuarantee("spam", 0.8), batch=10, seed=0)
     found = guaranteed_run(trace)
     assert found.reached
     assert found.guarantee is not None
@@ -144,7 +145,7 @@ def test_recall() -> None:
 )
 def test_the_truth_of_other_quantities(asked: dict[str, Any]) -> None:
     X, y = classes(300)
-    trace = sf.simulate(BayesianLogistic(alpha=1.0), X, y, steps=20, check={"m": 50, **asked})
+    trace = sf.simulate(BayesianLogistic(alpha=1.0), X, y, steps=20, check={"m": 50, **asked}, seed=0)
     (check,) = trace.checks
     learned, items = np.concatenate([trace.initial, trace.indices]), list(check.items)
     model = BayesianLogistic(alpha=1.0).fit(X[learned], y[learned])
@@ -164,7 +165,7 @@ def test_the_truth_of_other_quantities(asked: dict[str, Any]) -> None:
 
 def test_the_truth_of_a_tolerance() -> None:
     X, y = numbers(300)
-    trace = sf.simulate(BayesianRidge(alpha=1.0, beta=10.0), X, y, steps=20, check={"m": 60, "share": 0.2})
+    trace = sf.simulate(BayesianRidge(alpha=1.0, beta=10.0), X, y, steps=20, check={"m": 60, "share": 0.2}, seed=0)
     (check,) = trace.checks
     assert check.guarantee is not None
     assert 0.0 < check.truth < 0.2
@@ -173,19 +174,19 @@ def test_the_truth_of_a_tolerance() -> None:
 
 def test_audit() -> None:
     X, y = classes()
-    trace = sf.audit(BayesianLogistic(), X, y, rule=ErrorGuarantee(0.15), batch=10)
+    trace = sf.audit(BayesianLogistic(), X, y, rule=ErrorGuarantee(0.15), batch=10, seed=0)
     found = guaranteed_run(trace)
     assert found.reached
     first = trace.indices.ravel()[:20].tolist()
     assert first == list(range(10, 30))
     assert min(trace.checks[-1].items) >= trace.checks[-1].n_labelled - found.in_checks
-    plain = sf.audit(BayesianLogistic(), X, y, rule=sf.Budget(100), check=30)
+    plain = sf.audit(BayesianLogistic(), X, y, rule=sf.Budget(100), check=30, seed=0)
     assert min(plain.checks[0].items) >= 100
 
 
 def test_a_run_with_checks_can_be_saved(tmp_path: Path) -> None:
     X, y = classes()
-    trace = sf.simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(0.15), batch=5)
+    trace = sf.simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(0.15), batch=5, seed=0)
     trace.save(tmp_path / "run.npz")
     again = Trace.load(tmp_path / "run.npz")
     assert again.checks == trace.checks
@@ -227,12 +228,12 @@ def test_bad_arguments(options: dict[str, Any], message: str) -> None:
 
 def test_a_rule_is_required_to_be_one() -> None:
     with pytest.raises(InvalidTypeError, match="rule must be a stopping rule"):
-        sf.simulate(BayesianLogistic(), *classes(), rule=0.05)  # type: ignore[arg-type]
+        sf.simulate(BayesianLogistic(), *classes(), rule=0.05, seed=0)  # type: ignore[arg-type]
 
 
 def test_no_truth_without_a_guarantee() -> None:
     X, y = classes(100)
-    learner = sf.ActiveLearner(BayesianLogistic(), X)
+    learner = sf.ActiveLearner(BayesianLogistic(), X, seed=0)
     items = learner.ask(10)
     learner.tell(items, y[items])
     assert math.isnan(true_value(learner.check(10), y))

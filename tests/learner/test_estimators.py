@@ -216,7 +216,7 @@ def test_a_fit_that_fails_changes_nothing() -> None:
 def test_texts_are_kept_as_a_sparse_matrix() -> None:
     words = [f"{'good' if label == 'yes' else 'bad'} word{k} other{k % 7}" for k, label in enumerate(CLASSES)]
     model = make_pipeline(TfidfVectorizer(), LogisticRegression())
-    learner = sf.ActiveLearner(model, words)
+    learner = sf.ActiveLearner(model, words, seed=0)
     while len(learner.labelled) < 40:
         items = learner.ask(5)
         learner.tell(items, CLASSES[items])
@@ -227,7 +227,7 @@ def test_texts_are_kept_as_a_sparse_matrix() -> None:
     check = learner.check(30)
     assert check.tell(CLASSES[check.indices]) is not None
     with pytest.raises(InvalidValueError, match="finite"):
-        sf.ActiveLearner(LogisticRegression(), csr_matrix(np.array([[np.inf, 1.0], [0.0, 1.0]])), initial=1)
+        sf.ActiveLearner(LogisticRegression(), csr_matrix(np.array([[np.inf, 1.0], [0.0, 1.0]])), initial=1, seed=0)
 
 
 def test_missing_inputs_are_accepted_where_the_estimator_accepts_them() -> None:

@@ -48,7 +48,9 @@ def test_bad_parameters(value: float) -> None:
 def test_the_tolerance_of_a_rule_is_that_of_the_check_or_larger() -> None:
     X = rare()[0]
     y = X[:, 0] + 0.1 * X[:, 1]
-    learner = sf.ActiveLearner(BayesianRidge(alpha=1.0, beta=1.0), X, criterion=ErrorGuarantee(0.9, tolerance=0.5))
+    learner = sf.ActiveLearner(
+        BayesianRidge(alpha=1.0, beta=1.0), X, criterion=ErrorGuarantee(0.9, tolerance=0.5), seed=0
+    )
     while len(learner.labelled) < 20:
         items = learner.ask(10)
         learner.tell(items, y[items])
@@ -114,7 +116,7 @@ def rare(m: int = 1500) -> tuple[Any, Any]:
 
 def labelled(rule: Any, n: int = 100) -> tuple[sf.ActiveLearner, Any]:
     X, y = rare()
-    learner = sf.ActiveLearner(BayesianLogistic(), X, criterion=rule)
+    learner = sf.ActiveLearner(BayesianLogistic(), X, criterion=rule, seed=0)
     while len(learner.labelled) < n:
         items = learner.ask(10)
         learner.tell(items, y[items])
@@ -194,9 +196,9 @@ def test_the_cost_of_a_recall_is_said_first() -> None:
     with pytest.raises(InvalidValueError, match=r"at_least must be a number above 0 and at most 1, not 1\.5"):
         learner.recall_plan("spam", 1.5)
     with pytest.raises(SufficeError, match="no label yet"):
-        sf.ActiveLearner(BayesianLogistic(), rare()[0]).recall_plan("spam", 0.9)
+        sf.ActiveLearner(BayesianLogistic(), rare()[0], seed=0).recall_plan("spam", 0.9)
     X = rare()[0]
-    numbers = sf.ActiveLearner(BayesianRidge(alpha=1.0, beta=1.0), X)
+    numbers = sf.ActiveLearner(BayesianRidge(alpha=1.0, beta=1.0), X, seed=0)
     items = numbers.ask(10)
     numbers.tell(items, X[items, 0])
     with pytest.raises(InvalidValueError, match="recall_plan is for classes"):

@@ -68,16 +68,21 @@ def test_without_a_stop_it_is_the_decision_at_the_end() -> None:
         assert found.decision.n_labelled == 30
 
 
-def test_the_error_that_is_wanted_decides_between_enough_and_limit() -> None:
+def test_the_error_that_is_wanted_decides_when_to_check() -> None:
     X, y = classes()
     easy, hard = (
-        sf.simulate(BayesianLogistic(), X, y, decide=sf.LabelWorth(), at_most=at_most).decisions[-1].decision
+        [
+            each.decision
+            for each in sf.simulate(BayesianLogistic(), X, y, decide=sf.LabelWorth(), at_most=at_most).decisions
+        ]
         for at_most in (0.9, 0.001)
     )
     # A check has to guarantee the first.
-    assert easy.plan is not None
-    assert easy.plan.check_now
-    assert hard.answer == "limit"
+    assert easy[-1].plan is not None
+    assert easy[-1].plan.check_now
+    # No check has shown that the second is out of reach.
+    assert not any(each.target_out_of_reach or each.answer in ("limit", "enough") for each in hard)
+    assert hard[-1].answer == "complete"
 
 
 def test_a_run_without_steps_has_no_decisions() -> None:

@@ -34,7 +34,9 @@ def labelled(y: Any, learner: sf.ActiveLearner, n: int, batch: int = 1) -> sf.Ac
 
 def running(y: Any, X: Any, n: int = 300, share: float = 0.2, batch: int = 1, **options: Any) -> sf.ActiveLearner:
     options = {"criterion": sf.Budget(len(X)), **options}
-    return labelled(y, sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, check_share=share, **options), n, batch)
+    return labelled(
+        y, sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, check_share=share, **{"seed": 0, **options}), n, batch
+    )
 
 
 def learned(learner: sf.ActiveLearner) -> list[int]:
@@ -56,7 +58,7 @@ def state(learner: sf.ActiveLearner) -> Any:
 def test_the_learned_items_are_those_of_a_learner_without_it(acquisition: str | None) -> None:
     X, y = classes()
     found = learned(running(y, X, n=100, acquisition=acquisition))
-    plain = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=sf.Budget(600), acquisition=acquisition)
+    plain = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=sf.Budget(600), acquisition=acquisition, seed=0)
     assert found == learned(labelled(y, plain, len(found)))
 
 
@@ -124,7 +126,7 @@ def test_given_the_learned_items_every_sample_is_equally_likely() -> None:
 
 def test_the_bound_is_that_of_the_counts() -> None:
     X, y = classes()
-    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=sf.Budget(600), check_share=0.2)
+    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=sf.Budget(600), check_share=0.2, seed=0)
     assert str(state(learner)) == ("Nothing is guaranteed yet. The next evaluation is at a sample of 30; it has 0 now.")
     while not state(learner).evaluations:
         item = learner.ask()
@@ -175,7 +177,7 @@ def test_after_the_last_evaluation_no_more_labels_are_asked_for() -> None:
 def test_a_rule_stops_when_the_bound_is_below_the_target() -> None:
     X, y = classes()
     rule = ErrorGuarantee(0.5, confidence=0.9)
-    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=rule, check_share=0.2)
+    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=rule, check_share=0.2, seed=0)
     while not learner.verdict.stop:
         item = learner.ask()
         learner.tell(item, y[item])
@@ -192,7 +194,7 @@ def test_numbers_within_the_tolerance_of_the_rule() -> None:
     X = rng.normal(size=(400, 2))
     y = X[:, 0] + 0.3 * rng.normal(size=400)
     for rule in (ErrorGuarantee(0.9, tolerance=0.5), sf.LabelWorth(tolerance=0.5) & sf.Budget(400)):
-        learner = sf.ActiveLearner(GaussianProcess(1.0, 0.1), X, criterion=rule, check_share=0.3)
+        learner = sf.ActiveLearner(GaussianProcess(1.0, 0.1), X, criterion=rule, check_share=0.3, seed=0)
         while not state(learner).evaluations:
             item = learner.ask()
             learner.tell(item, y[item])
@@ -202,7 +204,7 @@ def test_numbers_within_the_tolerance_of_the_rule() -> None:
         assert (evaluation.guarantee.quantity, evaluation.guarantee.wrong) == ("within", beyond)
         assert evaluation.guarantee.tolerance == 0.5
     with pytest.raises(InvalidValueError, match="check_share for numbers needs a rule with a tolerance"):
-        sf.ActiveLearner(BayesianRidge(alpha=1.0, beta=1.0), X, check_share=0.1)
+        sf.ActiveLearner(BayesianRidge(alpha=1.0, beta=1.0), X, check_share=0.1, seed=0)
 
 
 # Skipped items, corrections, own choices, copies.
@@ -210,7 +212,7 @@ def test_numbers_within_the_tolerance_of_the_rule() -> None:
 
 def test_an_item_that_cannot_be_labelled_counts_as_wrong() -> None:
     X, y = classes()
-    learner, plain = (sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, check_share=0.5) for _ in range(2))
+    learner, plain = (sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, check_share=0.5, seed=0) for _ in range(2))
     labelled(y, plain, 90)
     # The first item of the sample is skipped.
     labelled(y, learner, 11)
@@ -233,7 +235,7 @@ def test_an_item_that_cannot_be_labelled_counts_as_wrong() -> None:
 
 def test_a_corrected_label_changes_the_bound() -> None:
     X, y = classes()
-    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=ErrorGuarantee(0.6), check_share=0.2)
+    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=ErrorGuarantee(0.6), check_share=0.2, seed=0)
     while not learner.verdict.stop:
         item = learner.ask()
         learner.tell(item, y[item])
@@ -284,15 +286,17 @@ def test_bad_calls_change_nothing() -> None:
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, "10 %"])
 def test_bad_shares(share: Any) -> None:
     with pytest.raises(InvalidValueError, match="check_share must be a number above 0 and below 1"):
-        sf.ActiveLearner(BayesianLogistic(), classes(50)[0], check_share=share)
+        sf.ActiveLearner(BayesianLogistic(), classes(50)[0], check_share=share, seed=0)
 
 
 def test_small_pools() -> None:
     X, _ = classes(50)
-    assert state(sf.ActiveLearner(BayesianLogistic(), X, check_share=0.1)).grid.sizes == (5,)
+    assert state(sf.ActiveLearner(BayesianLogistic(), X, check_share=0.1, seed=0)).grid.sizes == (5,)
     with pytest.raises(InvalidValueError, match="less than one of the 50 items"):
-        sf.ActiveLearner(BayesianLogistic(), X, check_share=0.01)
-    assert state(sf.ActiveLearner(BayesianLogistic(), np.zeros((9000, 1)), check_share=0.1)).grid.sizes[-1] == 480
+        sf.ActiveLearner(BayesianLogistic(), X, check_share=0.01, seed=0)
+    assert (
+        state(sf.ActiveLearner(BayesianLogistic(), np.zeros((9000, 1)), check_share=0.1, seed=0)).grid.sizes[-1] == 480
+    )
 
 
 def test_a_pickled_learner_goes_on() -> None:
@@ -330,7 +334,7 @@ def test_in_simulate() -> None:
     assert all(check.holds for check in found.checks)
     assert found.in_checks >= len(found.checks[-1].items)
     assert found.labels >= len(trace.initial) + trace.indices.size
-    plain = sf.simulate(BayesianLogistic(), X, y, steps=200, check_share=0.2)
+    plain = sf.simulate(BayesianLogistic(), X, y, steps=200, check_share=0.2, seed=0)
     assert plain.about["labels"] == 210
     assert plain.about["labels_in_checks"] == 40
     assert plain.about["check_share"] == 0.2

@@ -194,7 +194,7 @@ def example_states() -> dict[str, tuple[dict[str, Any], Any]]:
     program = steps(learner, CLASSES)
     for _ in range(17):
         next(program)
-    monitor = sf.StopMonitor(X)
+    monitor = sf.StopMonitor(X, seed=0)
     for n in (20, 30):
         monitor.update(LogisticRegression().fit(X[:n], CLASSES[:n]), range(n), CLASSES[:n], range(0, n, 2))
     monitor.check(5)
@@ -252,16 +252,16 @@ def test_a_state_of_another_model_or_pool_is_refused() -> None:
 
 
 def test_old_names_still_work() -> None:
-    learner = sf.ActiveLearner(BayesianRidge(), X, acquisition="order")
+    learner = sf.ActiveLearner(BayesianRidge(), X, acquisition="order", seed=0)
     for item in range(20):
         learner.tell(item, NUMBERS[item])
-    twin = sf.ActiveLearner(BayesianRidge(), X, acquisition="order")
+    twin = sf.ActiveLearner(BayesianRidge(), X, acquisition="order", seed=0)
     with pytest.warns(DeprecationWarning, match="progress is deprecated; use state_dict"):
         state = learner.progress()
     with pytest.warns(DeprecationWarning, match="resume is deprecated"):
         twin.resume(state)
     assert twin.tell(20, NUMBERS[20]) == learner.tell(20, NUMBERS[20])
-    monitor = sf.StopMonitor(X)
+    monitor = sf.StopMonitor(X, seed=0)
     with pytest.warns(DeprecationWarning, match="from_state_dict is deprecated"):
         sf.StopMonitor.from_state_dict(monitor.state_dict(), X)
 

@@ -165,7 +165,7 @@ def test_a_class_that_is_a_number_may_come_from_numpy() -> None:
 def test_a_check_of_the_rest_guarantees_the_recall() -> None:
     rule = RecallGuarantee("yes", at_least=0.5)
     order = np.argsort(-fitted(ITEMS[:60]).predict_proba(X)[:, 1])[:150]
-    monitor = sf.StopMonitor(X, rule, positive="yes")
+    monitor = sf.StopMonitor(X, rule, positive="yes", seed=0)
     monitor.update(fitted(order), order, Y[order])
     check = monitor.check(120, recall_of="yes", predicted_as_found=False)
     proven = check.tell(Y[check.indices])

@@ -93,7 +93,7 @@ def fitted(name: str, n: int) -> Any:
 def updated(name: str, rule: Criterion | None = None, rounds: Sequence[int] = ROUNDS, **options: Any) -> sf.StopMonitor:
     """A monitor that does not fit models again, unless the options say so."""
     _, pool, labels = MODELS[name]
-    monitor = sf.StopMonitor(pool, rule, **{"estimate_time": 0.0, **options})
+    monitor = sf.StopMonitor(pool, rule, **{"estimate_time": 0.0, "seed": 0, **options})
     for n in rounds:
         monitor.update(fitted(name, n), ITEMS[:n], labels[ITEMS[:n]], random=ITEMS[:n:2])
     return monitor
@@ -461,7 +461,7 @@ class _Uncopyable:
 
 def test_a_model_that_cannot_be_copied_gives_the_same_verdicts() -> None:
     rule = sf.SelectedAccuracy(0.6, window=4) | sf.LabelWorth()
-    monitor = sf.StopMonitor(X, rule, estimate_time=0.0)
+    monitor = sf.StopMonitor(X, rule, estimate_time=0.0, seed=0)
     for n in ROUNDS:
         model = _Uncopyable(fitted("GaussianNB", n))
         monitor.update(model, ITEMS[:n], Y[ITEMS[:n]], random=ITEMS[:n:2])
@@ -844,20 +844,20 @@ def test_columns_of_a_function_are_named_by_the_labels() -> None:
             self.p = p
 
     monitor = sf.StopMonitor(
-        X, sf.StabilizingPredictions(), predict=lambda model, inputs: np.tile(model.p, (len(inputs), 1))
+        X, sf.StabilizingPredictions(), predict=lambda model, inputs: np.tile(model.p, (len(inputs), 1)), seed=0
     )
     monitor.update(Net([0.2, 0.8]), [0, 1], ["no", "yes"])
     assert monitor.check(3).predictions.tolist() == ["yes"] * (N - 2)
     # Whole numbers are the columns, also those that no label has yet.
     monitor = sf.StopMonitor(
-        X, sf.StabilizingPredictions(), predict=lambda model, inputs: np.tile(model.p, (len(inputs), 1))
+        X, sf.StabilizingPredictions(), predict=lambda model, inputs: np.tile(model.p, (len(inputs), 1)), seed=0
     )
     monitor.update(Net([0.2, 0.1, 0.7]), [0, 1], [0, 1])
     assert monitor.check(3).predictions.tolist() == [2] * (N - 2)
     with pytest.raises(
         InvalidValueError, match=r"3 columns, and the labels are of 2 classes; give the model .*classes_"
     ):
-        sf.StopMonitor(X, predict=lambda model, inputs: np.tile(model.p, (len(inputs), 1))).update(
+        sf.StopMonitor(X, predict=lambda model, inputs: np.tile(model.p, (len(inputs), 1)), seed=0).update(
             Net([0.2, 0.1, 0.7]), [0, 1], ["no", "yes"]
         )
 
@@ -914,10 +914,10 @@ def test_models_without_a_distribution(model: Any, labels: Any, message: str) ->
     fit = clone(model).fit(X[:20], labels[:20])
     if message:
         with pytest.raises(MissingInputError, match=message):
-            sf.StopMonitor(X).update(fit, range(20), labels[:20])
+            sf.StopMonitor(X, seed=0).update(fit, range(20), labels[:20])
     else:
-        assert not sf.StopMonitor(X).update(fit, range(20), labels[:20]).ready
-    monitor = sf.StopMonitor(X, sf.Budget(15) & sf.CostLimit(30.0), label_cost=2.0)
+        assert not sf.StopMonitor(X, seed=0).update(fit, range(20), labels[:20]).ready
+    monitor = sf.StopMonitor(X, sf.Budget(15) & sf.CostLimit(30.0), label_cost=2.0, seed=0)
     assert monitor.update(fit, range(20), labels[:20], random=range(20)).stop
     estimate = monitor.error_estimate()
     assert estimate.random_labels == 20
@@ -1144,7 +1144,7 @@ def test_a_target_that_is_no_share_is_refused(target: Any) -> None:
 
 def test_a_check_guarantees_the_predictions_of_the_last_update() -> None:
     model = clone(MODELS["GaussianNB"][0]).fit(X[ITEMS[:40]], Y[ITEMS[:40]])
-    monitor = sf.StopMonitor(X)
+    monitor = sf.StopMonitor(X, seed=0)
     monitor.update(model, ITEMS[:40], Y[ITEMS[:40]])
     expected = model.predict(X)
     # Fitted again with wrong labels: the frozen predictions do not change.
@@ -1176,7 +1176,7 @@ def test_a_check_guarantees_the_predictions_of_the_last_update() -> None:
 
 
 def test_checks_of_a_monitor() -> None:
-    monitor = sf.StopMonitor(X, sf.LabelWorth() | ErrorGuarantee(at_most=0.5))
+    monitor = sf.StopMonitor(X, sf.LabelWorth() | ErrorGuarantee(at_most=0.5), seed=0)
     with pytest.raises(SufficeError, match="no model yet; call update"):
         monitor.check(10)
     with pytest.raises(SufficeError, match="no model yet; call update"):
@@ -1335,7 +1335,7 @@ def test_the_plot_shows_value_threshold_and_stop() -> None:
 
 def test_displays_escape_everything() -> None:
     labels = np.where(Y == "left", "<script>", "</style>&")
-    monitor = sf.StopMonitor(X)
+    monitor = sf.StopMonitor(X, seed=0)
     assert "no model was given yet" in monitor._repr_html_()
     for n in ROUNDS:
         monitor.update(GaussianNB().fit(X[:n], labels[:n]), range(n), labels[:n])

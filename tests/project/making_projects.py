@@ -34,6 +34,7 @@ def about(task: str = "classification", **changes: Any) -> Settings:
         "model": model,
         "rule": ErrorStability().state_dict(),
         "source": "pets.csv",
+        "seed": 0,
     }
     return Settings(**(values | changes))
 

@@ -326,7 +326,7 @@ JOURNAL: dict[str, Callable[[sqlite3.Connection], None]] = {
     "a list for a label": _sql("UPDATE events SET data = '{\"label\": [1]}' WHERE seq = 4"),
     "settings without a task": _without_task,
     "no settings": _sql("UPDATE events SET data = '{}' WHERE seq = 1"),
-    "a seed that is none": _sql('UPDATE events SET data = replace(data, \'"seed": null\', \'"seed": "x"\')'),
+    "a seed that is none": _sql('UPDATE events SET data = replace(data, \'"seed": 0\', \'"seed": "x"\')'),
 }
 FEATURES: dict[str, Callable[[sqlite3.Connection], None]] = {
     "features too short": lambda file: _done(file, "UPDATE features SET numbers = ?", _blob(file)[:-24]),

@@ -104,10 +104,10 @@ def test_no_sentence_contradicts_another(decided: Decision) -> None:
     assert said.tone != "good" or not decided.large_error
     assert ("Keep labelling" in text) == (decided.answer == "keep going")
     # The target is named as the reason, if there is one and no better model.
-    asked = decided.above_target or decided.plan is not None
+    asked = decided.above_target or decided.target_out_of_reach
     reached = decided.alternative is not None or not asked
     assert ("not help this model much" in text) == (decided.answer == "limit" and reached)
-    assert ("target seems out of reach" in text) == (decided.answer == "limit" and not reached)
+    assert ("target is out of reach" in text) == (decided.answer == "limit" and not reached)
     if decided.answer != "keep going":
         assert "more label" not in text.replace("More labels", "").replace("leads to more labels", "")
         assert not said.outlook

@@ -39,7 +39,7 @@ def quantity(model: Any) -> dict[str, Any]:
 
 
 def labelled_learner(model: Any, **options: Any) -> sf.ActiveLearner:
-    learner = sf.ActiveLearner(model, X, criterion=sf.Budget(200), **options)
+    learner = sf.ActiveLearner(model, X, criterion=sf.Budget(200), **{"seed": 0, **options})
     while len(learner.labelled) < 30:
         items = learner.ask(5)
         learner.tell(items, labels_for(model)[items])
@@ -48,7 +48,7 @@ def labelled_learner(model: Any, **options: Any) -> sf.ActiveLearner:
 
 def updated_monitor(model: Any) -> sf.StopMonitor:
     """A monitor after two updates."""
-    monitor = sf.StopMonitor(X, sf.Budget(200))
+    monitor = sf.StopMonitor(X, sf.Budget(200), seed=0)
     for n in (20, 30):
         monitor.update(model.fit(X[:n], CLASSES[:n]), np.arange(n), CLASSES[:n], random=True)
     return monitor

@@ -92,7 +92,7 @@ def rounded(value: Any) -> Any:
 
 def by_learner(case: Case, order: Sequence[int], random: Sequence[bool]) -> Iterator[tuple[Decision, ActiveLearner]]:
     learner = ActiveLearner(
-        case.estimator(), X, criterion=case.rule, acquisition="order", initial=INITIAL, random_share=0.0
+        case.estimator(), X, criterion=case.rule, acquisition="order", initial=INITIAL, random_share=0.0, seed=0
     )
     for item, drawn in zip(order, random, strict=True):
         learner.tell(item, case.labels[item], random=drawn)
@@ -121,7 +121,7 @@ def test_the_same_labels_give_the_same_decision(name: str, monkeypatch: pytest.M
     order = [*trace.initial.tolist(), *trace.indices.tolist()]
     random = np.isin(order, trace.random_items).tolist()
     recorded = {made.decision.n_labelled: made.decision for made in trace.decisions}
-    monitor = StopMonitor(X, case.rule)
+    monitor = StopMonitor(X, case.rule, seed=0)
     of_project = by_project(case, order, random)
     compared = 0
     for n, (decision, learner) in enumerate(by_learner(case, order, random), start=1):
@@ -184,8 +184,8 @@ def test_histories_by_hand(name: str, model: str, monkeypatch: pytest.MonkeyPatc
     case = Case(model, sf.LabelWorth())
     labels = EASY if model == "logistic" else EASY_NUMBERS
     order = np.random.default_rng(9).permutation(240)[: STARTED + len(values)].tolist()
-    learner = ActiveLearner(case.estimator(), X, acquisition="order", initial=STARTED)
-    monitor, settings = StopMonitor(X), replace(case.settings(), initial=STARTED)
+    learner = ActiveLearner(case.estimator(), X, acquisition="order", initial=STARTED, seed=0)
+    monitor, settings = StopMonitor(X, seed=0), replace(case.settings(), initial=STARTED)
     project = ProjectLearner(settings, X, compare=False)
     learned = [Answer(item, labels.tolist()[item], random=True) for item in order]
     learner.tell(order[:STARTED], labels[order[:STARTED]], random=True)

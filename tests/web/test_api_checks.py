@@ -166,7 +166,10 @@ def test_a_check_for_a_target_from_its_offer_to_its_proof(app: FastAPI, script: 
     label(app, script, 20)
     offer = script.get("/api/checks/sequential-offer?at_most=0.2").json()
     assert (offer["pool"], offer["allowed"], offer["number"], offer["alpha"]) == (100, 20, 1, 0.025)
-    assert offer["sentences"][0].startswith(f"At least {offer['least']} answers are needed")
+    least = f"At least {offer['least']} "
+    assert offer["sentences"][0].startswith("The check ends by itself when it is proven that at most 20 of the 100 ")
+    assert least in offer["sentences"][0]
+    assert offer["check"]["low"] <= offer["check"]["size"] <= offer["check"]["high"] <= 100
     assert post(script, "checks", at_most=0.2).status_code == 200
     told = status_of(script)
     assert told["check"]["sequential"]["needed"] == told["check"]["size"] == offer["least"]

@@ -28,7 +28,7 @@ SCHEMA.config.phases.coverage.enabled = thorough()
 PROJECT_DECIDES = {
     "/api/items",
     *("/api/labels", "/api/corrections", "/api/model", "/api/classes", "/api/settings"),
-    *("/api/checks", "/api/checks/offers"),
+    *("/api/checks", "/api/checks/offers", "/api/checks/sequential-offer"),
 }
 
 

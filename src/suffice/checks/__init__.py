@@ -10,16 +10,20 @@
 At most 7.9 % of the predictions for the 4,510 unlabelled items are wrong (95 % confidence).
 """
 
+from suffice.checks.comparison import compare
 from suffice.checks.guarantee import Guarantee, PredictedItems
 from suffice.checks.hypergeometric import lower_bound, upper_bound
-from suffice.checks.planner import CheckPlan, GuaranteePlan, attainable_bound, plan, plan_recall, plan_total
+from suffice.checks.planner import CheckPlan, attainable_bound, plan, plan_recall
 from suffice.checks.random_check import Check, EvaluationGrid, spent_alpha
+from suffice.checks.registry import CheckRegistry, rows_digest
 from suffice.checks.sequential_check import SequentialCheck, sequential
+from suffice.checks.sequential_plan import GuaranteePlan, plan_total
 from suffice.checks.sequential_terms import SequentialTerms, sequential_limits
 
 __all__ = [
     "Check",
     "CheckPlan",
+    "CheckRegistry",
     "EvaluationGrid",
     "Guarantee",
     "GuaranteePlan",
@@ -27,10 +31,12 @@ __all__ = [
     "SequentialCheck",
     "SequentialTerms",
     "attainable_bound",
+    "compare",
     "lower_bound",
     "plan",
     "plan_recall",
     "plan_total",
+    "rows_digest",
     "sequential",
     "sequential_limits",
     "spent_alpha",

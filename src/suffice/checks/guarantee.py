@@ -35,6 +35,7 @@ class Circumstances(TypedDict, total=False):
     unlabelable_as: UnlabelableAs
     corrections: int
     wrong_at_first: int | None
+    number: int
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class Guarantee:
             of the other items are wrong.
         corrections: Number of answers that were corrected after they had been given.
         wrong_at_first: ``k`` with the first answer of each item, if the corrections changed it; see :attr:`at_first`.
+        number: Number of the check among all checks of these items, from 1.
 
     Examples:
         >>> guarantee = Guarantee.of_error(wrong=2, checked=200, pool=4818)
@@ -116,6 +118,7 @@ class Guarantee:
     corrected: bool = False
     corrections: int = 0
     wrong_at_first: int | None = None
+    number: int = 1
 
     def __post_init__(self) -> None:
         _require(
@@ -144,6 +147,7 @@ class Guarantee:
                 whole(getattr(sample, name), f"predicted.{name}", least=0)
             check_counts(sample.right, sample.checked, sample.pool, what="predicted.right")
         whole(self.corrections, "corrections", least=0)
+        whole(self.number, "number", least=1)
         if self.wrong_at_first is not None:
             first = whole(self.wrong_at_first, "wrong_at_first", least=0)
             check_counts(first, self.checked, self.pool, what="wrong_at_first")
@@ -205,7 +209,9 @@ class Guarantee:
             (95 % confidence).
         """
         found = wrong + stated.get("unlabelable", 0)
-        if not checked <= terms.longest or (checked and found > terms.limits(checked)[-1]):
+        whole(checked, "checked", least=0)
+        least = terms.limits(checked)[-1] if 0 < checked <= terms.longest else -1
+        if found > least and (checked or terms.allowed < terms.pool):
             raise InvalidValueError(f"{found} wrong among {count(checked, 'answer')} do not prove the target")
         return cls(
             quantity="error" if tolerance is None else "within",
@@ -475,7 +481,10 @@ class Guarantee:
             apart += f"; {self.at_first._bound} by the first answers, before {self._corrections}"
         elif self.allowed is not None and self.wrong_at_first is not None:
             apart += f"; by the first answers, before {self._corrections}, this is not proven"
-        return f"{self._statement()}{apart} ({percent_at_least(self.confidence)} confidence).".replace("\u00a0", " ")
+        sure = f"{percent_at_least(self.confidence)} confidence"
+        if self.number > 1:
+            sure += f"; check {self.number} of these items"
+        return f"{self._statement()}{apart} ({sure}).".replace("\u00a0", " ")
 
     @property
     def _bound(self) -> str:
@@ -566,7 +575,9 @@ class Guarantee:
             **{
                 name: value
                 for name, value in asdict(self).items()
-                if value is not None and (value or name not in ("corrected", "corrections"))
+                if value is not None
+                and (value or name not in ("corrected", "corrections"))
+                and (name != "number" or value > 1)
             },
             "statement": str(self),
             "value": self.value,

@@ -9,20 +9,19 @@ the requested probability. The search goes through the sizes in intervals in whi
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import pairwise
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.arguments import real, whole
 from suffice.checks.hypergeometric import LARGEST_POOL, count_quantile, lower_bound, probability_at_most, upper_bound
 from suffice.checks.hypergeometric import probability as checked_probability
 from suffice.errors import InvalidValueError
-from suffice.presentation.text_format import count, percent, percent_at_least, two_digits
+from suffice.presentation.text_format import count, percent, percent_at_least
 
 #: The items that a bound is about: those that are unlabelled after the check, or all that were unlabelled before it.
 Items = Literal["remaining", "all"]
@@ -34,15 +33,6 @@ MOST_MISSED: Final = 10_000
 _MOST_INTERVALS: Final = 150
 # If no check is likely to succeed, at most this multiple of 1 / target items can be so few that their bound is 0.
 _LAST_ITEMS: Final = 4
-# Around the number of labels that an approximation finds, these multiples and distances are tried too.
-_NEARBY: Final = (0.5, 0.75, 0.9, 1.15, 1.4, 1.75, 2.2)
-_STEPS: Final = (-10, -3, 3, 10)
-# A check later must save this share of all labels, or the check is now: estimates are not more precise than that. If a
-# check was advised before, it must save more, so that the advice does not change with each estimate.
-_SAVED: Final = 0.02
-_SAVED_AFTER_ADVICE: Final = 0.25
-# Candidates are left out if their approximate cost is at least this multiple of that of the best.
-_CLEARLY_DEARER: Final = 1.15
 # Outcomes with a probability below this are left out of a sum.
 _NEVER: Final = 1e-12
 
@@ -135,218 +125,6 @@ def plan(  # noqa: PLR0913 - keyword arguments with defaults
     which = "unlabelled items" if items == "remaining" else f"{count(size, 'item')} that are unlabelled now"
     goal = f"at most {percent(float(share))} of the predictions for the {which} are wrong"
     return CheckPlan(labels, success, size, level, wanted, goal, f"{percent(float(guess))} are")
-
-
-@dataclass(frozen=True)
-class GuaranteePlan:
-    """Plan of labels and check that guarantee at most a given share of wrong predictions at the least cost.
-
-    All numbers are expected ones: they assume that the estimates of the error and of its reducible part are right.
-    What a check proves does not depend on them.
-
-    Attributes:
-        target: Share of wrong predictions to guarantee.
-        n_labelled: Number of labels now.
-        pool: Number of unlabelled items now.
-        error: Estimated share of wrong predictions now.
-        reducible: The part of it that more labels can remove.
-        alpha: Error probability of the check.
-        probability: Requested probability that the check succeeds.
-        more_labels: Number of labels before the check; None if no check is expected to succeed.
-        check_size: Number of labels of the check; None as above.
-
-    Examples:
-        >>> print(plan_total(0.1, error=0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025))
-        About 620 labels in all: 210 more, then a check of 310.
-    """
-
-    target: float
-    n_labelled: int
-    pool: int
-    error: float
-    reducible: float
-    alpha: float
-    probability: float
-    more_labels: int | None
-    check_size: int | None
-
-    def after(self, n_labelled: int, pool: int) -> "GuaranteePlan":
-        """The same plan when some of its labels are given: fewer labels remain before the check.
-
-        Args:
-            n_labelled: Number of labels, at least that of the plan.
-            pool: Number of unlabelled items.
-
-        Examples:
-            >>> made = plan_total(0.1, error=0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025)
-            >>> print(made.after(120, 4580))
-            About 620 labels in all: 190 more, then a check of 310.
-        """
-        more = None if self.more_labels is None else max(0, self.more_labels - (n_labelled - self.n_labelled))
-        return replace(self, n_labelled=n_labelled, pool=pool, more_labels=more)
-
-    @property
-    def expected_total(self) -> int | None:
-        """Number of labels after a check that succeeds, the present ones included; None as above."""
-        if self.more_labels is None or self.check_size is None:
-            return None
-        return self.n_labelled + self.more_labels + self.check_size
-
-    @property
-    def check_now(self) -> bool:
-        """Whether a check now is expected to take about as many labels in total as a later one, or fewer."""
-        return self.more_labels == 0
-
-    @property
-    def error_at_check(self) -> float | None:
-        """Expected share of wrong predictions when the check is drawn; None as above."""
-        if self.more_labels is None:
-            return None
-        return _error_after(self.error, self.reducible, self.n_labelled, self.more_labels)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the plan as JSON values, with derived values and its printed sentence."""
-        derived = {name: getattr(self, name) for name in ("expected_total", "check_now", "error_at_check")}
-        return {**asdict(self), **derived, "sentence": str(self)}
-
-    def __str__(self) -> str:
-        if self.expected_total is None:
-            everything = count(self.n_labelled + self.pool, "item")
-            goal = f"a guarantee of at most {percent(self.target)} is not expected without labelling all"
-            now, least = percent(self.error), percent(self.error - self.reducible)
-            why = f"about {now} of the predictions are wrong now, and more labels lower that to {least} at best"
-            if self.error - self.reducible < self.target:
-                why += ", which is too close to the target for a check of half of the items"
-            words = f"{goal[0].upper()}{goal[1:]} {everything}: {why}."
-        else:
-            size, later = self.check_size or 0, self.more_labels or 0
-            if self.check_now:
-                parts = f"a check of {size:,} now"
-            else:
-                parts = f"{two_digits(later):,} more, then a check of {two_digits(size):,}"
-            words = f"About {count(two_digits(self.expected_total), 'label')} in all: {parts}."
-        return words.replace("\u00a0", " ")
-
-
-@lru_cache(maxsize=256)
-def plan_total(  # noqa: PLR0913 - all but two by keyword
-    target: float,
-    error: float,
-    *,
-    reducible: float,
-    n_labelled: int,
-    pool: int,
-    alpha: float = 0.05,
-    probability: float = 0.8,
-    check_advised: bool = False,
-) -> GuaranteePlan:
-    r"""Plan labels and a check together, so that at most ``target`` is guaranteed with the fewest labels in all.
-
-    With :math:`n` labels now, the share of wrong predictions after :math:`k` more is expected to be
-
-    .. math:: e_k = e - r \Bigl(1 - \frac{n}{n + k}\Bigr),
-
-    a learning curve whose reducible part :math:`r` falls like :math:`1/n`. A check at that point takes
-    :math:`m_k` labels, see :func:`plan`; checks of more than half of the unlabelled items are not considered. The plan
-    minimises
-
-    .. math:: k + m_k \max\Bigl(1, \frac{m_k}{n + k}\Bigr),
-
-    the number of labels, except that a check which is larger than the number of labels before it counts more: the
-    estimate of the error from :math:`n` labels is not precise enough for a much larger check, and the estimate of
-    :math:`n + k` labels may allow a smaller one. The minimum is located with a normal approximation of :math:`m_k`, and
-    then searched for nearby with exact values. The check is now if a later one saves less than 2 %. As :math:`m_k`
-    rises and falls with :math:`k`, the result can be a few percent above the exact minimum.
-
-    Args:
-        target: Largest acceptable share of wrong predictions, from 0 to 1.
-        error: ``e``, the estimated share of wrong predictions now, from 0 to 1.
-        reducible: ``r``, the part of it that more labels can remove, from 0 to ``error``.
-        n_labelled: ``n``, the number of labels now, at least 1.
-        pool: Number of unlabelled items now.
-        alpha: Error probability of the check; for a check in a sequence, see :func:`spent_alpha`.
-        probability: Requested probability that the check succeeds, above 0 and below 1.
-        check_advised: Whether the last plan was to check at once. Then that remains the plan unless a later check saves
-            a quarter of all labels.
-
-    Returns:
-        The plan; its ``more_labels`` is None if no check is expected to succeed.
-
-    Raises:
-        InvalidValueError: An argument is out of range.
-
-    Examples:
-        >>> plan_total(0.1, error=0.04, reducible=0.01, n_labelled=400, pool=4300).check_now
-        True
-        >>> print(plan_total(0.05, error=0.12, reducible=0.04, n_labelled=200, pool=4000))
-        A guarantee of at most 5 % is not expected without labelling all 4,200 items: about 12 % of the
-        predictions are wrong now, and more labels lower that to 8 % at best.
-    """
-    size, share, now = _pool(pool), _share(target, "target"), float(_share(error, "error"))
-    goal = float(share)
-    n = whole(n_labelled, "n_labelled", least=1)
-    level, wanted = checked_probability(alpha, "alpha"), checked_probability(probability, "probability")
-    part = real(reducible, "reducible", f"from 0 to error={now:g}", lambda x: 0.0 <= x <= now)
-
-    @cache
-    def check_size(more: int) -> int | None:
-        if more >= size:
-            return None
-        expected, rest = _share(_error_after(now, part, n, more), "error"), size - more
-        return _ErrorSearch(share, expected, rest, level, wanted, "remaining").least(rest // 2)
-
-    def cost(more: int) -> float:
-        """The labels from now on; those of a check that is larger than the number of labels before it count more."""
-        labels = check_size(more)
-        return math.inf if labels is None else more + labels * max(1.0, labels / (n + more))
-
-    later = np.unique(np.round(n * np.expm1(np.linspace(0.0, math.log1p(size / n), 1000))).astype(np.int64))
-    later = later[later < size]
-    checked = _approximate_size(goal, _errors_after(now, part, n, later), size - later, level, wanted)
-    costs = later + checked * np.maximum(1.0, checked / (n + later))
-    best = int(later[costs.argmin()])
-    near = {best, *(round(best * factor) for factor in _NEARBY), *(best + step for step in _STEPS)}
-    near = {each for each in near if 0 <= each < size}
-    near = {each for each in near if np.interp(each, later, costs) <= _CLEARLY_DEARER * costs.min()}
-    # The sizes of checks are exact from here on.
-    more = min(sorted(near), key=cost)
-    if (1.0 - _SAVED) * (n + cost(0)) <= n + cost(more):
-        more = 0
-    at_once, then = check_size(0), check_size(more)
-    if check_advised and at_once is not None and then is not None:
-        more = 0 if (1.0 - _SAVED_AFTER_ADVICE) * (n + at_once) <= n + more + then else more
-    found = check_size(more)
-    return GuaranteePlan(goal, n, size, now, part, level, wanted, None if found is None else more, found)
-
-
-def _error_after(error: float, reducible: float, n_labelled: int, more: int) -> float:
-    """The expected share of wrong predictions after more labels."""
-    return max(0.0, error - reducible * more / (n_labelled + more))
-
-
-def _errors_after(error: float, reducible: float, n_labelled: int, more: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.asarray(np.maximum(0.0, error - reducible * more / (n_labelled + more)))
-
-
-def _approximate_size(
-    target: float, error: NDArray[np.float64], pool: NDArray[np.int64], alpha: float, probability: float
-) -> NDArray[np.float64]:
-    """Return the size of a check, by a normal approximation; very large if no check is expected to succeed.
-
-    A check of m bounds the error at ``e + z s / sqrt(m)`` or less with the requested probability, where z s is
-    ``z_alpha sqrt(t (1 - t)) + z_p sqrt(e (1 - e))``, less so for a finite pool. No check is smaller than one without
-    wrong items, ``log(alpha) / log(1 - t)``.
-    """
-    from scipy.special import ndtri  # takes as long to import as the rest, and is not always needed
-
-    spread = -ndtri(alpha) * math.sqrt(target * (1.0 - target)) + ndtri(probability) * np.sqrt(error * (1.0 - error))
-    gap = np.maximum(target - error, 1e-12)
-    infinite = (spread / gap) ** 2
-    finite = infinite * pool / (infinite + pool)
-    least = math.log(alpha) / math.log1p(-target) if 0.0 < target < 1.0 else (1.0 if target else math.inf)
-    # If no size is sufficient, the smallest error is the closest to the target.
-    impossible = (error >= target) | (finite > 0.5 * pool)
-    return np.where(impossible, 1e9 * (1.0 + error), np.maximum(finite, least))
 
 
 def attainable_bound(  # noqa: PLR0913 - keyword arguments with defaults

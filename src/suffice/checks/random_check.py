@@ -384,7 +384,10 @@ class Check:
         first = next((place for place, item in enumerate(self.items) if item in pending), self.size)
         if proof is None or proof <= first:
             return replace(self, items=tuple(item for item in self.items if item not in pending))
-        return self if proof <= self.size else replace(self, items=tuple(order[:proof]))
+        # Items that were answered before their turn stay, also where a correction made fewer items necessary.
+        answered = (place for place in range(self.size - 1, -1, -1) if self.items[place] not in pending)
+        size = max(proof, next(answered, -1) + 1)
+        return self if size == self.size else replace(self, items=tuple(order[:size]))
 
     def tolerance_guarantee(
         self,
@@ -564,6 +567,7 @@ def _evidence(
         unlabelable=len(check.unlabelable),
         unlabelable_as=unlabelable_as,
         corrections=len(check.first_answers),
+        number=check.number,
     )
     return answers, check.alpha_spent / whole(parts, "parts", least=1), stated
 

@@ -1,5 +1,6 @@
 """Sequential checks without a model: answers "right" or "wrong" in the drawn order, until a target is proven."""
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -42,15 +43,15 @@ def sequential(  # noqa: PLR0913 - all but two by keyword
 
     Raises:
         InvalidTypeError: An argument is of the wrong type.
-        InvalidValueError: An argument is out of range.
+        InvalidValueError: An argument is out of range, or the target cannot be proven with 100,000 answers.
 
     Examples:
         >>> check = sequential(at_most=0.05, pool=3000, seed=0)
         >>> check.next(3).tolist()
         [694, 2349, 2198]
         >>> print(check.tell([False, True]))
-        Check: 2 answers, 1 wrong. The target is proven if none of the next 126 is wrong.
-        >>> print(check.tell([False] * 126))
+        Check: 2 answers, 1 wrong. The target is proven if none of the next 154 is wrong.
+        >>> print(check.tell([False] * 154))
         At most 5 % of the predictions for the 3,000 items that were unlabelled at the start of the check are wrong \
 (95 % confidence).
     """
@@ -67,6 +68,7 @@ def sequential(  # noqa: PLR0913 - all but two by keyword
     terms = SequentialTerms.of_share(
         at_most, pool=size, alpha=spent, planned=planned, expected=expected, corrected=corrected
     )
+    terms.require_provable()
     rng = np.random.default_rng(seed)
     drawn = rng.choice(size, size=terms.longest, replace=False, shuffle=True)
     return SequentialCheck(terms, drawn if items is None else items[drawn], number=number, alpha=alpha)
@@ -90,6 +92,7 @@ class SequentialCheck:
         number: As given.
         alpha: As given.
         wrong: Whether each answered item is wrong; None for one that cannot be labelled, which counts as wrong.
+        first_answers: The first answers of items whose answer was corrected, by their place among the answers.
         given_up: Whether the check was given up.
     """
 
@@ -97,6 +100,7 @@ class SequentialCheck:
         self.terms, self.number, self.alpha = terms, number, alpha
         self.items: NDArray[np.int64] = np.asarray(items, dtype=np.int64)
         self.wrong: list[bool | None] = []
+        self.first_answers: dict[int, bool | None] = {}
         self.given_up = False
 
     def __repr__(self) -> str:
@@ -159,7 +163,7 @@ class SequentialCheck:
         if self.state != "open":
             raise InvalidValueError(f"the check is {self.state} and takes no more answers; draw the next one")
         single = wrong is None or isinstance(wrong, bool | np.bool_ | int | np.integer)
-        answers = [_answer(each) for each in ([wrong] if single else wrong)]  # type: ignore[union-attr]
+        answers = [_answer(each) for each in (wrong if isinstance(wrong, Iterable) and not single else [wrong])]
         if self.answered + len(answers) > len(self.items):
             raise InvalidValueError(f"only {len(self.items) - self.answered:,} items are left to answer")
         self.wrong += answers
@@ -181,7 +185,11 @@ class SequentialCheck:
         """
         if whole(position, "position", least=0) >= self.answered:
             raise InvalidValueError(f"position must be below the {self.answered} answers, not {position!r}")
-        self.wrong[position] = _answer(wrong)
+        answer = _answer(wrong)
+        first = self.first_answers.setdefault(position, self.wrong[position])
+        if first == answer:
+            del self.first_answers[position]
+        self.wrong[position] = answer
         return self
 
     def give_up(self) -> "SequentialCheck":
@@ -200,9 +208,22 @@ class SequentialCheck:
         """What the check has proven; None if it has not."""
         if not self.proven:
             return None
-        absent = sum(answer is None for answer in self.wrong)
+        # After a correction, the target may be proven by fewer answers than were given.
+        proof = self.terms.proof(self._faults) or 0
+        counted = self.wrong[:proof]
+        first = [self.first_answers.get(place, answer) for place, answer in enumerate(self.wrong)]
+        at_first = [answer is None or answer for answer in first]
+        proof_at_first = self.terms.proof(at_first)
+        proven_at_first = proof_at_first is not None and proof_at_first <= self.answered
         return Guarantee.of_proof(
-            self.terms, self.n_wrong - absent, self.answered, confidence=1.0 - self.alpha, unlabelable=absent
+            self.terms,
+            sum(answer is True for answer in counted),
+            proof,
+            confidence=1.0 - self.alpha,
+            unlabelable=sum(answer is None for answer in counted),
+            corrections=len(self.first_answers),
+            wrong_at_first=None if proven_at_first else sum(at_first[:proof]),
+            number=self.number,
         )
 
     def __str__(self) -> str:
@@ -228,6 +249,7 @@ class SequentialCheck:
             "number": self.number,
             "alpha": self.alpha,
             "wrong": list(self.wrong),
+            "first_answers": [[place, answer] for place, answer in self.first_answers.items()],
             "given_up": self.given_up,
         }
 
@@ -245,13 +267,25 @@ class SequentialCheck:
             raise InvalidValueError(f"a saved SequentialCheck must be a mapping of format {_FORMAT}")
         try:
             terms = SequentialTerms(**known_fields(SequentialTerms, saved["terms"]))
-            check = SequentialCheck(terms, saved["items"], number=saved["number"], alpha=saved["alpha"])
+            items = np.asarray(saved["items"])
+            if items.ndim != 1 or items.dtype.kind not in "iu":
+                raise InvalidValueError("items must be a series of whole numbers")
+            check = SequentialCheck(terms, items, number=saved["number"], alpha=saved["alpha"])
             check.wrong = [_answer(each) for each in saved["wrong"]]
-            check.given_up = bool(saved["given_up"])
+            first = {whole(place, "first_answers", least=0): _answer(each) for place, each in saved["first_answers"]}
+            given_up = saved["given_up"]
+            spent = spent_alpha(check.number, check.alpha)
         except KeyError as error:
             raise InvalidValueError(f"a saved SequentialCheck lacks the field {error.args[0]}") from None
-        if len(check.items) != terms.longest or check.answered > len(check.items):
-            raise InvalidValueError("a saved SequentialCheck must have the items of its random order")
+        except (TypeError, ValueError) as error:
+            raise InvalidValueError(f"a saved SequentialCheck cannot be used: {error}") from None
+        if len(items) != terms.longest or len(np.unique(items)) < len(items) or check.answered > len(items):
+            raise InvalidValueError("a saved SequentialCheck must have the items of its random order, each once")
+        if not math.isclose(terms.alpha, spent):
+            raise InvalidValueError("the terms of a saved SequentialCheck must have its error probability")
+        if not isinstance(given_up, bool) or any(place >= check.answered for place in first):
+            raise InvalidValueError("a saved SequentialCheck has a wrong field first_answers or given_up")
+        check.first_answers, check.given_up = first, given_up
         return check
 
 

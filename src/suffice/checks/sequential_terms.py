@@ -199,6 +199,18 @@ class SequentialTerms:
                 return None
             last = min(self.longest, 2 * last)
 
+    def require_provable(self) -> None:
+        """Raise an error if no answers can prove the target.
+
+        Raises:
+            InvalidValueError: Even right answers only do not prove it within the largest number of answers.
+        """
+        if self.proof([]) is None:
+            raise InvalidValueError(
+                f"a check of {self.pool:,} items cannot prove with {LONGEST:,} answers that at most {self.allowed:,} "
+                "are wrong; allow more"
+            )
+
     def state_dict(self) -> dict[str, Any]:
         """The terms as JSON values."""
         return asdict(self)
@@ -383,18 +395,34 @@ def planned_answers(allowed: int, expected: float, pool: int, alpha: float) -> i
         >>> planned_answers(150, 0.02, 3000, 0.025), planned_answers(0, 0.0, 3000, 0.025)
         (293, 2925)
     """
-    # The least false share; with it, a check without wrong answers has this size.
     share = min((allowed + 1) / pool, 1.0)
     if share == 1.0:
         return 1
-    none_wrong = math.log(alpha) / math.log1p(-share)
-    least = min(none_wrong, (1.0 - alpha) * pool)
-    guess = min(expected, _NEAR_TARGET * share)
-    spread = _normal_quantile(alpha) * math.sqrt(share * (1.0 - share))
-    spread += _Z_OF_80_PERCENT * math.sqrt(guess * (1.0 - guess))
-    infinite = (spread / (share - guess)) ** 2
-    size = max(least, infinite * pool / (infinite + pool))
-    return max(1, min(pool, round(size)))
+    guess = np.array([min(expected, _NEAR_TARGET * share)])
+    return max(1, min(pool, round(float(typical_answers(share, guess, np.array([pool]), alpha)[0]))))
+
+
+def typical_answers(target: float, error: Floats, pool: Integers, alpha: float) -> Floats:
+    """The mean number of answers of a sequential check, approximately; the whole pool if the error is too large.
+
+    It is the size of a check of fixed size which proves the target with a probability of 80 %, by a normal
+    approximation: ``e + z s / sqrt(m)`` is the target, where ``z s`` is
+    ``z_alpha sqrt(t (1 - t)) + z_80 sqrt(e (1 - e))``, less for a finite pool. No check is shorter than one without
+    wrong answers.
+
+    Args:
+        target: Largest acceptable share of wrong items, above 0 and below 1.
+        error: Shares of wrong items.
+        pool: Numbers of items.
+        alpha: Error probability of the check.
+    """
+    spread = _normal_quantile(alpha) * math.sqrt(target * (1.0 - target)) + _Z_OF_80_PERCENT * np.sqrt(
+        error * (1.0 - error)
+    )
+    infinite = (spread / np.maximum(target - error, 1e-12)) ** 2
+    finite = infinite * pool / (infinite + pool)
+    least = np.minimum(math.log(alpha) / math.log1p(-target), (1.0 - alpha) * pool)
+    return np.asarray(np.where(error >= target, 1.0 * pool, np.maximum(finite, least)))
 
 
 def _normal_quantile(alpha: float) -> float:

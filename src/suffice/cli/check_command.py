@@ -280,8 +280,10 @@ def _asked(project: "Project", place: str, asked: dict[str, Any]) -> tuple[dict[
     offers = _offers(learned, asked)
     result = _result(project, action=None, offers=offers)
     tolerance = "" if asked["tolerance"] is None else f" --tolerance {asked['tolerance']:g}"
-    size = offers.planned or 100
-    how = [f"To start one: suffice check {shown_place(place)} --size {min(size, offers.pool)}{tolerance}"]
+    what = f"--size {min(100, offers.pool)}"
+    if offers.target_check is not None:
+        what = f"--at-most {percent_at_most(offers.at_most or 0.0)}".replace("\u00a0", "")
+    how = [f"To start one: suffice check {shown_place(place)} {what}{tolerance}"]
     sentences = result["guarantee"]["sentences"] if result["guarantee"] is not None else []
     return result, [*sentences, *result["offers"]["sentences"], *(how if result["offers"]["rows"] else [])]
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from suffice.acquisition import Indices
 from suffice.arguments import whole
+from suffice.checks.registry import CheckRegistry, registered_items
 from suffice.criteria import Criterion, LabelWorth, Verdict, criterion_from_dict
 from suffice.criteria.base import require_rule
 from suffice.engines.disk_rows import DiskRows, require_memory
@@ -81,7 +82,8 @@ class ActiveLearner(SessionDriver):
             the model, with its share of random labels; with ``positive``, it is ``"relevance"``.
         random_share: Share of the labels, 0 to 1, that are drawn at random from the unlabelled items instead. Such
             labels tell how good the model is on the others. Left out, it is 0 for an acquisition that is named.
-        seed: Seed of all randomness.
+        seed: Seed of all randomness. Left out, the picks are those of seed 0, and checks are drawn from fresh entropy:
+            several learners do not draw the same check.
         initial: Items asked for before the model chooses: how many at random, or which.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory. Networks compute in it anyway.
         device: torch device on which a Gaussian process or a logistic regression scores the pool, such as
@@ -96,12 +98,18 @@ class ActiveLearner(SessionDriver):
         check_share: Share of the labels, above 0 and below 1, for a running check: they are asked for in one random
             order and never learned, and bound the error at all times; see :attr:`running_check`. For numbers the rule
             must have a tolerance: :class:`suffice.learner.ErrorGuarantee` or :class:`suffice.LabelWorth`. Left out,
-            there is no running check, and :meth:`check` draws checks on demand.
+            there is no running check, and :meth:`check` draws checks on demand. A running check uses the whole error
+            probability of the items: there may be no other check of them, before or after it.
         positive: For screening: the class that is looked for. The acquisition ``"relevance"`` asks for the items with
             the largest probability of it; until the first one is found, for items at random. Rules such as
             :class:`suffice.RecallTest` require it.
         estimate_time: For estimators of scikit-learn: how often they may be fitted again to estimate their error, as a
             multiple of the fits of the learner; 0 for never. See :meth:`error_estimate`.
+        checks: The registry that counts the checks of these items, see :class:`suffice.checks.CheckRegistry`. Give the
+            same one to all learners and monitors of the same items: their checks share the error probability. Left out,
+            the learner counts its own checks.
+        earlier_checks: Instead of ``checks``: how many checks of these items were started before, by other objects. The
+            next one has the number after them.
         clock: Seconds, for rules that limit time; they count from here.
 
     Attributes:
@@ -129,7 +137,7 @@ class ActiveLearner(SessionDriver):
         criterion: Criterion | None = None,
         acquisition: str | None = None,
         random_share: float | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         initial: Any = 10,
         dtype: Any = np.float64,
         device: Any = None,
@@ -140,6 +148,8 @@ class ActiveLearner(SessionDriver):
         check_share: float | None = None,
         positive: Any = None,
         estimate_time: float = 1.0,
+        checks: CheckRegistry | None = None,
+        earlier_checks: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if criterion is not None:
@@ -157,7 +167,15 @@ class ActiveLearner(SessionDriver):
         self._X = self._prepared.pool_inputs(X_pool, place)
         size = self._X.shape[0]
         refits = checked_estimate_time(estimate_time)
-        self._session = Session(size, rule, partial(_check_rng, seed), positive=positive, estimate_time=refits)
+        registered = registered_items(checks, earlier_checks, X_pool)
+        self._session = Session(
+            size,
+            rule,
+            partial(_check_rng, seed),
+            positive=positive,
+            estimate_time=refits,
+            registered=registered,
+        )
         self._rule = self._session.history.rule
         # Inputs for the comparison with other models: those before the pipeline, if they are numbers.
         plain = self._prepared.transform is not None and isinstance(X_pool, np.ndarray) and X_pool.dtype.kind in "fiu"
@@ -197,13 +215,14 @@ class ActiveLearner(SessionDriver):
         if check_share is not None:
             self._session.running = self._new_running_sample(check_share, seed)
             self._session.labels.sampled = self._session.running.labels
+        self._random_seed = isinstance(seed, np.random.Generator)
         # The complete check whose labels are not learned yet.
         self._unlearned: ModelCheck | None = None
         self._arguments: dict[str, Any] = {
             "rule": rule.state_dict(),
             "acquisition": acquisition,
             "random_share": random_share,
-            "seed": seed if isinstance(seed, int | np.integer) else None,
+            "seed": int(seed) if isinstance(seed, int | np.integer) else None,
             "initial": int(initial) if at_random else first.tolist(),
             "dtype": np.dtype(settings.dtype).name,
             "stop_set": None if inputs.stop is None else inputs.stop.tolist(),
@@ -248,7 +267,10 @@ class ActiveLearner(SessionDriver):
         confidence = max((rule.confidence for rule in wanted), default=0.95)
         rng = _check_rng(seed, _RUNNING_STREAM)
         self._about["check_share"] = float(share) if isinstance(share, float) else share
-        return RunningSample.start(self._X.shape[0], share, confidence, None if classes else min(tolerances), rng)
+        tolerance = None if classes else min(tolerances)
+        sample = RunningSample.start(self._X.shape[0], share, confidence, tolerance, rng)
+        self._session.checks.registered.start_running(sample.grid.alpha)
+        return sample
 
     def __repr__(self) -> str:
         return f"ActiveLearner({self._about['model']}: {len(self._session.labels.learned)} labelled, {self.left} left)"
@@ -311,7 +333,7 @@ class ActiveLearner(SessionDriver):
         labels, check = self._session.labels, self._session.checks.open
         if not labels.left:
             raise SufficeError("every item of the pool is labelled or skipped; there is nothing left to ask for")
-        if check is not None and labels.left == len(check.indices):
+        if check is not None and labels.left == np.sum(labels.status[check.indices] == UNLABELLED):
             raise SufficeError("every item that is left belongs to the open check; tell its labels with check.tell")
         if not self._loop.begun:
             first = self._loop.first
@@ -456,7 +478,7 @@ class ActiveLearner(SessionDriver):
             >>> import numpy as np
             >>> from suffice.models import BayesianLogistic
             >>> X = np.random.default_rng(0).normal(size=(1000, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
-            >>> learner = ActiveLearner(BayesianLogistic(), X, check_share=0.2)
+            >>> learner = ActiveLearner(BayesianLogistic(), X, check_share=0.2, seed=0)
             >>> while len(learner.labelled) < 200:
             ...     i = learner.ask()
             ...     verdict = learner.tell(i, y[i])
@@ -508,15 +530,18 @@ class ActiveLearner(SessionDriver):
         if len(items) != 1 or given.shape != (1,):
             raise InvalidValueError("correct takes one item and its label at a time")
         item, label = int(items[0]), given[0]
-        if self._correct_in_check(item, given) or self._correct_in_running(item, given):
+        learned = item in self._session.labels.learned
+        if not learned and (self._correct_in_check(item, given) or self._correct_in_running(item, given)):
             return self.verdict
-        if item not in self._session.labels.learned:
+        if not learned:
             raise InvalidValueError(f"item {item} has no label to correct; tell({item}, label) gives it one")
         self._loop.backend.check(given)
         with one_thread():
             self._loop.correct(item, label)
         plain = given.tolist()[0]
         self._session.checks.answered(item, plain)
+        if self._unlearned is not None and item in self._unlearned.record.items:
+            self._take_checked(self._unlearned)
         if self._session.running is not None:
             self._session.running.answered(item, plain)
         return self.verdict
@@ -683,7 +708,7 @@ class ActiveLearner(SessionDriver):
             >>> again.ask(3).tolist() == learner.ask(3).tolist(), again.decision() == learner.decision()
             (True, True)
         """
-        if self._arguments["seed"] is None:
+        if self._random_seed:
             raise InvalidValueError("a learner whose seed is a random generator cannot be saved; give it a number")
         content = {
             "arguments": self._arguments,
@@ -704,8 +729,9 @@ class ActiveLearner(SessionDriver):
             state: The result of ``state_dict``, also after a round trip through JSON.
             model: The same model.
             X_pool: The same pool.
-            others: Arguments of :class:`ActiveLearner` that are not saved: ``validation``, ``device``, ``client`` and
-                ``clock``.
+            others: Arguments of :class:`ActiveLearner` that are not saved: ``validation``, ``device``, ``client``,
+                ``clock`` and ``checks``. Without ``checks`` the learner goes on counting by itself. In a registry, the
+                checks of the learner that it has counted already are not counted again.
 
         Raises:
             InvalidValueError: The state is not such a result, is damaged, or belongs to another model or pool.
@@ -718,13 +744,17 @@ class ActiveLearner(SessionDriver):
             stop_set = arguments.pop("stop_set")
             if stop_set is not None:
                 arguments["stop_set"] = StopSet(np.array(stop_set, dtype=np.intp), rows)
-            if saved_too := sorted(set(others) - {"validation", "device", "client", "clock"}):
+            if saved_too := sorted(set(others) - {"validation", "device", "client", "clock", "checks"}):
                 raise InvalidValueError(f"{saved_too[0]} is saved with the learner; leave it out")
             given_rows = X_pool.shape[0] if hasattr(X_pool, "shape") else rows
             if given_rows != rows:
                 raise InvalidValueError(f"X_pool has {given_rows} rows, and the learner was saved with {rows}")
+            # A running check is restored, not started.
+            share = arguments.pop("check_share")
             learner = cls(model, X_pool, criterion=rule, **arguments, **others)
             learner._load(content)
+            if share is not None:
+                learner._arguments["check_share"] = learner._about["check_share"] = share
             return learner
 
         return restored(_FORMAT, state, "ActiveLearner.state_dict", restore)
@@ -764,4 +794,6 @@ def _check_rng(seed: Any, stream: int = _CHECK_STREAM) -> np.random.Generator:
     """The random generator of checks. It is a separate stream, so that checks do not affect the choice of items."""
     if isinstance(seed, np.random.Generator):
         return np.random.default_rng(seed.integers(0, 2**32, size=8))
+    if seed is None:
+        return np.random.default_rng()
     return np.random.default_rng([int(seed), stream])

@@ -228,7 +228,7 @@ def guaranteed_run(trace: Trace) -> GuaranteedRun:
         >>> from suffice.learner import ErrorGuarantee, simulate
         >>> from suffice.models import BayesianLogistic
         >>> X = np.random.default_rng(0).normal(size=(1000, 3)); y = np.where(X[:, 0] > 0.0, "right", "left")
-        >>> trace = simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(at_most=0.1), batch=5)
+        >>> trace = simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(at_most=0.1), batch=5, seed=0)
         >>> print(guaranteed_run(trace))
         At most 5.2 % of the predictions for the 868 unlabelled items are wrong (95 % confidence). It took 132 labels,
         72 of them in 1 check. At 15 labels the plan expected 543 in all.

@@ -292,16 +292,18 @@ def label_costs(costs: Any, size: int) -> Floats:
 
 
 def generator(seed: Any) -> np.random.Generator:
-    """The random generator for a seed."""
+    """The random generator for a seed; without one, that of the seed 0."""
     if isinstance(seed, np.random.Generator):
         return seed
+    if seed is None:
+        return np.random.default_rng(0)
     return np.random.default_rng(whole(seed, "seed", least=0))
 
 
 def seed_name(seed: Any) -> int | str:
-    """Name of the seed in a record."""
+    """Name of the seed of the picks in a record."""
     if not isinstance(seed, np.random.Generator):
-        return int(seed)
+        return 0 if seed is None else int(seed)
     return f"{seed} at state {crc32(repr(seed.bit_generator.state).encode()):08x}"
 
 

@@ -386,9 +386,7 @@ class SessionDriver(ABC):
         return self._session.plans.size(self._checkable(), target, tolerance=tolerance, probability=probability)
 
     @one_at_a_time
-    def guarantee_plan(
-        self, at_most: float, *, tolerance: float | None = None, probability: float = 0.8
-    ) -> GuaranteePlan:
+    def guarantee_plan(self, at_most: float, *, tolerance: float | None = None) -> GuaranteePlan:
         """Plan of labels and check that guarantee at most a given share of wrong predictions at the least cost.
 
         The plan is computed from :meth:`error_estimate` and its reducible part. The reducible part is the decrease of
@@ -400,7 +398,6 @@ class SessionDriver(ABC):
         Args:
             at_most: The share of wrong predictions to guarantee.
             tolerance: For numbers: a prediction is wrong if it is off by more than this.
-            probability: Requested probability that the check succeeds.
 
         Raises:
             SufficeError: There is no model yet, or nothing is left to label.
@@ -411,17 +408,19 @@ class SessionDriver(ABC):
             >>> import suffice as sf
             >>> rng = np.random.default_rng(0)
             >>> X = rng.normal(size=(2000, 5)); y = np.where(X[:, 0] + X[:, 1] > 0.0, "right", "left")
-            >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X)
+            >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X, seed=0)
             >>> verdict = learner.tell(learner.ask(10), y[learner.ask(10)])
             >>> while not (plan := learner.guarantee_plan(at_most=0.1)).check_now:
             ...     i = learner.ask()
             ...     verdict = learner.tell(i, y[i])
-            >>> check = learner.check(plan.check_size)
-            >>> check.tell(y[check.indices]).value <= 0.1
+            >>> check = learner.check(at_most=0.1)
+            >>> while check.open:
+            ...     proven = check.tell(y[check.pending])
+            >>> proven.value <= 0.1
             True
         """
         target = real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
-        return self._session.plans.total(self._checkable(), target, tolerance=tolerance, probability=probability)
+        return self._session.plans.total(self._checkable(), target, tolerance=tolerance)
 
     @one_at_a_time
     def recall_plan(

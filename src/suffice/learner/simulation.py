@@ -75,6 +75,8 @@ from suffice.trace import DeferredMeasures, RecordedCheck, Trace
 # it expects no check.
 _LOOK_AHEAD: Final = 0.25
 _REPLANNED: Final = 0.1
+# A sequential check is given up at this multiple of the largest number of answers that was expected.
+_GIVEN_UP: Final = 2.0
 # Seconds between two checkpoints of labels.
 _SAVED_EVERY: Final = 1.0
 # Counts that cost nothing. The other fields of the default rule are computed when they are read, if possible.
@@ -657,7 +659,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     acquisition: str | None = None,
     random_share: float | None = None,
     batch: int = 1,
-    seed: int = 0,
+    seed: int | None = None,
     dtype: Any = np.float64,
     device: Any = None,
     client: Any = None,
@@ -693,7 +695,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         random_share: Share of the labels, 0 to 1, that are drawn at random from the unlabelled items instead. Left out,
             it is 0 for an acquisition that is named.
         batch: Labels bought at each step.
-        seed: Seed of all randomness.
+        seed: Seed of all randomness. Left out, the picks are those of seed 0, and checks are drawn from fresh entropy.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory.
         device: Device of torch that scores the pool, see :class:`suffice.ActiveLearner`.
         client: Client of a Dask cluster whose workers keep and score the pool, likewise.
@@ -980,7 +982,7 @@ class CheckedRun:
         >>> from suffice.learner import ErrorGuarantee
         >>> from suffice.models import BayesianLogistic
         >>> X = np.random.default_rng(0).normal(size=(1000, 3)); y = np.where(X[:, 0] > 0.0, "right", "left")
-        >>> trace = simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(at_most=0.1), batch=5)
+        >>> trace = simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(at_most=0.1), batch=5, seed=0)
         >>> (found,) = trace.checks
         >>> found.passed, found.holds, found.guarantee.value <= 0.1
         (True, True, True)
@@ -1077,9 +1079,10 @@ class CheckedRun:
         # The plan is computed again more often shortly before the check.
         wait = _REPLANNED * n if plan.more_labels is None else _LOOK_AHEAD * plan.more_labels
         self._planned_at = n + max(1, math.floor(wait))
-        if not plan.check_now or plan.check_size is None:
+        if not plan.check_now or plan.check_high is None:
             return False
-        self._draw(plan.check_size, tolerance=self._tolerance, confidence=target.confidence)
+        asked = {"tolerance": self._tolerance, "confidence": target.confidence}
+        self._draw(None, _GIVEN_UP * plan.check_high, at_most=target.at_most, **asked)
         return True
 
     def _recall_planned(self, target: RecallGuarantee) -> bool:
@@ -1094,13 +1097,26 @@ class CheckedRun:
         self._draw(size, recall_of=target.class_name, confidence=target.confidence)
         return True
 
-    def _draw(self, m: int, **asked: Any) -> None:
-        """Draw a check, answer it with the known labels, and record it."""
+    def _draw(self, m: int | None, most: float = math.inf, **asked: Any) -> None:
+        """Draw a check, answer it with the known labels, and record it.
+
+        Args:
+            m: Number of items; None for a sequential check.
+            most: A sequential check is given up when it has more answers than this.
+            **asked: What it is to guarantee.
+        """
         learner = self._learner
-        check = learner.check(min(m, learner.left), **asked)
-        found = check.tell(self._labels[check.indices])
+        check = learner.check(None if m is None else min(m, learner.left), **asked)
+        found = None
+        while check.open:
+            if len(check.indices) - len(check.pending) > most:
+                check.abort()
+            else:
+                found = check.tell(self._labels[check.pending])
         truth = true_value(check, self._labels)
-        self._recorded.append(RecordedCheck(check.n_labelled, check.record.items, found, truth, self._passed(found)))
+        pending = set(check.record.pending)
+        answered = tuple(item for item in check.record.items if item not in pending)
+        self._recorded.append(RecordedCheck(check.n_labelled, answered, found, truth, self._passed(found)))
         # The next plan includes the labels of the check.
         self._planned_at = len(learner.labelled) + 1
 
@@ -1144,11 +1160,13 @@ def _true_value(found: Guarantee | None, frozen: FrozenModel, sample: tuple[int,
     truth = labels[items]
     if found is None:
         return math.nan
-    if found.quantity in ("within", "tolerance"):
-        wrong = np.abs(truth[rest].astype(np.float64) - predicted[rest]) > (found.tolerance or 0.0)
-        return float(wrong.mean()) if len(wrong) else 0.0
-    if found.quantity == "error":
-        return float((truth[rest] != predicted[rest]).mean()) if rest.any() else 0.0
+    if found.quantity in ("within", "tolerance", "error"):
+        tolerance = found.tolerance
+        off = truth != predicted if tolerance is None else np.abs(truth.astype(np.float64) - predicted) > tolerance
+        if found.allowed is not None:
+            # A sequential check is about all items from which it was drawn.
+            return float(np.sum(off & rest if found.corrected else off)) / len(items)
+        return float(off[rest].mean()) if rest.any() else 0.0
     of_class = np.array([str(each) == found.class_name for each in truth.tolist()], dtype=bool)
     chosen = np.array([str(each) == found.class_name for each in predicted.tolist()], dtype=bool)
     if found.quantity == "precision":
@@ -1189,6 +1207,7 @@ def audit(  # noqa: PLR0913 - as above
     validation: tuple[Any, Any] | None = None,
     rule: Criterion | None = None,
     check: int | Mapping[str, Any] | None = None,
+    seed: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trace:
     """Compute the curve of divergences for data that were labelled in this order, so that any rule can be applied.
@@ -1209,6 +1228,7 @@ def audit(  # noqa: PLR0913 - as above
         validation: Inputs and labels of a validation set.
         rule: Stop when this rule says so, and
         check: Check the model at the end; both as for :func:`simulate`. Checks are drawn from the later rows.
+        seed: Seed of the checks; they are drawn from fresh entropy if it is left out.
         progress: Called now and then with the steps done and the steps to do.
 
     Returns:
@@ -1226,5 +1246,5 @@ def audit(  # noqa: PLR0913 - as above
     if rows < n:
         raise InvalidValueError(f"X has {rows} rows, fewer than the {n} initial labels")
     options: dict[str, Any] = {"X_test": X_test, "y_test": y_test, "batch": batch, "record": record}
-    options |= {"stop_set": stop_set, "validation": validation, "rule": rule, "check": check}
+    options |= {"stop_set": stop_set, "validation": validation, "rule": rule, "check": check, "seed": seed}
     return simulate(model, X, y, initial=np.arange(n), acquisition="order", progress=progress, **options)

@@ -13,6 +13,7 @@ import numpy as np
 
 from suffice.acquisition import Indices
 from suffice.arguments import real, whole
+from suffice.checks.registry import CheckRegistry, registered_items
 from suffice.criteria import Criterion, LabelWorth, QuantileRecall, Step, Verdict, criterion_from_dict
 from suffice.criteria.base import require_rule, requiring_rule
 from suffice.criteria.step_and_verdict import FIELD_KINDS
@@ -109,7 +110,8 @@ class StopMonitor(SessionDriver):
         rule: The stopping rule, which is copied; :class:`suffice.LabelWorth` with the two costs if left out.
         label_cost: Cost of a label, above 0.
         mistake_cost: Cost of a wrong prediction among the unlabelled items, above 0.
-        seed: Seed of the samples and of the checks.
+        seed: Seed of the samples and of the checks. Left out, the samples are those of seed 0, and checks are drawn
+            from fresh entropy: several monitors do not draw the same check.
         predict: For a model without the methods above, a function ``predict(model, X)`` that returns class
             probabilities, ``N x C``, or those of ``K`` members of a committee, ``N x K x C``; for numbers, a mean and a
             standard deviation of the label, ``(N, N)``. ``X`` is a part of the pool in its own form. The function must
@@ -123,6 +125,11 @@ class StopMonitor(SessionDriver):
             them.
         estimate_time: How often the model may be fitted again to estimate its error, as a multiple of your own fits; 0
             for never. See :meth:`error_estimate`.
+        checks: The registry that counts the checks of these items, see :class:`suffice.checks.CheckRegistry`. Give the
+            same one to all learners and monitors of the same items: their checks share the error probability. Left out,
+            the monitor counts its own checks.
+        earlier_checks: Instead of ``checks``: how many checks of these items were started before, by other objects. The
+            next one has the number after them.
 
     Attributes:
         verdict: What the rule says now.
@@ -148,13 +155,15 @@ class StopMonitor(SessionDriver):
         rule: Criterion | None = None,
         label_cost: float = 1.0,
         mistake_cost: float = 1.0,
-        seed: int = 0,
+        seed: int | None = None,
         predict: Predict | None = None,
         *,
         stop_set: StopSet | int | None = None,
         positive: Any = None,
         control: Any = (),
         estimate_time: float = 1.0,
+        checks: CheckRegistry | None = None,
+        earlier_checks: int = 0,
     ) -> None:
         self._label_cost = real(label_cost, "label_cost", "above 0", lambda x: x > 0.0)
         self._mistake_cost = real(mistake_cost, "mistake_cost", "above 0", lambda x: x > 0.0)
@@ -163,13 +172,19 @@ class StopMonitor(SessionDriver):
         require_rule(rule, "rule")
         if predict is not None and not callable(predict):
             raise InvalidTypeError(f"predict must be {FUNCTION} predictions, not {type(predict).__name__}")
-        self._seed = whole(seed, "seed", least=0)
+        self._given_seed = None if seed is None else whole(seed, "seed", least=0)
+        self._seed = self._given_seed or 0
         self._pool, self._predict = PoolRows(X_pool), predict
         size = len(self._pool)
-        check_rng = partial(np.random.default_rng, [self._seed, _CHECK_STREAM])
+        check_rng = partial(np.random.default_rng, None if seed is None else [self._seed, _CHECK_STREAM])
         self._estimate_time = checked_estimate_time(estimate_time)
         self._session = Session(
-            size, rule, check_rng, positive=positive_class(positive), estimate_time=self._estimate_time
+            size,
+            rule,
+            check_rng,
+            positive=positive_class(positive),
+            estimate_time=self._estimate_time,
+            registered=registered_items(checks, earlier_checks, X_pool),
         )
         self._session.verdict = self._undecided("no model was given yet; call update", 0)
         self._control = self._checked_control(control)
@@ -737,7 +752,7 @@ class StopMonitor(SessionDriver):
         content = {
             "label_cost": self._label_cost,
             "mistake_cost": self._mistake_cost,
-            "seed": self._seed,
+            "seed": self._given_seed,
             "pool_size": len(self._pool),
             "positive": self._session.positive,
             "control": sorted(self._control),
@@ -764,13 +779,22 @@ class StopMonitor(SessionDriver):
         return sealed(_FORMAT, content)
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any], X_pool: Any, predict: Predict | None = None) -> "StopMonitor":
+    def from_state(
+        cls,
+        state: Mapping[str, Any],
+        X_pool: Any,
+        predict: Predict | None = None,
+        *,
+        checks: CheckRegistry | None = None,
+    ) -> "StopMonitor":
         """Restore a monitor from :meth:`state_dict`.
 
         Args:
             state: The result of ``state_dict``, also after a round trip through JSON, and of version 1.0.0rc1.
             X_pool: The same pool.
             predict: As for :class:`StopMonitor`; functions are not saved.
+            checks: As for :class:`StopMonitor`. Without it, the monitor goes on counting by itself. In a registry, the
+                checks of the monitor that it has counted already are not counted again.
 
         Raises:
             InvalidValueError: It is not such a result, is damaged, or belongs to another pool.
@@ -796,6 +820,7 @@ class StopMonitor(SessionDriver):
                 positive=saved["positive"],
                 control=saved["control"],
                 estimate_time=saved.get("estimate_time", 1.0),
+                checks=checks,
             )
             monitor._load(saved)
             return monitor

@@ -1,7 +1,7 @@
 """Sentences about random checks: offers, progress, and guarantees."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from suffice.presentation.text_format import (
     count,
@@ -12,7 +12,11 @@ from suffice.presentation.text_format import (
     percent_at_least,
     percent_at_most,
     shortened,
+    two_digits,
 )
+
+# A check with a lower probability of success is not recommended.
+_UNLIKELY: Final = 0.5
 
 
 def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
@@ -138,26 +142,31 @@ def sequential_offer_sentences(offer: Mapping[str, Any]) -> list[str]:
     r"""What a sequential check is to prove, and the least number of answers that it needs.
 
     Args:
-        offer: ``at_most``, ``tolerance``, ``pool``, ``allowed``, ``least`` and ``expected``; see
-            :class:`suffice.project.sequential_offer.SequentialOffer`.
+        offer: ``at_most``, ``tolerance``, ``pool``, ``allowed``, ``least``, ``expected`` and ``check`` (its ``size``,
+            ``low``, ``high`` and ``success``); see :class:`suffice.project.sequential_offer.SequentialOffer`.
 
     Examples:
-        >>> offer = {"at_most": 0.05, "tolerance": None, "pool": 1460, "allowed": 73, "least": 72, "expected": 0.02}
+        >>> offer = {"at_most": 0.05, "tolerance": None, "pool": 1460, "allowed": 73, "least": 72, "expected": 0.02,
+        ...     "check": {"size": 180, "low": 100, "high": 480, "success": 0.93}}
         >>> print(*sequential_offer_sentences(offer), sep="\n")
-        At least 72 answers are needed, and more if some predictions are wrong. The check ends by itself when it is
-        proven that at most 73 of the 1,460 unlabelled items are predicted wrong.
+        The check ends by itself when it is proven that at most 73 of the 1,460 unlabelled items are predicted wrong. It
+        takes about 180 answers (100 to 480) and succeeds with a probability of 93 %. At least 72 are needed.
         >>> print(sequential_offer_sentences({**offer, "expected": 0.08})[1])
         About 8 % are wrong by the estimate. That is more than 5 %, so the check would probably not prove it: label more
         items first, or write a larger share.
     """
     tolerance = offer["tolerance"]
     wrong = "predicted wrong" if tolerance is None else f"predicted with an error of more than {number(tolerance)}"
-    verb = "is" if offer["least"] == 1 else "are"
-    sentences = [
-        f"At least {count(offer['least'], 'answer')} {verb} needed, and more if some predictions are wrong. The check "
-        f"ends by itself when it is proven that at most {offer['allowed']:,} of the "
-        f"{count(offer['pool'], 'unlabelled item')} are {wrong}."
-    ]
+    verb, check = "is" if offer["least"] == 1 else "are", offer["check"]
+    proven = f"at most {offer['allowed']:,} of the {count(offer['pool'], 'unlabelled item')} are {wrong}"
+    takes = f"At least {count(offer['least'], 'answer')} {verb} needed."
+    if check["success"] >= _UNLIKELY:
+        size, low, high = (two_digits(check[name]) for name in ("size", "low", "high"))
+        takes = (
+            f"It takes about {count(size, 'answer')} ({low:,} to {high:,}) and succeeds with a probability of "
+            f"{percent(check['success'])}. At least {offer['least']:,} {verb} needed."
+        )
+    sentences = [f"The check ends by itself when it is proven that {proven}. {takes}"]
     if offer["expected"] > offer["at_most"]:
         sentences.append(
             f"About {percent(offer['expected'])} are wrong by the estimate. That is more than "
@@ -195,19 +204,21 @@ def check_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
 
     Args:
         offers: ``pool``, ``expected``, ``confidence``, ``probability``, ``tolerance``, ``offers`` (each with ``size``
-            and ``at_most``), ``at_most``, ``planned`` and ``seconds``; see
+            and ``at_most``), ``at_most``, ``target_check`` (``size``, ``low``, ``high`` and ``success``, or None) and
+            ``seconds``; see
             :class:`suffice.project.check_offers.CheckOffers`.
 
     Examples:
         >>> sentences = check_offer_sentences({"pool": 4600, "expected": 0.02, "confidence": 0.95, "probability": 0.8,
-        ...     "tolerance": None, "offers": [{"size": 100, "at_most": 0.0858}], "at_most": 0.05, "planned": 370,
-        ...     "seconds": 4.0})
+        ...     "tolerance": None, "offers": [{"size": 100, "at_most": 0.0858}], "at_most": 0.05,
+        ...     "target_check": {"size": 290, "low": 140, "high": 800, "success": 0.93}, "seconds": 4.0})
         >>> print(*sentences, sep="\n")
         A check draws unlabelled items at random. When they are labelled, it guarantees how many predictions are wrong.
         Estimate: about 2 % of the predictions for the 4,600 unlabelled items are wrong. If so, a check has an
         80 % chance of guaranteeing, with 95 % confidence:
         - 100 labels (about 7 minutes): at most 8.6 % are wrong.
-        - 370 labels (about 25 minutes): at most 5 % are wrong, your target.
+        A check until at most 5 % is proven, your target, takes about 290 labels (140 to 800; about 19 minutes), and
+        succeeds with a probability of 93 %.
         The model learns these labels afterwards.
     """
     wrong = "wrong" if offers["tolerance"] is None else f"off by more than {number(offers['tolerance'])}"
@@ -227,34 +238,37 @@ def check_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
         f"{percent(offers['probability'])} chance of guaranteeing, with {sure} confidence:",
     ]
     sentences += [f"- {row['cost']}: {row['words']}." for row in rows]
-    if offers["at_most"] is not None and offers["planned"] is None:
-        sentences.append(not_achievable_sentence(offers))
+    if words := target_check_words(offers):
+        sentences.append(words)
     return [sentence.replace("\u00a0", " ") for sentence in [*sentences, "The model learns these labels afterwards."]]
 
 
 def check_offer_rows(offers: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return each check that is offered: its ``size``, ``cost`` and likely guarantee, ``words``, smallest first.
 
-    The size that is planned for the target is among them. The argument is that of :func:`check_offer_sentences`.
+    The argument is that of :func:`check_offer_sentences`.
     """
     wrong = "wrong" if offers["tolerance"] is None else f"off by more than {number(offers['tolerance'])}"
     rows = {offer["size"]: f"at most {percent_at_most(offer['at_most'])} are {wrong}" for offer in offers["offers"]}
-    target, planned = offers["at_most"], offers["planned"]
-    if target is not None and planned is not None:
-        rows[planned] = f"at most {percent_at_most(target)} are {wrong}, your target"
     return [
         {"size": size, "cost": _label_time(size, offers["seconds"]), "words": rows[size].replace("\u00a0", " ")}
         for size in sorted(rows)
     ]
 
 
-def not_achievable_sentence(offers: Mapping[str, Any]) -> str:
-    """Statement that no check is likely to reach the target; the argument is that of :func:`check_offer_sentences`."""
-    most, pool = percent_at_most(offers["at_most"]), count(offers["pool"], "unlabelled item")
-    unreachable = f"Your target of at most {most} is not achievable now without labelling all {pool}"
-    lowest = min((offer["at_most"] for offer in offers["offers"]), default=1.0)
-    reach = f", or ask for at most {percent_at_most(lowest)}" if lowest < 1.0 else ""
-    return f"{unreachable}: label more items first{reach}.".replace("\u00a0", " ")
+def target_check_words(offers: Mapping[str, Any]) -> str:
+    """What a check for the target takes; empty without a target. The argument is that of check_offer_sentences."""
+    check = offers["target_check"]
+    if check is None:
+        return ""
+    size, low, high = (two_digits(check[name]) for name in ("size", "low", "high"))
+    time = "" if offers["seconds"] is None else f"; about {duration(size * offers['seconds'])}"
+    takes = f"takes about {count(size, 'label')} ({low:,} to {high:,}{time})"
+    lead = f"A check until at most {percent_at_most(offers['at_most'])} is proven, your target, {takes}"
+    words = f"{lead}, and succeeds with a probability of {percent(check['success'])}."
+    if check["success"] < _UNLIKELY:
+        words = f"{lead}, and is not likely to succeed: label more items first."
+    return words.replace("\u00a0", " ")
 
 
 def class_offer_sentences(offers: Mapping[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from suffice.presentation.check_words import guarantee_sentences
 from suffice.presentation.error_words import error_figure, error_value, error_words
-from suffice.presentation.plan_words import forecast_sentence, outlook, plan_sentence
+from suffice.presentation.plan_words import forecast_sentence, no_check_sentence, outlook, plan_sentence
 from suffice.presentation.rule_words import RANKED_LAST, RATIO_RULE, WORTH_RULES
 from suffice.presentation.text_format import as_sentence, count, number, percent, shortened, two_digits, two_digits_of
 
@@ -25,8 +25,7 @@ _HEADLINES: Final = {
 }
 #: Headline of a stop with a large error; its colour is not green.
 NOT_WORTH: Final = "More labels are not worth their cost"
-# The error may be below the target, but too close to it for a check.
-_OUT_OF_REACH: Final = "Your target seems out of reach"
+_OUT_OF_REACH: Final = "Your target is out of reach for this model"
 _EXTRAPOLATED: Final = (
     "This is extrapolated: it assumes that the error continues to fall as before. After these labels, more would not "
     "be worth their cost."
@@ -206,14 +205,9 @@ def _keep_going_sentences(decision: Mapping[str, Any], initial: int) -> list[str
     if decision.get("target_missed"):
         missed = f"The check has not shown your target of at most {percent(decision['at_most'])}"
         return [first, f"{missed}. Continue to label: the model learns the labels of the check first."]
-    doubt = _doubt_sentence(decision)
-    sentences = [first, doubt or forecast_sentence(decision)]
-    if planned is not None and not doubt:
-        target = f"your target of at most {percent(planned['target'])}"
-        unknown = f"It is not known yet whether {target} can be guaranteed."
-        out_of_reach = f"At present, a guarantee of {target} is expected to need labels of all items."
-        sentences.append(out_of_reach if decision.get("target_out_of_reach") else unknown)
-    return sentences
+    if planned is not None:
+        return [first, no_check_sentence(planned)]
+    return [first, _doubt_sentence(decision) or forecast_sentence(decision)]
 
 
 def _doubt_sentence(decision: Mapping[str, Any]) -> str:
@@ -223,12 +217,9 @@ def _doubt_sentence(decision: Mapping[str, Any]) -> str:
     alternative = decision.get("alternative")
     if alternative is not None:
         return f"{_alternative_sentence(decision, alternative)} More labels will show whether that is chance."
-    planned = decision.get("plan") is not None
-    if planned or decision.get("above_target"):
+    if decision.get("above_target"):
         asked = error_value(decision["at_most"], share=decision["share"])
-        where = "above" if decision.get("above_target") else "too close to"
-        falls = "falls enough for a check" if planned else "falls"
-        return f"The error is still {where} your target of at most {asked}; more labels will show whether it {falls}."
+        return f"The error is still above your target of at most {asked}; more labels will show whether it falls."
     return "The error is not yet known well enough; some more random labels will show it."
 
 
@@ -295,7 +286,7 @@ def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
 
 def _model_at_limit(decision: Mapping[str, Any]) -> bool:
     """Whether the model is the reason for the answer "limit", and not the target alone."""
-    target = decision.get("above_target") or decision.get("plan") is not None
+    target = decision.get("above_target") or decision.get("target_out_of_reach")
     return decision.get("alternative") is not None or not target
 
 
@@ -306,8 +297,8 @@ def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
     if decision.get("above_target"):
         asked, error = (error_value(value, share=decision["share"]) for value in (target, decision["error"]["value"]))
         sentences.append(f"You asked for at most {asked}{', which is slightly less' if asked == error else ''}.")
-    elif decision.get("plan") is not None:
-        sentences.append(f"That is too close to your target of at most {percent(target)} for a check to guarantee it.")
+    if decision.get("target_out_of_reach") and decision["share"]:
+        sentences.append(f"A check has shown that more than {percent(target)} of its predictions are wrong.")
     if decision.get("hardly_better"):
         baseline, common = decision["baseline"], decision.get("common")
         if decision["share"]:

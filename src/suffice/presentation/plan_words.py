@@ -49,13 +49,25 @@ def forecast_sentence(decision: Mapping[str, Any]) -> str:
 
 def plan_sentence(plan: Mapping[str, Any], unlabelled: int) -> str:
     """Time of the check for the target error, and the number of labels."""
-    target, size = f"at most {percent(plan['target'])}", two_digits(plan["check_size"])
+    target = f"your target of at most {percent(plan['target'])}"
+    size, low, high = (two_digits(plan[name]) for name in ("check_size", "check_low", "check_high"))
+    labels = f"about {count(size, 'random label')} ({low:,} to {high:,})"
     if plan["check_now"]:
-        likely = f"is likely to guarantee your target of {target}"
-        return f"A check of {count(plan['check_size'], 'random item')} of these {unlabelled:,} {likely}."
+        likely = f"with a probability of {percent(plan['success'])}"
+        return f"A check of these {unlabelled:,} items takes {labels}, and proves {target} {likely}."
     more, total = two_digits(plan["more_labels"]), two_digits(plan["expected_total"])
-    first = f"About {count(more, 'more label')}, then a check of {count(size, 'random item')},"
-    return f"{first} would guarantee your target of {target} (extrapolated): {total:,} labels in all."
+    first = f"About {count(more, 'more label')}, then a check of {labels}, would prove {target} (extrapolated):"
+    return f"{first} {total:,} labels in all."
+
+
+def no_check_sentence(plan: Mapping[str, Any]) -> str:
+    """Statement that no check is likely to prove the target soon, and why."""
+    target, best = percent(plan["target"]), max(0.0, plan["error"] - plan["reducible"])
+    if best < plan["target"]:
+        why = f"more labels are expected to lower the error to {percent(best)} at best, which is close to the target"
+    else:
+        why = f"more labels are expected to lower the error to {percent(best)} at best"
+    return f"No check is likely to prove your target of at most {target} soon: {why}."
 
 
 def outlook(decision: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """Costs and likely guarantees of checks of a project, before they start."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import erfc, sqrt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -11,12 +11,14 @@ from suffice.arguments import real
 from suffice.checks import attainable_bound, spent_alpha
 from suffice.checks import plan as planned_check
 from suffice.checks.guarantee import UnlabelableAs
+from suffice.checks.sequential_plan import ExpectedCheck, expected_check
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.check_words import (
     check_offer_rows,
     check_offer_sentences,
     class_offer_rows,
     class_offer_sentences,
+    target_check_words,
 )
 from suffice.project.learning_status import LearningStatus, Predictions
 from suffice.project.status_summary import check_status, next_check_plan
@@ -55,8 +57,7 @@ class CheckOffers:
         tolerance: For numbers, the largest error that does not count as wrong.
         offers: Sizes with their likely guarantees.
         at_most: Target share of wrong predictions, or None.
-        planned: Size of a check that is likely to guarantee ``at_most``; None without a target, or if all items would
-            have to be labelled.
+        target_check: What a sequential check for ``at_most`` is expected to take; None without a target.
         seconds: Seconds that a label typically takes, or None.
     """
 
@@ -68,13 +69,15 @@ class CheckOffers:
     tolerance: float | None
     offers: tuple[CheckOffer, ...]
     at_most: float | None = None
-    planned: int | None = None
+    target_check: ExpectedCheck | None = None
     seconds: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The offers as JSON values, with sentences."""
         values = {**self.__dict__, "probability": PROBABILITY, "offers": [each._asdict() for each in self.offers]}
-        return values | {"rows": check_offer_rows(values), "sentences": check_offer_sentences(values)}
+        values["target_check"] = None if self.target_check is None else self.target_check._asdict()
+        words = {"target_words": target_check_words(values), "rows": check_offer_rows(values)}
+        return values | words | {"sentences": check_offer_sentences(values)}
 
 
 def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
@@ -141,13 +144,13 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
         for size in sizes
         if size < pool
     )
-    planned = _planned_size(project, learning_status, target, unlabelable_as, confidence) if tolerance is None else None
-    if planned is None and target is not None:
-        planned = planned_check(target, cautious, pool, alpha=spent, probability=PROBABILITY).labels
-    if target is not None and planned is not None:
-        # The probability of success is not monotone in the size: it may be lower for a slightly larger check.
-        offered = tuple(each for each in offered if each.size > planned or each.at_most > target)
-    return CheckOffers(number, pool, spent, 1.0 - alpha, expected, tolerance, offered, target, planned, seconds)
+    wanted = None
+    if target is not None and unlabelable_as == "wrong":
+        wanted = _advised_check(project, learning_status, target, confidence) if tolerance is None else None
+        if wanted is None:
+            low, high = _interval(learning_status, tolerance, cautious, skipped / pool)
+            wanted = expected_check(target, cautious, low=low, high=high, pool=pool, alpha=spent)
+    return CheckOffers(number, pool, spent, 1.0 - alpha, expected, tolerance, offered, target, wanted, seconds)
 
 
 def expected_share(learning_status: LearningStatus, tolerance: float | None = None) -> float | None:
@@ -167,22 +170,36 @@ def expected_share(learning_status: LearningStatus, tolerance: float | None = No
     return min(1.0, error)
 
 
-def _planned_size(
-    project: "Project",
-    learning_status: LearningStatus,
-    target: float | None,
-    unlabelable_as: UnlabelableAs,
-    confidence: float | None,
-) -> int | None:
-    """Size of the check in the current advice of the project, if the advice is for this target; otherwise None."""
+def _interval(
+    learning_status: LearningStatus, tolerance: float | None, error: float, skipped: float
+) -> tuple[float, float]:
+    """The interval of the share of wrong predictions, with skipped items counted as wrong."""
+    newest = learning_status.errors[-1]
+    ends = [
+        expected_share(replace(learning_status, errors=(replace(newest, value=value),)), tolerance) or 0.0
+        for value in (newest.low, newest.high)
+    ]
+    low, high = (min(1.0, share * (1.0 - skipped) + skipped) for share in sorted(ends))
+    return min(low, error), max(high, error)
+
+
+def _advised_check(
+    project: "Project", learning_status: LearningStatus, target: float, confidence: float | None
+) -> ExpectedCheck | None:
+    """The check in the current advice of the project, if it is for this target and to be started now; else None."""
     plan = None if learning_status.numbers is None else learning_status.numbers.plan
-    if plan is None or plan.target != target or unlabelable_as != "wrong":
+    if plan is None or plan.target != target:
         return None
     with project.lock:
         checks = check_status(project.state(), project.settings)
         usual = project.checks_alpha(confidence) == project.checks_alpha(None)
     advised = next_check_plan(plan, checks) if usual else None
-    return advised.check_size if advised is not None and advised.check_now else None
+    if advised is None or not advised.check_now:
+        return None
+    assert advised.check_size is not None
+    assert advised.check_low is not None
+    assert advised.check_high is not None
+    return ExpectedCheck(advised.check_size, advised.check_low, advised.check_high, advised.success)
 
 
 class ClassOffer(NamedTuple):

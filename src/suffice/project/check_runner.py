@@ -109,12 +109,7 @@ class CheckRunner:
         asked = checked_quantity(
             task, list(classes), given, unlabelable_as=unlabelable_as, predicted_as_found=predicted_as_found
         )
-        if (n_items is None) == (at_most is None):
-            raise InvalidValueError(
-                "a check needs at_most, the share of wrong predictions that it is to prove, or size, the number of "
-                f"items to check; {'neither is' if n_items is None else 'both are'} given"
-            )
-        asked = sized_quantity(asked, n_items, at_most)
+        asked = sized_quantity(asked, n_items, at_most, size="size")
         plan = CheckSize(n_items, expected, elsewhere)
         message = Draft(EventKind.check_started, name, data={"size": n_items, **asdict(asked)}, request=sent)
 
@@ -198,8 +193,7 @@ class CheckRunner:
         """The next check of the present model."""
         settings = self._journal.settings
         before, number = state.labels.items_before(), state.checks.next_number + plan.elsewhere
-        # Without a seed, two projects of the same items must not draw the same check.
-        rng = np.random.default_rng(None if settings.seed is None else [settings.seed, 13, number])
+        rng = check_rng(settings.seed, number)
         predicted = predictions[before.unlabelled]
         items, pool = drawn_items(plan.size, asked, before, predicted, rng)
         spent = spent_alpha(number, alpha)
@@ -211,6 +205,11 @@ class CheckRunner:
             terms = SequentialTerms.of_share(asked.at_most, pool=pool, alpha=spent, expected=plan.expected)
         model = settings.using(state.model).model
         return CheckDraw(items, pool, number, alpha, asked, model, settings.classes, before, predicted, terms=terms)
+
+
+def check_rng(seed: int | None, number: int) -> np.random.Generator:
+    """The source of randomness of a check. Without a seed, two projects of the same items draw different checks."""
+    return np.random.default_rng(None if seed is None else [seed, 13, number])
 
 
 def _require_none_open(state: ProjectState) -> None:

@@ -14,7 +14,13 @@ from suffice.checks.sequential_terms import LONGEST
 from suffice.errors import InvalidValueError
 from suffice.presentation.check_words import guarantee_sentences
 from suffice.presentation.text_format import count
-from suffice.session.model_check import CheckedQuantity, checked_pool, proven_guarantee, sequential_progress
+from suffice.session.model_check import (
+    CheckedQuantity,
+    checked_pool,
+    least_error,
+    proven_guarantee,
+    sequential_progress,
+)
 
 #: Change of the classes since a check started: none or renamed only; merged only; or any other change.
 ClassesSince = Literal["same", "merged", "changed"]
@@ -346,6 +352,11 @@ class ProjectCheck:
     def model_words(self) -> str:
         """The checked model, for a guarantee."""
         return f"{self.draw.model} at {count(self.n_labelled, 'label')}"
+
+    @property
+    def least_error(self) -> float | None:
+        """Least share of wrong predictions, by the check; None if it is open or of another quantity."""
+        return least_error(self.record, self.guarantee, self.progress)
 
     @property
     def progress(self) -> dict[str, Any] | None:

@@ -1,12 +1,14 @@
-"""Least cost of a sequential check of a project, before it starts."""
+"""What a sequential check of a project takes, before it starts."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from suffice.checks import SequentialTerms, spent_alpha
-from suffice.errors import InvalidValueError, SufficeError
+from suffice.arguments import real
+from suffice.checks import SequentialTerms
+from suffice.checks.sequential_plan import ExpectedCheck
+from suffice.errors import InvalidValueError
 from suffice.presentation.check_words import sequential_offer_sentences
-from suffice.project.check_offers import expected_share
+from suffice.project.check_offers import check_offers
 from suffice.project.learning_status import LearningStatus
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ class SequentialOffer:
         allowed: Number of them that may be wrong.
         least: Number of answers that prove the target if none of them is wrong.
         expected: Estimated share of wrong predictions; items that were skipped count as wrong.
+        check: What the check is expected to take.
         alpha: Error probability that the check would spend.
         confidence: The confidence of all checks of the project together.
     """
@@ -36,19 +39,20 @@ class SequentialOffer:
     allowed: int
     least: int
     expected: float
+    check: ExpectedCheck
     alpha: float
     confidence: float
 
     def as_dict(self) -> dict[str, Any]:
         """The offer as JSON values, with sentences."""
-        values = asdict(self)
+        values = {**self.__dict__, "check": self.check._asdict()}
         return values | {"sentences": sequential_offer_sentences(values)}
 
 
 def sequential_offer(
     project: "Project", learning_status: LearningStatus, at_most: float, *, tolerance: float | None = None
 ) -> SequentialOffer:
-    """Least number of answers that a sequential check needs.
+    """What a sequential check needs: the least number of answers, and what it is expected to take.
 
     Args:
         project: The project.
@@ -60,25 +64,22 @@ def sequential_offer(
         InvalidValueError: An argument cannot be used.
         SufficeError: The error is not estimated yet, or there is nothing to check.
     """
-    classes = project.settings.task == "classification"
-    if classes == (tolerance is not None):
-        wrong = "leave it out: the labels of this project are classes" if classes else "needed for a check of numbers"
-        raise InvalidValueError(f"tolerance, the largest error that is not wrong, is {wrong}")
-    expected = expected_share(learning_status, tolerance)
-    if expected is None:
-        raise SufficeError("the error is not estimated yet: label a few items first")
-    with project.lock:
-        state = project.state()
-        alpha, number = project.checks_alpha(None), state.checks.next_number
-        left, skipped = state.left, state.n_skipped
-    if not left:
-        raise SufficeError("every item is labelled or skipped: there is nothing to check")
-    pool = left + skipped
-    share = (expected * left + skipped) / pool
-    terms = SequentialTerms.of_share(at_most, pool=pool, alpha=spent_alpha(number, alpha), expected=expected)
+    real(at_most, "at_most", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
+    offers = check_offers(project, learning_status, at_most=at_most, tolerance=tolerance, sizes=())
+    assert offers.target_check is not None
+    terms = SequentialTerms.of_share(at_most, pool=offers.pool, alpha=offers.alpha, expected=offers.expected)
     least = terms.proof([])
     if least is None:
-        raise InvalidValueError(f"no check of {pool:,} items can prove this target; ask for a larger share")
+        raise InvalidValueError(f"no check of {offers.pool:,} items can prove this target; ask for a larger share")
     return SequentialOffer(
-        number, at_most, tolerance, pool, terms.allowed, least, share, spent_alpha(number, alpha), 1.0 - alpha
+        offers.number,
+        at_most,
+        tolerance,
+        offers.pool,
+        terms.allowed,
+        least,
+        offers.expected,
+        offers.target_check,
+        offers.alpha,
+        offers.confidence,
     )

@@ -92,6 +92,8 @@ class CheckStatus:
         held: Number of labels that the model does not learn yet, because a check withholds them.
         alpha: Error probability of the next check; None if there was no check yet.
         proven: The guarantee, if it covers the present model.
+        least_error: The share of wrong predictions of the present model that its last check has found at least; None
+            if it is not known.
     """
 
     check: dict[str, Any] | None = None
@@ -99,6 +101,7 @@ class CheckStatus:
     held: int = 0
     alpha: float | None = None
     proven: Guarantee | None = None
+    least_error: float | None = None
 
     @property
     def awaits_answers(self) -> bool:
@@ -154,6 +157,7 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
         state.n_labelled - state.n_learned,
         spent_alpha(state.checks.next_number, record.alpha),
         found.guarantee if found is not None and found.about_present_model else None,
+        newest.least_error if state.checks.learned is not None else None,
     )
 
 
@@ -329,7 +333,8 @@ def decision_of(
     verdict = learning_status.decided_verdict or learning_status.verdict
     pending = checks.check["size"] - checks.check["answered"] if checks.check and checks.awaits_answers else 0
     plan = next_check_plan(numbers.plan, checks)
-    return decide(verdict, replace(numbers, check_pending=pending, guarantee=checks.proven, plan=plan))
+    found = replace(numbers, check_pending=pending, guarantee=checks.proven, plan=plan, least_error=checks.least_error)
+    return decide(verdict, found)
 
 
 def next_check_plan(plan: GuaranteePlan | None, checks: CheckStatus) -> GuaranteePlan | None:
@@ -344,11 +349,12 @@ def next_check_plan(plan: GuaranteePlan | None, checks: CheckStatus) -> Guarante
     later = plan_total(
         plan.target,
         plan.error,
+        low=plan.low,
+        high=plan.high,
         reducible=plan.reducible,
         n_labelled=plan.n_labelled,
         pool=plan.pool,
         alpha=checks.alpha,
-        probability=plan.probability,
         check_advised=plan.check_now,
     )
     # A check that the learner does not advise yet is not advised here either.

@@ -11,7 +11,7 @@ from suffice.checks.planner import MOST_MISSED
 from suffice.errors import InvalidValueError
 from suffice.models.threads import one_thread
 from suffice.session.error_estimate import REST_ITEMS, CalibratedError, plan_from_estimate
-from suffice.session.model_check import CheckSequence
+from suffice.session.model_check import SessionChecks
 from suffice.session.model_view import ModelView
 from suffice.session.session_estimates import SessionEstimates
 from suffice.session.session_labels import SessionLabels
@@ -70,7 +70,7 @@ class CheckPlans:
         checks: The checks so far, which determine the error probability of the next one.
     """
 
-    def __init__(self, labels: SessionLabels, estimates: SessionEstimates, checks: CheckSequence) -> None:
+    def __init__(self, labels: SessionLabels, estimates: SessionEstimates, checks: SessionChecks) -> None:
         self._labels, self._estimates, self._checks = labels, estimates, checks
 
     def for_target(
@@ -81,13 +81,12 @@ class CheckPlans:
             return None
         return self.total(view, target, estimate=estimate, check_advised=check_advised)
 
-    def total(  # noqa: PLR0913 - all but two by keyword
+    def total(
         self,
         view: ModelView,
         target: float,
         *,
         tolerance: float | None = None,
-        probability: float = 0.8,
         estimate: CalibratedError | None = None,
         check_advised: bool = False,
     ) -> GuaranteePlan:
@@ -99,7 +98,6 @@ class CheckPlans:
             view: The current model.
             target: The share of wrong predictions to guarantee.
             tolerance: For numbers: a prediction is wrong if it is off by more than this.
-            probability: Requested probability that the check succeeds.
             estimate: The estimate to plan with; that of the session if left out.
             check_advised: As for :func:`suffice.checks.plan_total`.
         """
@@ -113,7 +111,6 @@ class CheckPlans:
             skipped=len(self._labels.skipped) / max(pool, 1),
             alpha=self._checks.next_alpha(),
             one_class=self._estimates.share and len(self._estimates.known_classes(view)) < 2,
-            probability=probability,
             check_advised=check_advised,
         )
 

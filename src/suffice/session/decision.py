@@ -21,8 +21,7 @@ HARDLY_BELOW: Final = 0.9
 # A possibly better model, or an error that is not well known, is a reason to continue, but not beyond this multiple of
 # the labels at the stop.
 _LONGEST_DOUBT: Final = 2.0
-# The doubt whether the error reaches the target lasts at least for this many labels after the stop; and twice as long
-# if the error is below the target.
+# The doubt whether the error reaches the target lasts at least for this many labels after the stop.
 _SHORTEST_DOUBT: Final = 100
 # An error above this share of that of the trivial prediction must be based on at least this many random labels.
 _NEAR: Final = 0.75
@@ -128,6 +127,7 @@ class DecisionNumbers:
         screening: Progress of a screening, or None if there is no positive class.
         out_of_reach: Whether the target was found to be out of reach at an earlier step, and that holds; None if it
             follows from the other numbers.
+        least_error: Share of wrong predictions of the current model that a check shows at least; None if not known.
         near_trivial: Whether the error was found not to be clearly below that of the trivial prediction, and that
             holds; None as above.
     """
@@ -149,6 +149,7 @@ class DecisionNumbers:
     avoided: float | None = None
     price: float | None = None
     screening: ScreeningProgress | None = None
+    least_error: float | None = None
     out_of_reach: bool | None = None
     near_trivial: bool | None = None
 
@@ -197,24 +198,23 @@ class DecisionNumbers:
 
     @property
     def target_out_of_reach(self) -> bool:
-        """Whether it is not worth continuing for the target, although the rule says that labels are not worth it.
+        """Whether the current model does not reach the target.
 
-        That is so if no check is expected to show it (without a plan: if the error is above it), and one of two
-        conditions holds. Either the lower end of the interval of the error, minus the part that more labels can remove,
-        is above the target. Or it was in doubt up to twice the labels at which the rule first said stop, and for at
-        least 100 labels more than these. If the error is below the target, but too close to it for a check, this takes
-        twice as long.
+        For classes that is so if a check shows that more predictions are wrong than the target allows. For numbers,
+        which have no such check: the rule says stop, the error is above the target, and either the lower end of its
+        interval is above it, or it was in doubt up to twice the labels at which the rule first said stop, and for at
+        least 100 labels more than these.
         """
+        if self.share:
+            return self.least_error is not None and self.at_most is not None and self.least_error > self.at_most
+        if not self.target_in_question:
+            return False
         if self.out_of_reach is not None:
             return self.out_of_reach
-        if not self.target_in_question or self.target_expected:
-            return False
         assert self.error is not None
         assert self.at_most is not None
-        _, above, below = doubt_ends(self.n_labelled if self.since is None else self.since)
-        removable = 0.0 if self.plan is None else self.plan.reducible
-        long = self.n_labelled >= (above if self.above_target else below)
-        return long or self.error.low - removable > self.at_most
+        _, longest = doubt_ends(self.n_labelled if self.since is None else self.since)
+        return self.n_labelled >= longest or self.error.low > self.at_most
 
     @property
     def target_in_question(self) -> bool:
@@ -295,7 +295,8 @@ class Decision(DecisionNumbers):
             "alternative": None if self.alternative is None else self.alternative._asdict(),
             "plan": None if self.plan is None else self.plan.as_dict(),
         }
-        del values["guarantee"], values["screening"], values["out_of_reach"], values["near_trivial"]
+        for name in ("guarantee", "screening", "out_of_reach", "near_trivial", "least_error"):
+            del values[name]
         if self.screening is not None:
             values["screening"] = self.screening._asdict()
         return values if self.guarantee is None else values | {"guarantee": self.guarantee.to_dict()}
@@ -379,11 +380,10 @@ def _answer(verdict: Verdict | None, numbers: DecisionNumbers) -> Answer:  # noq
     if numbers.alternative is not None and numbers.alternative.clear:
         return "limit"
     in_doubt = not numbers.target_out_of_reach if numbers.target_in_question else numbers.in_doubt
-    if numbers.target_missed or in_doubt:
+    if not numbers.target_out_of_reach and (numbers.target_missed or in_doubt):
         # A possibly better model does not change that a target is out of reach.
         return "keep going"
-    # A target that is out of reach counts as not reached for any estimate.
-    return "limit" if numbers.above_target or numbers.hardly_better or numbers.plan is not None else "enough"
+    return "limit" if numbers.above_target or numbers.hardly_better or numbers.target_out_of_reach else "enough"
 
 
 def checked_target(at_most: Any, *, share: bool) -> float | None:
@@ -437,22 +437,20 @@ def numbers_from_labels(
     )
 
 
-def doubt_ends(since: int) -> tuple[float, float, float]:
+def doubt_ends(since: int) -> tuple[float, float]:
     """Return the numbers of labels at which the doubt about a decision ends.
 
     Args:
         since: Number of labels at which the rule first said stop.
 
     Returns:
-        The ends of the doubt about another model or the error, about a target below the error, and about a target above
-        it.
+        The ends of the doubt about another model or the error, and about a target below the error.
 
     Examples:
         >>> doubt_ends(30), doubt_ends(200)
-        ((60.0, 130.0, 230.0), (400.0, 400.0, 600.0))
+        ((60.0, 130.0), (400.0, 400.0))
     """
-    longer = max((_LONGEST_DOUBT - 1.0) * since, float(_SHORTEST_DOUBT))
-    return _LONGEST_DOUBT * since, since + longer, since + 2.0 * longer
+    return _LONGEST_DOUBT * since, since + max((_LONGEST_DOUBT - 1.0) * since, float(_SHORTEST_DOUBT))
 
 
 def trivial_error(labels: Any, *, share: bool) -> tuple[float | None, str | None]:

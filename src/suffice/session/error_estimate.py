@@ -387,7 +387,6 @@ def plan_from_estimate(  # noqa: PLR0913 - all but two by keyword
     alpha: float,
     skipped: float = 0.0,
     one_class: bool = False,
-    probability: float = 0.8,
     check_advised: bool = False,
 ) -> GuaranteePlan:
     """Plan labels and a check from an estimate of the error; see :func:`suffice.checks.plan_total`.
@@ -405,21 +404,24 @@ def plan_from_estimate(  # noqa: PLR0913 - all but two by keyword
         alpha: Error probability of the check.
         skipped: Share of the unlabelled items that were skipped. They can be drawn, and count as wrong.
         one_class: Whether all labels are of one class.
-        probability: Requested probability that the check succeeds.
         check_advised: As for :func:`suffice.checks.plan_total`.
     """
     n = max(1, n_labelled)
     ratio = found.value / found.model_alone if found.model_alone > 0.0 else 1.0
     error = least_expected(found.value, n, one_class=one_class)
     removable = min(error - found.value + ratio * reducible, error)
+    now, low, high = (
+        min(1.0, share * (1.0 - skipped) + skipped) for share in (error, min(found.low, error), max(found.high, error))
+    )
     return plan_total(
         target,
-        min(1.0, error * (1.0 - skipped) + skipped),
+        now,
+        low=low,
+        high=high,
         reducible=removable * (1.0 - skipped),
         n_labelled=n,
         pool=pool,
         alpha=alpha,
-        probability=probability,
         check_advised=check_advised,
     )
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from suffice.arguments import real
-from suffice.checks import Check, Guarantee, SequentialTerms, spent_alpha
+from suffice.checks import Check, Guarantee, SequentialTerms, lower_bound, spent_alpha
 from suffice.checks.guarantee import Quantity, UnlabelableAs
 from suffice.checks.random_check import MOST_EXCLUDED
+from suffice.checks.registry import RegisteredItems
 from suffice.errors import InvalidValueError
 from suffice.models.inputs import as_labels
+from suffice.presentation.check_words import sequential_words
 from suffice.presentation.text_format import count
 from suffice.saved_state import decoded_array, encoded_array
 
@@ -43,7 +45,7 @@ class CheckedQuantity:
     at_most: float | None = None
     corrected: bool = False
 
-    def for_target(self, at_most: Any, *, corrected: bool = False) -> "CheckedQuantity":
+    def for_target(self, at_most: Any, *, corrected: bool = False, size: str = "m") -> "CheckedQuantity":
         """The quantity with the target of a sequential check.
 
         Raises:
@@ -52,13 +54,13 @@ class CheckedQuantity:
         share = real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
         if self.quantity not in ("error", "within"):
             raise InvalidValueError(
-                f"at_most is for the share of wrong predictions, not for {self.quantity}; give m, the number of items "
-                "to check"
+                f"at_most is for the share of wrong predictions, not for {self.quantity}; give {size}, the number of "
+                "items to check"
             )
         if self.unlabelable_as == "excluded":
             raise InvalidValueError(
                 'a check for at_most counts items that cannot be labelled as wrong; leave unlabelable_as="excluded" '
-                "out, or give m, the number of items to check"
+                f"out, or give {size}, the number of items to check"
             )
         return replace(self, at_most=share, corrected=bool(corrected))
 
@@ -252,7 +254,7 @@ class ModelCheck:
         >>> import numpy as np
         >>> import suffice as sf
         >>> X = np.random.default_rng(0).normal(size=(500, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
-        >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X)
+        >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X, seed=0)
         >>> for _ in range(40):
         ...     i = learner.ask()
         ...     verdict = learner.tell(i, y[i])
@@ -263,22 +265,36 @@ class ModelCheck:
         True
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - for this module
         self,
         record: Check,
         asked: CheckedQuantity,
         frozen: FrozenModel,
         owner: CheckOwner,
         order: Sequence[int] | None = None,
+        *,
+        restored: bool = False,
     ) -> None:
         self._asked, self._frozen, self._owner = asked, frozen, owner
         self._order = None if order is None else list(order)
         self._predicted = dict(zip(frozen.unlabelled.tolist(), frozen.predictions.tolist(), strict=True))
-        self.record = self._reaching(record)
+        self.record = record if restored else self._reaching(record)
 
     def __repr__(self) -> str:
         state = "aborted" if self.aborted else "complete" if self.complete else f"{len(self.pending)} pending"
-        return f"ModelCheck({count(self.record.size, 'item')} of {self.record.pool:,}, {state})"
+        sample = f"{count(self.record.size, 'item')} of {self.record.pool:,}"
+        return f"ModelCheck({sample}, check {self.record.number} of these items, {state})"
+
+    def __str__(self) -> str:
+        guarantee, progress = self.guarantee, self.progress
+        which = f"Check {self.record.number} of these items"
+        if guarantee is not None:
+            return str(guarantee)
+        if progress is not None:
+            return sequential_words(progress).replace("Check", which, 1)
+        if self.open:
+            return f"{which}: {len(self.pending):,} of {count(self.record.size, 'answer')} are missing."
+        return f"{which}: {'aborted' if self.aborted else 'complete'}; it guarantees nothing."
 
     # The sample and the frozen model.
 
@@ -419,7 +435,7 @@ class ModelCheck:
             (next answers that prove the target if none of them is wrong) and ``allowed`` (wrong items that the target
             allows).
         """
-        return sequential_progress(self.record, self._predicted, self._asked.tolerance)
+        return sequential_progress(self._counted or self.record, self._predicted, self._asked.tolerance)
 
     def abort(self) -> None:
         """Abort the check. It yields no guarantee, and its error probability stays spent.
@@ -442,20 +458,26 @@ class ModelCheck:
         With ``share`` there is no guarantee if too many items could not be labelled. The guarantee changes if a label
         of the check is corrected, or (for recall) a label from before the check; the error probability stays the same.
         """
-        if not self.complete:
+        counted = self._counted
+        if not self.complete or counted is None:
             return None
         asked = self._asked
         labels, pool = self._owner.labels, self._frozen.unlabelled.tolist()
         if asked.unlabelable_as == "excluded":
             pool = [item for item in pool if item not in self._frozen.skipped]
         return proven_guarantee(
-            self.record,
+            counted,
             asked,
             self._predicted,
             model=self._frozen.name,
             found=lambda: sum(bool(labels[item] == asked.class_name) for item in self._frozen.labelled),
             predicted_as_class=lambda: sum(self._predicted[item] == asked.class_name for item in pool),
         )
+
+    @property
+    def least_error(self) -> float | None:
+        """Least share of wrong predictions, by the check; None if it is open or of another quantity."""
+        return least_error(self.record, self.guarantee, self.progress)
 
     @property
     def random_prefix(self) -> list[int]:
@@ -466,9 +488,30 @@ class ModelCheck:
         """
         if self._asked.quantity == "precision":
             return []
-        items, pending = self.record.items, set(self.record.pending)
+        items, pending = () if self._counted is None else self._counted.items, set(self.record.pending)
         first = next((k for k, item in enumerate(items) if item in pending), len(items))
         return [item for item in items[:first] if item in self.record.labels]
+
+    @property
+    def _counted(self) -> Check | None:
+        """The check without items whose turn in the random order has not come; None if these are all its items.
+
+        A sequential check that has ended may contain them, because it can be answered in any order.
+        """
+        record, order = self.record, self._order
+        if order is None or record.items == tuple(order[: record.size]):
+            return record
+        turns = next(place for place, item in enumerate(record.items) if item != order[place])
+        if not turns:
+            return None
+        inside = set(record.items[:turns])
+        return replace(
+            record,
+            items=record.items[:turns],
+            labels={item: label for item, label in record.labels.items() if item in inside},
+            unlabelable=record.unlabelable & inside,
+            first_answers={item: label for item, label in record.first_answers.items() if item in inside},
+        )
 
     def _changed(self, record: Check) -> Guarantee | None:
         """Store new answers; pass them to the learner if the check is closed now."""
@@ -511,6 +554,9 @@ def sequential_progress(
     flags = [faults[item] for item in record.items]
     proof = terms.proof(flags)
     proven = proof is not None and proof <= first
+    if not proven and not pending:
+        # It has ended: too many answers are wrong, or an answer was corrected after the proof.
+        proof = None
     state = "given up" if record.aborted else "proven" if proven else "failed" if proof is None else "open"
     answered = (proof or 0) if proven else first
     return {
@@ -520,6 +566,24 @@ def sequential_progress(
         "needed": None if proof is None else max(0, proof - first),
         "allowed": terms.allowed,
     }
+
+
+def least_error(record: Check, found: Guarantee | None, progress: Mapping[str, Any] | None) -> float | None:
+    """The share of wrong predictions that a check shows at least; None if it is open or of another quantity.
+
+    It is an exact lower bound at the error probability of the check. A sequential check shows one only if it has found
+    more wrong predictions than its target allows.
+
+    Args:
+        record: The check.
+        found: Its guarantee.
+        progress: Its progress, if it is sequential.
+    """
+    if progress is not None:
+        return progress["wrong"] / record.pool if progress["state"] == "failed" else None
+    if found is None or found.quantity != "error":
+        return None
+    return lower_bound(found.wrong, found.checked, found.pool, found.alpha) / found.pool
 
 
 def _labels_by_item(labels: Any, pending: tuple[int, ...]) -> dict[int, Any]:
@@ -558,18 +622,26 @@ class ModelGuarantee:
         return f"{self.guarantee} This is about the model at {then}. {later}"
 
 
-class CheckSequence:
-    """The checks of one learner. They share an error probability: check number j spends alpha / (j (j + 1)).
+class SessionChecks:
+    """The checks of one learner or monitor.
+
+    All checks of the same items share an error probability: check number j spends alpha / (j (j + 1)). Their numbers
+    are those of a registry.
 
     Args:
         rng: Returns the source of randomness; called at the first check.
+        registered: The items in the registry that counts their checks; in a new one if left out.
+
+    Attributes:
+        checks: The checks in the order in which they were drawn.
+        registered: As given.
     """
 
-    def __init__(self, rng: Callable[[], np.random.Generator]) -> None:
+    def __init__(self, rng: Callable[[], np.random.Generator], registered: RegisteredItems | None = None) -> None:
         self._source = rng
         self._rng: np.random.Generator | None = None
         self.checks: list[ModelCheck] = []
-        self._alpha: float | None = None
+        self.registered = RegisteredItems() if registered is None else registered
 
     @property
     def open(self) -> ModelCheck | None:
@@ -583,11 +655,11 @@ class CheckSequence:
 
     def alpha(self, confidence: float | None = None) -> float:
         """The error probability of all checks together; see :func:`shared_alpha`."""
-        return shared_alpha(confidence, self._alpha)
+        return shared_alpha(confidence, self.registered.alpha)
 
     def next_alpha(self, confidence: float | None = None) -> float:
         """The error probability of the next check."""
-        return spent_alpha(len(self.checks) + 1, self.alpha(confidence))
+        return spent_alpha(self.registered.started + 1, self.alpha(confidence))
 
     def draw(  # noqa: PLR0913, PLR0917 - all of them are needed
         self,
@@ -616,25 +688,30 @@ class CheckSequence:
             require_size(size, len(pool), which)
         elif not len(pool):
             raise InvalidValueError(f"there is no {which} to check")
-        number = len(self.checks) + 1
         if asked.quantity == "tolerance":
             assert asked.share is not None
-            Guarantee.of_tolerance(np.zeros(int(size)), asked.share, len(pool), alpha=spent_alpha(number, alpha))
+            spent = spent_alpha(self.registered.started + 1, alpha)
+            Guarantee.of_tolerance(np.zeros(int(size)), asked.share, len(pool), alpha=spent)
         if self._rng is None:
             self._rng = self._source()
+        number = self.registered.start(alpha)
         if size is None:
             record, order = sequential_draw(pool, asked, self._rng, number=number, alpha=alpha, expected=expected)
             check = ModelCheck(record, asked, frozen, owner, order)
         else:
             check = ModelCheck(Check.draw(pool, int(size), self._rng, number=number, alpha=alpha), asked, frozen, owner)
         self.checks.append(check)
-        self._alpha = alpha
         return check
 
     def answered(self, item: int, label: Any) -> None:
-        """Update every closed check that contains an item with its new or corrected label."""
+        """Update every check that contains an item with its new or corrected label.
+
+        An open check contains it if it was labelled before its turn in a sequential check came.
+        """
         for check in self.checks:
-            if not check.open and not check.aborted and item in check.record.items:
+            if check.open and item in check.record.labels:
+                check.correct(item, label)
+            elif not check.open and not check.aborted and item in check.record.items:
                 check.record = check.record.correct(item, label)
 
     def state_dict(self) -> dict[str, Any]:
@@ -645,7 +722,7 @@ class CheckSequence:
             record, order = check.record.state_dict(), check._order
             saved.append({"record": record, "asked": asdict(check._asked), "frozen": frozen, "order": order})
         drawn = None if self._rng is None else self._rng.bit_generator.state
-        return {"checks": saved, "alpha": self._alpha, "random_state": drawn}
+        return {"checks": saved, "registered": self.registered.state_dict(), "random_state": drawn}
 
     def load_state(self, state: Mapping[str, Any], owner: CheckOwner) -> None:
         """Restore :meth:`state_dict`.
@@ -657,10 +734,12 @@ class CheckSequence:
         for saved in state["checks"]:
             frozen = FrozenModel.from_state(saved["frozen"])
             record, asked = Check.from_state(saved["record"]), CheckedQuantity(**saved["asked"])
-            check = ModelCheck(replace(record, unlabelable=frozenset()), asked, frozen, owner, saved.get("order"))
-            check.record = record
-            self.checks.append(check)
-        self._alpha = state["alpha"]
+            self.checks.append(ModelCheck(record, asked, frozen, owner, saved.get("order"), restored=True))
+        registered = state.get("registered")
+        if registered is None:
+            # Saved by an earlier version, which counted the checks of one object.
+            registered = {"alpha": state["alpha"], "earlier": len(self.checks), "checks": [], "running": []}
+        self.registered.load_state(registered)
         if state["random_state"] is not None:
             self._rng = np.random.default_rng()
             self._rng.bit_generator.state = state["random_state"]
@@ -703,7 +782,10 @@ def sequential_draw(  # noqa: PLR0913 - all but three by keyword
         asked.at_most, pool=len(pool), alpha=spent, expected=expected, corrected=asked.corrected
     )
     order = Check.draw(pool, terms.longest, rng).items
-    first = max(1, terms.proof([]) or 1)
+    if terms.allowed >= terms.pool:
+        raise InvalidValueError(f"at_most={asked.at_most!r} allows every item to be wrong: there is nothing to check")
+    terms.require_provable()
+    first = terms.proof([]) or 1
     return Check(order[:first], len(pool), number, alpha, sequential=terms), list(order)
 
 
@@ -754,7 +836,9 @@ def shared_alpha(confidence: float | None, earlier: float | None) -> float:
     return round(level, 15)
 
 
-def sized_quantity(asked: CheckedQuantity, m: Any, at_most: Any, *, corrected: bool = False) -> CheckedQuantity:
+def sized_quantity(
+    asked: CheckedQuantity, m: Any, at_most: Any, *, corrected: bool = False, size: str = "m"
+) -> CheckedQuantity:
     """Return the quantity with its target, if the check is sequential.
 
     Args:
@@ -762,17 +846,18 @@ def sized_quantity(asked: CheckedQuantity, m: Any, at_most: Any, *, corrected: b
         m: Number of items of a check of fixed size, or None.
         at_most: The target of a sequential check, or None.
         corrected: Whether items that a sequential check finds wrong are corrected.
+        size: Name of the argument ``m``.
 
     Raises:
         InvalidValueError: Both or none of ``m`` and ``at_most`` are given, or a sequential check is not possible.
     """
     if (m is None) == (at_most is None):
         raise InvalidValueError(
-            "a check needs at_most, the share of wrong predictions that it is to prove, or m, the number of items to "
-            f"check; {'neither is' if m is None else 'both are'} given"
+            f"a check needs at_most, the share of wrong predictions that it is to prove, or {size}, the number of "
+            f"items to check; {'neither is' if m is None else 'both are'} given"
         )
     if at_most is not None:
-        return asked.for_target(at_most, corrected=corrected)
+        return asked.for_target(at_most, corrected=corrected, size=size)
     if corrected:
         raise InvalidValueError(
             "corrected=True is for a check with at_most; leave it out, or give at_most instead of m"

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from suffice.checks import Guarantee
+from suffice.checks.registry import RegisteredItems
 from suffice.criteria import Criterion, Step, Verdict
 from suffice.errors import SufficeError
 from suffice.models.threads import one_thread
@@ -29,10 +30,10 @@ from suffice.session.error_estimate import error_now
 from suffice.session.model_check import (
     CheckedQuantity,
     CheckOwner,
-    CheckSequence,
     FrozenModel,
     ModelCheck,
     ModelGuarantee,
+    SessionChecks,
     checked_quantity,
     require_size,
     sized_quantity,
@@ -58,18 +59,19 @@ class Session:
         check_rng: Returns the source of randomness of checks; called at the first check.
         positive: For screening: the class that is looked for.
         estimate_time: Refits of the model for the estimate of the error per fit of the user, at most.
+        registered: The items in the registry that counts their checks; in a new one if left out.
 
     Attributes:
         labels: The labels.
         history: The rule, and its verdicts on all steps.
-        checks: The checks, which share an error probability.
+        checks: The checks of this session. They share an error probability with all other checks of these items.
         running: The running check, or None.
         estimates: Estimates about the unlabelled items.
         plans: Plans of the next check.
         verdict: The verdict of the rule now.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but three by keyword
         self,
         size: int,
         rule: Criterion,
@@ -77,10 +79,11 @@ class Session:
         *,
         positive: Any = None,
         estimate_time: float = 1.0,
+        registered: RegisteredItems | None = None,
     ) -> None:
         self.labels = SessionLabels(size)
         self.history = RuleHistory(rule)
-        self.checks = CheckSequence(check_rng)
+        self.checks = SessionChecks(check_rng, registered)
         self.running: RunningSample | None = None
         self.positive = positive
         self.estimates = SessionEstimates(self.labels, positive, estimate_time=estimate_time)
@@ -184,6 +187,7 @@ class Session:
             at_most=target,
             alternative=self._compared[1] if compare and self._compared and stop is not None else None,
             guarantee=self._current_guarantee(),
+            least_error=self._least_error(),
             check_pending=0 if self.checks.open is None else len(self.checks.open.pending),
             screening=None if screening is None or view is None else self._screening(view, screening),
         )
@@ -221,6 +225,7 @@ class Session:
         Returns:
             The error probability of all checks together, and the quantity to guarantee.
         """
+        self.checks.registered.require_free()
         alpha = self.checks.alpha(asked["confidence"])
         quantity = checked_quantity(
             view.task,
@@ -309,6 +314,11 @@ class Session:
         if check is None or check.guarantee is None:
             return None
         return ModelGuarantee(check.guarantee, check, check.version == self.labels.version)
+
+    def _least_error(self) -> float | None:
+        """The share of wrong predictions that the last check of the current model shows at least; None if not known."""
+        check = self.checks.checks[-1] if self.checks.checks else None
+        return check.least_error if check is not None and check.version == self.labels.version else None
 
     def _current_guarantee(self) -> Guarantee | None:
         """The guarantee of the current model, from a check or from the running check."""

@@ -473,11 +473,15 @@ class PlanAnswer(_Response):
     n_labelled: int
     pool: int
     error: Number
+    low: Number
+    high: Number
     reducible: Number
     alpha: Number
-    probability: float
     more_labels: int | None
     check_size: int | None
+    check_low: int | None
+    check_high: int | None
+    success: float
     expected_total: int | None
     check_now: bool
     error_at_check: Number
@@ -490,6 +494,7 @@ class PredictedAnswer(_Response):
     pool: int
     checked: int
     right: int
+    excluded: int = 0
 
 
 class GuaranteeAnswer(_Response):
@@ -599,6 +604,15 @@ class CheckRowAnswer(_Response):
     words: Text
 
 
+class ExpectedCheckAnswer(_Response):
+    """What a sequential check for the target is expected to take: answers with their interval, and success."""
+
+    size: int
+    low: int
+    high: int
+    success: float
+
+
 class CheckOffersAnswer(_Response):
     """Cost and likely guarantee of a check, if the estimated error is correct. It proves nothing."""
 
@@ -612,7 +626,8 @@ class CheckOffersAnswer(_Response):
     offers: list[CheckOfferAnswer]
     rows: list[CheckRowAnswer]
     at_most: Number
-    planned: int | None
+    target_check: ExpectedCheckAnswer | None
+    target_words: Text
     seconds: Number
     sentences: list[Text]
 
@@ -627,6 +642,7 @@ class SequentialOfferAnswer(_Response):
     allowed: int
     least: int
     expected: float
+    check: ExpectedCheckAnswer
     alpha: float
     confidence: float
     sentences: list[Text]

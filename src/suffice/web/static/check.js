@@ -283,13 +283,12 @@ async function offerCheck(status) {
     }
     try {
       const found = await get(`api/checks/offers?${query().slice(1)}`);
-      const [, estimate, ...rest] = found.sentences;
+      const [, estimate] = found.sentences;
       intro.textContent = unbroken(estimate);
       put(list, found.rows.map((each) => row({ ...each, words: unbroken(each.words) })),
-        h("label", { class: "offer" }, h("span", {}, own, " ", ownWords)),
-        found.at_most !== null && !found.planned && quiet(unbroken(rest.at(-2))));
+        h("label", { class: "offer" }, h("span", {}, own, " ", ownWords)));
       const sizes = new Set(found.rows.map((each) => each.size));
-      const first = found.planned ?? (sizes.has(100) ? 100 : found.offers.at(-1)?.size);
+      const first = sizes.has(100) ? 100 : found.offers.at(-1)?.size;
       const chosen = [...list.querySelectorAll("input[type=radio]")].find((each) => Number(each.value) === first);
       if (chosen) chosen.checked = true;
       suggest(found);
