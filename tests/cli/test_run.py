@@ -822,7 +822,7 @@ def test_the_error_that_is_wanted() -> None:
     # No check is likely to prove it, and none has shown that it is out of reach: every row is labelled.
     assert (asked["answer"], asked["at_most"], asked["unlabelled"]) == ("complete", 0.0001, 0)
     shown = RUN.invoke(app, ["run", *options, "--target-error", "0.01%"]).output
-    assert "Nothing is left to label" in shown
+    assert "among the 0 unlabelled items" in shown
     easy = result(*options, "--target-error", "99%")["decision"]
     assert not easy["above_target"]
 
