@@ -430,7 +430,7 @@ def test_numbers_within_a_tolerance_and_the_tolerance_of_a_share(tmp_path: Path)
             abs(float(of_feature(project, item)) - tolerance.check.draw.prediction_of([item])[item])
             for item in tolerance.check.record.items
         ]
-        expected = Guarantee.of_tolerance(residuals, 0.2, 230, alpha=0.05 / 6, confidence=0.95)
+        expected = Guarantee.of_tolerance(residuals, 0.2, 230, alpha=0.05 / 6, confidence=0.95, number=2)
         assert str(tolerance.guarantee) == str(expected)
 
 
