@@ -258,9 +258,10 @@ def test_orders_that_would_take_long_are_left_out(monkeypatch: pytest.MonkeyPatc
 
 def test_the_error_that_is_wanted() -> None:
     options = ["--target", "answer", "--ignore", "y", "--orders", "0", "--target-error", "0.1%"]
-    shown = RUN.invoke(app, ["audit", labelled(), *options]).output
-    assert "You asked for at most 0.1\u00a0%." in shown
-    assert result("labelled.csv", *options)["decision"]["answer"] == "limit"
+    decision = result(labelled(), *options)["decision"]
+    # No check has shown that it is out of reach.
+    assert (decision["answer"], decision["target_out_of_reach"]) == ("keep going", False)
+    assert (decision["plan"]["target"], decision["plan"]["check_now"]) == (0.001, False)
 
 
 @pytest.mark.slow

@@ -819,10 +819,10 @@ def test_the_error_that_is_wanted() -> None:
     options = [mails(), "--target", "kind", "--ignore", "text"]
     asked, percent = (result(*options, "--target-error", text)["decision"] for text in ("0.0001", "0.01%"))
     assert asked == percent
-    assert (asked["answer"], asked["at_most"], asked["above_target"]) == ("limit", 0.0001, True)
+    # No check is likely to prove it, and none has shown that it is out of reach: every row is labelled.
+    assert (asked["answer"], asked["at_most"], asked["unlabelled"]) == ("complete", 0.0001, 0)
     shown = RUN.invoke(app, ["run", *options, "--target-error", "0.01%"]).output
-    assert "More labels are not worth their cost after " in shown
-    assert "You asked for at most 0.01\u00a0%." in shown
+    assert "Nothing is left to label" in shown
     easy = result(*options, "--target-error", "99%")["decision"]
     assert not easy["above_target"]
 
