@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 from fastapi import FastAPI
 
 from suffice import LabelWorth
+from suffice.checks import Guarantee
 from suffice.project.labelling_project import Project
+from suffice.web.http_messages import GuaranteeAnswer
 from tests.web.web_projects import Script, make_project, running_app, script_of
 
 
@@ -189,6 +192,20 @@ def test_a_check_for_a_target_from_its_offer_to_its_proof(app: FastAPI, script: 
     for bad in ("0", "1", "x"):
         assert script.get(f"/api/checks/sequential-offer?at_most={bad}").status_code == 422
     assert script.get("/api/checks/sequential-offer?at_most=0.2&tolerance=1").status_code == 422
+
+
+def test_the_status_has_every_field_of_a_guarantee() -> None:
+    assert {each.name for each in fields(Guarantee)} <= set(GuaranteeAnswer.model_fields)
+
+
+def test_a_second_guarantee_is_in_the_status(app: FastAPI, script: Script) -> None:
+    label(app, script, 20)
+    for number in (1, 2):
+        assert post(script, "checks", size=5).status_code == 200
+        assert label(app, script, 5) == [True] * 5
+        answer = script.get("/api/status")
+        assert answer.status_code == 200
+        assert (answer.json()["guarantee"]["check"], answer.json()["guarantee"]["number"]) == (number, number)
 
 
 def test_a_corrected_answer_is_in_the_status(app: FastAPI, script: Script) -> None:

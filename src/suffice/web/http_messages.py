@@ -531,6 +531,7 @@ class GuaranteeAnswer(_Response):
     corrected: bool = False
     corrections: int = 0
     wrong_at_first: int | None = None
+    number: int = 1
     evidence: Text
     about_present_model: bool
     added: int
