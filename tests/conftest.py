@@ -55,12 +55,11 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.fixture(autouse=True)
-def _checks_of_projects_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Projects without a seed draw a check anew; in a test the draw is that of seed 0."""
-    module = sys.modules.get("suffice.project.check_runner")
-    if module is not None:
-        drawn = module.check_rng
-        monkeypatch.setattr(module, "check_rng", lambda seed, number: drawn(seed or 0, number))
+def _checks_repeat(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a seed each check is drawn anew; in a test the draw is that of seed 0, unless it is marked."""
+    module = sys.modules.get("suffice.checks.random_source")
+    if module is not None and request.node.get_closest_marker("draws_anew") is None:
+        monkeypatch.setattr(module, "randbits", lambda _: 0)
 
 
 #: What takes seconds to start and is shared by the tests of a process, in the order in which it is used.

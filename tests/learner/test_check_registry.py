@@ -198,6 +198,7 @@ def test_a_state_without_a_registry_is_read() -> None:
 # Seeds.
 
 
+@pytest.mark.draws_anew
 def test_without_a_seed_picks_are_those_of_seed_0_and_checks_differ() -> None:
     made = [learner(), learner(), learner(seed=0)]
     assert made[0].labelled == made[1].labelled == made[2].labelled
@@ -226,6 +227,7 @@ def test_a_learner_without_a_seed_can_be_saved() -> None:
         learner(seed=np.random.default_rng(0)).state_dict()
 
 
+@pytest.mark.draws_anew
 def test_simulated_runs_take_no_seed() -> None:
     runs = [sf.simulate(BayesianLogistic(alpha=1.0), X, Y, steps=10, check=40, seed=seed) for seed in (None, None, 0)]
     assert runs[0].indices.tolist() == runs[1].indices.tolist() == runs[2].indices.tolist()

@@ -18,7 +18,6 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.project import journal as journal_module
 from suffice.project.assignment import IN_CHECK
 from suffice.project.background_learner import BackgroundLearner
-from suffice.project.check_runner import check_rng
 from suffice.project.create import open_project
 from suffice.project.events import Event, EventKind
 from suffice.project.labelling_project import ConflictError, Project
@@ -287,12 +286,6 @@ def test_a_check_freezes_the_model_that_has_learned_all_answers(project: Project
     assert again is not None
     assert not again.about_present_model
     assert str(again).endswith("The current model is different and has no guarantee until it is checked.")
-
-
-def test_without_a_seed_each_check_is_drawn_anew() -> None:
-    anew = [check_rng(None, 1).permutation(40).tolist() for _ in range(2)]
-    assert anew[0] != anew[1]
-    assert check_rng(3, 1).permutation(40).tolist() == check_rng(3, 1).permutation(40).tolist()
 
 
 def test_the_items_depend_on_the_seed_and_the_number_of_the_check_alone(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from suffice.acquisition import Indices
 from suffice.arguments import whole
+from suffice.checks.random_source import CHECK_STREAM, RUNNING_STREAM, check_rng
 from suffice.checks.registry import CheckRegistry, registered_items
 from suffice.criteria import Criterion, LabelWorth, Verdict, criterion_from_dict
 from suffice.criteria.base import require_rule
@@ -53,9 +54,6 @@ from suffice.session.session import Session
 from suffice.session.session_labels import LABELLED, SAMPLED, UNLABELLED
 from suffice.trace import Trace
 
-# Numbers of the random streams for checks, and for the order of a running check.
-_CHECK_STREAM: Final = 18
-_RUNNING_STREAM: Final = 19
 # Bytes that a check needs for each unlabelled item.
 _CHECKED_ITEM: Final = 150
 _FORMAT: Final = "suffice-learner-1"
@@ -171,7 +169,7 @@ class ActiveLearner(SessionDriver):
         self._session = Session(
             size,
             rule,
-            partial(_check_rng, seed),
+            partial(check_rng, seed, CHECK_STREAM),
             positive=positive,
             estimate_time=refits,
             registered=registered,
@@ -265,7 +263,7 @@ class ActiveLearner(SessionDriver):
                 "check_share for numbers needs a rule with a tolerance, such as ErrorGuarantee(at_most, tolerance=...)"
             )
         confidence = max((rule.confidence for rule in wanted), default=0.95)
-        rng = _check_rng(seed, _RUNNING_STREAM)
+        rng = check_rng(seed, RUNNING_STREAM)
         self._about["check_share"] = float(share) if isinstance(share, float) else share
         tolerance = None if classes else min(tolerances)
         sample = RunningSample.start(self._X.shape[0], share, confidence, tolerance, rng)
@@ -788,12 +786,3 @@ class ActiveLearner(SessionDriver):
         if content["unlearned"]:
             self._unlearned = checks.checks[-1]
             self._take_checked(self._unlearned)
-
-
-def _check_rng(seed: Any, stream: int = _CHECK_STREAM) -> np.random.Generator:
-    """The random generator of checks. It is a separate stream, so that checks do not affect the choice of items."""
-    if isinstance(seed, np.random.Generator):
-        return np.random.default_rng(seed.integers(0, 2**32, size=8))
-    if seed is None:
-        return np.random.default_rng()
-    return np.random.default_rng([int(seed), stream])

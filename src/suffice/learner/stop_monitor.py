@@ -13,6 +13,7 @@ import numpy as np
 
 from suffice.acquisition import Indices
 from suffice.arguments import real, whole
+from suffice.checks.random_source import CHECK_STREAM, check_rng
 from suffice.checks.registry import CheckRegistry, registered_items
 from suffice.criteria import Criterion, LabelWorth, QuantileRecall, Step, Verdict, criterion_from_dict
 from suffice.criteria.base import require_rule, requiring_rule
@@ -70,8 +71,6 @@ _OLDER_FORMAT: Final = "suffice-monitor-1"
 _TRIED_ITEMS: Final = 50
 # Number of items for which the caller's function is called again as a test.
 _ASKED_ITEMS: Final = 5
-# Number of the random stream for checks.
-_CHECK_STREAM: Final = 18
 _FIRST: Final = "the rule compares the model with the one before, and this is the first"
 _NOT_KEPT: Final = "the rule compares the model with the one before, of which {} is not known any more"
 
@@ -176,12 +175,11 @@ class StopMonitor(SessionDriver):
         self._seed = self._given_seed or 0
         self._pool, self._predict = PoolRows(X_pool), predict
         size = len(self._pool)
-        check_rng = partial(np.random.default_rng, None if seed is None else [self._seed, _CHECK_STREAM])
         self._estimate_time = checked_estimate_time(estimate_time)
         self._session = Session(
             size,
             rule,
-            check_rng,
+            partial(check_rng, self._given_seed, CHECK_STREAM),
             positive=positive_class(positive),
             estimate_time=self._estimate_time,
             registered=registered_items(checks, earlier_checks, X_pool),

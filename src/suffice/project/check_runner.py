@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from suffice.arguments import whole
 from suffice.checks import Guarantee, SequentialTerms, spent_alpha
+from suffice.checks.random_source import PROJECT_STREAM, check_rng
 from suffice.errors import InvalidValueError
 from suffice.project.events import Draft, Event, EventKind, checked_person, checked_request
 from suffice.project.journal import ConflictError, ProjectJournal, WriteReceipt
@@ -193,7 +194,7 @@ class CheckRunner:
         """The next check of the present model."""
         settings = self._journal.settings
         before, number = state.labels.items_before(), state.checks.next_number + plan.elsewhere
-        rng = check_rng(settings.seed, number)
+        rng = check_rng(settings.seed, PROJECT_STREAM, number)
         predicted = predictions[before.unlabelled]
         items, pool = drawn_items(plan.size, asked, before, predicted, rng)
         spent = spent_alpha(number, alpha)
@@ -205,11 +206,6 @@ class CheckRunner:
             terms = SequentialTerms.of_share(asked.at_most, pool=pool, alpha=spent, expected=plan.expected)
         model = settings.using(state.model).model
         return CheckDraw(items, pool, number, alpha, asked, model, settings.classes, before, predicted, terms=terms)
-
-
-def check_rng(seed: int | None, number: int) -> np.random.Generator:
-    """The source of randomness of a check. Without a seed, two projects of the same items draw different checks."""
-    return np.random.default_rng(None if seed is None else [seed, 13, number])
 
 
 def _require_none_open(state: ProjectState) -> None:
