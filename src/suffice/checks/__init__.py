@@ -11,6 +11,8 @@ At most 7.9 % of the predictions for the 4,510 unlabelled items are wrong (95 % 
 """
 
 from suffice.checks.comparison import compare
+from suffice.checks.data_set import DataSetGuarantee
+from suffice.checks.finish_plan import FinishPlan, allowed_wrong, plan_finish
 from suffice.checks.guarantee import Guarantee, PredictedItems
 from suffice.checks.hypergeometric import lower_bound, upper_bound
 from suffice.checks.planner import CheckPlan, attainable_bound, plan, plan_recall
@@ -24,16 +26,20 @@ __all__ = [
     "Check",
     "CheckPlan",
     "CheckRegistry",
+    "DataSetGuarantee",
     "EvaluationGrid",
+    "FinishPlan",
     "Guarantee",
     "GuaranteePlan",
     "PredictedItems",
     "SequentialCheck",
     "SequentialTerms",
+    "allowed_wrong",
     "attainable_bound",
     "compare",
     "lower_bound",
     "plan",
+    "plan_finish",
     "plan_recall",
     "plan_total",
     "rows_digest",

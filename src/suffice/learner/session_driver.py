@@ -14,7 +14,9 @@ from suffice.criteria import Verdict
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.threads import SingleUse, one_at_a_time
 from suffice.session.decision import Alternative, Decision, DecisionNumbers, Worsening
-from suffice.session.error_estimate import REST_ITEMS, CalibratedError
+from suffice.session.error_estimate import REST_ITEMS, CalibratedError, checked_tolerance
+from suffice.session.finish import FinalLabels
+from suffice.session.goals import TargetOf, checked_goal
 from suffice.session.model_check import ModelCheck, ModelGuarantee
 from suffice.session.model_view import ModelView
 from suffice.session.session import Session
@@ -151,7 +153,16 @@ class SessionDriver(ABC):
         return self._session.estimates.class_ratio(self._required_view(), class_name)
 
     @one_at_a_time
-    def decision(self, at_most: float | None = None, *, compare: bool = True) -> Decision:
+    def decision(  # noqa: PLR0913 - all but one by keyword
+        self,
+        at_most: float | None = None,
+        *,
+        of: TargetOf = "rest",
+        tolerance: float | None = None,
+        annotator_error: float = 0.0,
+        correction_cost: float = 1.0,
+        compare: bool = True,
+    ) -> Decision:
         """The decision: keep labelling, enough, or this model has reached its limit.
 
         A stop of the rule stands until a label is worth more than 1.5 times its cost. Decisions for the same
@@ -160,7 +171,15 @@ class SessionDriver(ABC):
 
         Args:
             at_most: The error that you want to reach: for classes the share of wrong predictions, for numbers the root
-                of the mean squared error.
+                of the mean squared error. With ``of="all"``: the acceptable share of wrong labels.
+            of: What ``at_most`` is about. ``"rest"``: the items without a label. ``"all"``: all final labels, those of
+                people included, which count as right. Every such goal can be reached, and it alone decides when to
+                stop: people label items, a check covers the rest, and :meth:`final_labels` returns the result.
+            tolerance: With ``of="all"``, for numbers: a value is wrong if it is off by more than this.
+            annotator_error: With ``of="all"``: the share of the labels by people that may be wrong. It is subtracted
+                from ``at_most``.
+            correction_cost: With ``of="all"``: cost of an answer in the check relative to a label, below 1 if it is
+                cheaper to confirm or correct a prediction that is shown.
             compare: Whether to compare the model with others on the same labels while a stop stands. It takes a few
                 seconds, and is repeated when the number of labels has grown by a fifth. A model is compared if it can
                 leave its labels out, as the models of suffice can, and if the inputs are numbers.
@@ -182,7 +201,50 @@ class SessionDriver(ABC):
             >>> learner.decision(at_most=0.2).answer  # a check has to guarantee that
             'keep going'
         """
-        return self._session.decide(self._view(), at_most, compare=compare)
+        goal = None if at_most is None and of == "rest" else checked_goal(of, at_most, annotator_error, correction_cost)
+        if goal is None or goal.of == "rest":
+            if tolerance is not None:
+                raise InvalidValueError('tolerance is for a goal about all labels; give of="all", or leave it out')
+            return self._session.decide(self._view(), at_most, compare=compare)
+        self._require_no_running()
+        return self._session.decide_finish(self._view(), goal, checked_tolerance(tolerance, share=self.share))
+
+    @one_at_a_time
+    def final_labels(
+        self, at_most: float | None = None, *, tolerance: float | None = None, annotator_error: float = 0.0
+    ) -> FinalLabels:
+        """All labels of the data set: those of people, and for the other items predictions that a check has covered.
+
+        The predictions are those of the model when the check was drawn. Labels that people gave since replace them.
+        Items that were skipped have no label, and do not count.
+
+        Args:
+            at_most: The goal; that of the newest check with ``of="all"`` if left out.
+            tolerance: For numbers: a value is wrong if it is off by more than this.
+            annotator_error: As for :meth:`decision`.
+
+        Raises:
+            SufficeError: The goal is not reached.
+
+        Examples:
+            >>> import numpy as np
+            >>> import suffice as sf
+            >>> X = np.random.default_rng(0).normal(size=(600, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
+            >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X, seed=0)
+            >>> while not (decision := learner.decision(at_most=0.05, of="all")).stop:
+            ...     if decision.finish is not None and decision.finish.check_now:
+            ...         check = learner.check(at_most=0.05, of="all")
+            ...         while check.open:
+            ...             proven = check.tell(y[check.pending])
+            ...     else:
+            ...         i = learner.ask(5)
+            ...         verdict = learner.tell(i, y[i])
+            >>> final = learner.final_labels()
+            >>> final.guarantee.wrong_at_most, int(sum(np.array(final.labels) != y)) <= 30
+            (30, True)
+        """
+        goal = None if at_most is None else checked_goal("all", at_most, annotator_error)
+        return self._session.finish.final_labels(self._view(), goal, checked_tolerance(tolerance, share=self.share))
 
     @one_at_a_time
     def decision_numbers(
@@ -297,6 +359,8 @@ class SessionDriver(ABC):
         unlabelable_as: UnlabelableAs = "wrong",
         predicted_as_found: bool = True,
         corrected: bool = False,
+        of: TargetOf = "rest",
+        annotator_error: float = 0.0,
         confidence: float | None = None,
     ) -> ModelCheck:
         """Freeze the model and draw a random check of the unlabelled items, to guarantee its predictions for them.
@@ -327,6 +391,9 @@ class SessionDriver(ABC):
             predicted_as_found: Whether items predicted as the class count as found, for ``recall_of``. If not, only
                 the items that annotators labelled count.
             corrected: With ``at_most``: whether the items that the check finds wrong are corrected, and do not count.
+            of: With ``at_most``: what it is a share of, as for :meth:`decision`. With ``"all"``, at most so many wrong
+                predictions are proven for the items that nobody labels that ``at_most`` of all final labels are wrong.
+            annotator_error: With ``of="all"``: as for :meth:`decision`.
             confidence: Confidence of all checks together; 0.95 if left out at the first check, and that of the first
                 check afterwards.
 
@@ -339,7 +406,8 @@ class SessionDriver(ABC):
         self._required_view()
         asked: dict[str, Any] = {"recall_of": recall_of, "precision_of": precision_of, "tolerance": tolerance}
         asked |= {"share": share, "unlabelable_as": unlabelable_as, "predicted_as_found": predicted_as_found}
-        asked |= {"at_most": at_most, "corrected": corrected, "confidence": confidence}
+        asked |= {"at_most": at_most, "corrected": corrected, "of": of}
+        asked |= {"annotator_error": annotator_error, "confidence": confidence}
         return self._draw_check(m, asked)
 
     @abstractmethod

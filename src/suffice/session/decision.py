@@ -8,10 +8,11 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from suffice.arguments import real
-from suffice.checks import Guarantee, GuaranteePlan
+from suffice.checks import DataSetGuarantee, FinishPlan, Guarantee, GuaranteePlan
 from suffice.criteria import Criterion, LabelWorth, Verdict
 from suffice.forecast import Forecast
 from suffice.presentation.decision_words import STOPS, decision_words
+from suffice.session.goals import TargetOf
 
 Answer = Literal["too early", "keep going", "enough", "limit", "complete"]
 
@@ -130,6 +131,9 @@ class DecisionNumbers:
         least_error: Share of wrong predictions of the current model that a check shows at least; None if not known.
         near_trivial: Whether the error was found not to be clearly below that of the trivial prediction, and that
             holds; None as above.
+        of: What ``at_most`` is a share of: the unlabelled items (``"rest"``), or all final labels (``"all"``).
+        finish: For ``"all"``: the plan of labels and check; None if the goal is reached, or nothing can be planned.
+        data_set: For ``"all"``: what is guaranteed about all final labels, if the goal is reached.
     """
 
     n_labelled: int
@@ -152,10 +156,15 @@ class DecisionNumbers:
     least_error: float | None = None
     out_of_reach: bool | None = None
     near_trivial: bool | None = None
+    of: TargetOf = "rest"
+    finish: FinishPlan | None = None
+    data_set: DataSetGuarantee | None = None
 
     @property
     def target_guaranteed(self) -> bool:
         """Whether a check guarantees the error, or in a screening the recall, that the user asked for."""
+        if self.of == "all":
+            return self.data_set is not None
         if self.screening is not None:
             found, wanted = self.guarantee, self.screening
             same = found is not None and found.quantity == "recall" and found.class_name == wanted.positive
@@ -205,6 +214,8 @@ class DecisionNumbers:
         interval is above it, or it was in doubt up to twice the labels at which the rule first said stop, and for at
         least 100 labels more than these.
         """
+        if self.of == "all":
+            return False
         if self.share:
             return self.least_error is not None and self.at_most is not None and self.least_error > self.at_most
         if not self.target_in_question:
@@ -241,8 +252,8 @@ class DecisionNumbers:
 
     @property
     def above_target(self) -> bool:
-        """Whether the error is above the one that the user asked for."""
-        return self.error is not None and self.at_most is not None and self.error.value > self.at_most
+        """Whether the error of the unlabelled items is above the one that the user asked for them."""
+        return self.of == "rest" and self.error is not None and self.at_most is not None and self.error.value > self.at_most
 
     @property
     def wrong(self) -> int | None:
@@ -294,7 +305,12 @@ class Decision(DecisionNumbers):
             "error": None if self.error is None else self.error._asdict(),
             "alternative": None if self.alternative is None else self.alternative._asdict(),
             "plan": None if self.plan is None else self.plan.as_dict(),
+            "finish": None if self.finish is None else self.finish.as_dict(),
+            "data_set": None if self.data_set is None else self.data_set.to_dict(),
         }
+        if self.of == "rest":
+            for name in ("of", "finish", "data_set"):
+                del values[name]
         for name in ("guarantee", "screening", "out_of_reach", "near_trivial", "least_error"):
             del values[name]
         if self.screening is not None:
@@ -306,8 +322,9 @@ class Decision(DecisionNumbers):
         values = {spec.name: getattr(self, spec.name) for spec in fields(self)}
         nested = {name: values[name] for name in ("error", "alternative", "screening") if values[name] is not None}
         values |= {name: list(value) for name, value in nested.items()}
-        for name in ("forecast", "plan"):
+        for name in ("forecast", "plan", "finish"):
             values[name] = None if values[name] is None else asdict(values[name])
+        values["data_set"] = None if self.data_set is None else self.data_set.to_dict()
         values["guarantee"] = None if self.guarantee is None else self.guarantee.to_dict()
         return values
 
@@ -322,8 +339,10 @@ class Decision(DecisionNumbers):
             "forecast": lambda saved: Forecast(**saved),
             "plan": lambda saved: GuaranteePlan(**saved),
             "guarantee": Guarantee.from_dict,
+            "finish": lambda saved: FinishPlan(**saved),
+            "data_set": DataSetGuarantee.from_dict,
         }
-        made = {name: make(values[name]) for name, make in makers.items() if values[name] is not None}
+        made = {name: make(values[name]) for name, make in makers.items() if values.get(name) is not None}
         return Decision(**{**values, **made})
 
     def __str__(self) -> str:
@@ -370,6 +389,8 @@ def _answer(verdict: Verdict | None, numbers: DecisionNumbers) -> Answer:  # noq
         return "keep going"
     if numbers.target_guaranteed:
         return "enough"
+    if numbers.of == "all":
+        return "too early" if numbers.finish is None else "keep going"
     if verdict is None or not (verdict.ready or verdict.stop):
         return "too early"
     if not verdict.stop:

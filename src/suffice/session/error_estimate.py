@@ -57,6 +57,8 @@ _NEWTON_STEPS: Final = 50
 _CONVERGED: Final = 1e-10
 #: Maximal number of unlabelled items over which the model's own estimate is averaged.
 REST_ITEMS: Final = 2000
+# Number of halvings of the interval for a shift of log odds.
+_SHIFT_HALVINGS: Final = 60
 
 
 class CalibratedError(NamedTuple):
@@ -359,6 +361,25 @@ def sharpened_error(rest: Any, left_out: Any, codes: Any, random: Any) -> Calibr
 def _wrong_shares(logits: Floats) -> Floats:
     """Probability of all classes except the likeliest, ``m``."""
     return np.asarray(1.0 - np.exp(log_softmax(logits, axis=1)).max(axis=1)) if len(logits) else np.zeros(0)
+
+
+def shifted_shares(expected: Floats, mean: float) -> Floats:
+    r"""Probabilities with the same order and a given mean: the same constant is added to all log odds.
+
+    Args:
+        expected: Probabilities.
+        mean: Their mean afterwards, above 0 and below 1.
+
+    Examples:
+        >>> shifted_shares(np.array([0.1, 0.3]), 0.4).round(3).tolist()
+        [0.233, 0.567]
+    """
+    odds = _logits(expected)
+    low, high = -40.0, 40.0
+    for _ in range(_SHIFT_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if float(expit(odds + middle).mean()) < mean else (low, middle)
+    return np.asarray(expit(odds + 0.5 * (low + high)))
 
 
 def share_beyond(tolerance: float, variances: Any) -> Floats:

@@ -8,6 +8,7 @@ import numpy as np
 
 from suffice.arguments import real
 from suffice.checks import Check, Guarantee, SequentialTerms, lower_bound, spent_alpha
+from suffice.checks.finish_plan import allowed_wrong, joint_answers
 from suffice.checks.guarantee import Quantity, UnlabelableAs
 from suffice.checks.random_check import MOST_EXCLUDED
 from suffice.checks.registry import RegisteredItems
@@ -16,6 +17,7 @@ from suffice.models.inputs import as_labels
 from suffice.presentation.check_words import sequential_words
 from suffice.presentation.text_format import count
 from suffice.saved_state import decoded_array, encoded_array
+from suffice.session.goals import TargetOf, checked_goal
 
 if TYPE_CHECKING:
     from suffice.acquisition import Indices
@@ -34,6 +36,9 @@ class CheckedQuantity:
         unlabelable_as: How items that cannot be labelled count.
         at_most: The target of a sequential check, a share of the unlabelled items; None for a check of fixed size.
         corrected: Whether items that a sequential check finds wrong are corrected, and do not count.
+        of: What the target is a share of: ``"rest"``, the unlabelled items, or ``"all"``, all final labels. Then the
+            check corrects what it finds wrong.
+        annotator_error: For ``"all"``: share of the labels by people that may be wrong.
     """
 
     quantity: Quantity
@@ -44,8 +49,18 @@ class CheckedQuantity:
     unlabelable_as: UnlabelableAs = "wrong"
     at_most: float | None = None
     corrected: bool = False
+    of: TargetOf = "rest"
+    annotator_error: float = 0.0
 
-    def for_target(self, at_most: Any, *, corrected: bool = False, size: str = "m") -> "CheckedQuantity":
+    def for_target(
+        self,
+        at_most: Any,
+        *,
+        corrected: bool = False,
+        of: Any = "rest",
+        annotator_error: Any = 0.0,
+        size: str = "m",
+    ) -> "CheckedQuantity":
         """The quantity with the target of a sequential check.
 
         Raises:
@@ -62,7 +77,15 @@ class CheckedQuantity:
                 'a check for at_most counts items that cannot be labelled as wrong; leave unlabelable_as="excluded" '
                 f"out, or give {size}, the number of items to check"
             )
-        return replace(self, at_most=share, corrected=bool(corrected))
+        goal = checked_goal(of, share, annotator_error)
+        everything = goal.of == "all"
+        return replace(
+            self,
+            at_most=share,
+            corrected=bool(corrected) or everything,
+            of=goal.of,
+            annotator_error=goal.annotator_error,
+        )
 
 
 def checked_quantity(
@@ -177,6 +200,7 @@ class FrozenModel:
         unlabelled: Items without a label, skipped ones included, in rising order.
         skipped: Those of them that were skipped.
         predictions: Prediction for each item of ``unlabelled``.
+        probabilities: Probability of each prediction; None if not known, or not needed.
     """
 
     model: Any
@@ -187,6 +211,7 @@ class FrozenModel:
     unlabelled: "Indices"
     skipped: frozenset[int]
     predictions: Any
+    probabilities: Any = None
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the model itself, as JSON values."""
@@ -198,11 +223,14 @@ class FrozenModel:
             "unlabelled": encoded_array(self.unlabelled),
             "skipped": sorted(self.skipped),
             "predictions": self.predictions.tolist(),
+            "probabilities": None if self.probabilities is None else encoded_array(self.probabilities),
         }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "FrozenModel":
         """Restore :meth:`state_dict`; the model is None."""
+        probabilities = state.get("probabilities")
+        probabilities = None if probabilities is None else decoded_array(probabilities)
         return cls(
             **{
                 **state,
@@ -211,6 +239,7 @@ class FrozenModel:
                 "unlabelled": decoded_array(state["unlabelled"]),
                 "skipped": frozenset(state["skipped"]),
                 "predictions": np.asarray(as_labels(state["predictions"])),
+                "probabilities": probabilities,
             }
         )
 
@@ -347,6 +376,16 @@ class ModelCheck:
     def unlabelled(self) -> "Indices":
         """Items that were unlabelled when the check was drawn, including skipped items, in rising order."""
         return self._frozen.unlabelled.copy()
+
+    @property
+    def asked(self) -> CheckedQuantity:
+        """What the check is to guarantee."""
+        return self._asked
+
+    @property
+    def probabilities(self) -> Any:
+        """Probabilities of :attr:`predictions`, for a goal about all labels; None if they are not known."""
+        return self._frozen.probabilities
 
     @property
     def predictions(self) -> Any:
@@ -696,7 +735,10 @@ class SessionChecks:
             self._rng = self._source()
         number = self.registered.start(alpha)
         if size is None:
-            record, order = sequential_draw(pool, asked, self._rng, number=number, alpha=alpha, expected=expected)
+            labelled = len(frozen.labelled)
+            record, order = sequential_draw(
+                pool, asked, self._rng, number=number, alpha=alpha, expected=expected, labelled=labelled
+            )
             check = ModelCheck(record, asked, frozen, owner, order)
         else:
             check = ModelCheck(Check.draw(pool, int(size), self._rng, number=number, alpha=alpha), asked, frozen, owner)
@@ -762,6 +804,7 @@ def sequential_draw(  # noqa: PLR0913 - all but three by keyword
     number: int,
     alpha: float,
     expected: float | None,
+    labelled: int = 0,
 ) -> tuple[Check, list[int]]:
     """Draw a sequential check.
 
@@ -772,21 +815,36 @@ def sequential_draw(  # noqa: PLR0913 - all but three by keyword
         number: Number of the check.
         alpha: Error probability of all checks together.
         expected: Expected share of wrong predictions, or None.
+        labelled: Number of labels by people, for a target about all final labels.
 
     Returns:
         The check with its first items, and all items in the random order.
     """
-    assert asked.at_most is not None
-    spent = spent_alpha(number, alpha)
-    terms = SequentialTerms.of_share(
-        asked.at_most, pool=len(pool), alpha=spent, expected=expected, corrected=asked.corrected
-    )
+    terms = sequential_terms(asked, len(pool), spent_alpha(number, alpha), expected, labelled)
     order = Check.draw(pool, terms.longest, rng).items
     if terms.allowed >= terms.pool:
-        raise InvalidValueError(f"at_most={asked.at_most!r} allows every item to be wrong: there is nothing to check")
+        which = "item" if asked.of == "rest" else "prediction"
+        raise InvalidValueError(
+            f"at_most={asked.at_most!r} allows every {which} to be wrong: there is nothing to check"
+        )
     terms.require_provable()
     first = terms.proof([]) or 1
     return Check(order[:first], len(pool), number, alpha, sequential=terms), list(order)
+
+
+def sequential_terms(
+    asked: CheckedQuantity, pool: int, alpha: float, expected: float | None, labelled: int
+) -> SequentialTerms:
+    """The terms of a sequential check; arguments as for :func:`sequential_draw`."""
+    assert asked.at_most is not None
+    if asked.of == "rest":
+        return SequentialTerms.of_share(
+            asked.at_most, pool=pool, alpha=alpha, expected=expected, corrected=asked.corrected
+        )
+    allowed = allowed_wrong(asked.at_most, labelled + pool, asked.annotator_error)
+    guess = 0.5 * allowed if expected is None else expected * pool
+    planned = max(1, round(float(joint_answers([pool], allowed, [guess], alpha)[0])))
+    return SequentialTerms(pool, allowed, planned, alpha, corrected=True)
 
 
 def checked_pool(
@@ -801,7 +859,7 @@ def checked_pool(
         predictions: Prediction for each item of ``unlabelled``.
     """
     candidates, which = np.ones(len(unlabelled), dtype=bool), "unlabelled item"
-    if asked.unlabelable_as == "excluded":
+    if asked.unlabelable_as == "excluded" or asked.of == "all":
         candidates &= ~np.isin(unlabelled, list(skipped))
         which = "unlabelled item that was not skipped"
     if asked.quantity == "precision":
@@ -837,7 +895,7 @@ def shared_alpha(confidence: float | None, earlier: float | None) -> float:
 
 
 def sized_quantity(
-    asked: CheckedQuantity, m: Any, at_most: Any, *, corrected: bool = False, size: str = "m"
+    asked: CheckedQuantity, m: Any, at_most: Any, *, size: str = "m", **conditions: Any
 ) -> CheckedQuantity:
     """Return the quantity with its target, if the check is sequential.
 
@@ -845,8 +903,8 @@ def sized_quantity(
         asked: The quantity.
         m: Number of items of a check of fixed size, or None.
         at_most: The target of a sequential check, or None.
-        corrected: Whether items that a sequential check finds wrong are corrected.
         size: Name of the argument ``m``.
+        **conditions: ``corrected``, ``of`` and ``annotator_error``, as for :class:`CheckedQuantity`.
 
     Raises:
         InvalidValueError: Both or none of ``m`` and ``at_most`` are given, or a sequential check is not possible.
@@ -857,11 +915,13 @@ def sized_quantity(
             f"items to check; {'neither is' if m is None else 'both are'} given"
         )
     if at_most is not None:
-        return asked.for_target(at_most, corrected=corrected, size=size)
-    if corrected:
-        raise InvalidValueError(
-            "corrected=True is for a check with at_most; leave it out, or give at_most instead of m"
-        )
+        return asked.for_target(at_most, size=size, **conditions)
+    for name, plain in (("corrected", False), ("of", "rest"), ("annotator_error", 0.0)):
+        if conditions.get(name, plain) != plain:
+            raise InvalidValueError(
+                f"{name}={conditions[name]!r} is for a check with at_most; leave it out, or give at_most instead of "
+                f"{size}"
+            )
     return asked
 
 

@@ -21,12 +21,15 @@ from suffice.session.decision import (
     Alternative,
     Decision,
     DecisionNumbers,
+    ErrorNow,
     ScreeningProgress,
     checked_target,
     decide,
     numbers_from_labels,
 )
 from suffice.session.error_estimate import error_now
+from suffice.session.finish import DataSetFinish, prediction_probabilities
+from suffice.session.goals import Goal
 from suffice.session.model_check import (
     CheckedQuantity,
     CheckOwner,
@@ -68,6 +71,7 @@ class Session:
         running: The running check, or None.
         estimates: Estimates about the unlabelled items.
         plans: Plans of the next check.
+        finish: Plans and final labels for a goal about the whole data set.
         verdict: The verdict of the rule now.
     """
 
@@ -88,6 +92,7 @@ class Session:
         self.positive = positive
         self.estimates = SessionEstimates(self.labels, positive, estimate_time=estimate_time)
         self.plans = CheckPlans(self.labels, self.estimates, self.checks)
+        self.finish = DataSetFinish(self.labels, self.estimates, self.checks)
         self.verdict = Verdict(False, None, None, False, "no model has learned a label yet", "Session", 0)
         self._advice = AdviceByTarget()
         # Number of labels at the last comparison with other models, and its result.
@@ -201,6 +206,32 @@ class Session:
             self._advice.keep(target, advice)
         return advice.applied(numbers, len(self.labels.unlabelled))
 
+    def decide_finish(self, view: ModelView | None, goal: Goal, tolerance: float | None = None) -> Decision:
+        """Return the decision for a goal about all final labels: the goal alone decides when to stop.
+
+        Args:
+            view: The current model; None before it has started.
+            goal: The goal.
+            tolerance: For numbers: the largest error that is not wrong.
+        """
+        labels, reached = self.labels, self.finish.guarantee(goal, tolerance)
+        planned = view is not None and reached is None and labels.left > 0
+        estimate = None
+        if view is not None and labels.left:
+            estimate = self.estimates.estimate(view, tolerance=tolerance)
+        numbers = DecisionNumbers(
+            n_labelled=len(labels.everything),
+            unlabelled=labels.left,
+            share=self.estimates.share or tolerance is not None,
+            error=None if estimate is None else ErrorNow(*estimate[:3], estimate.random_labels),
+            at_most=goal.at_most,
+            of="all",
+            check_pending=0 if self.checks.open is None else len(self.checks.open.pending),
+            finish=self.finish.plan(view, goal, tolerance) if planned and view is not None else None,
+            data_set=reached,
+        )
+        return decide(self.standing_verdict, numbers)
+
     def due(self, at_most: float | None, *, compare: bool) -> bool:
         """Whether a decision would update the standing advice, or compare the model with others."""
         n = len(self.labels.everything)
@@ -234,7 +265,8 @@ class Session:
             unlabelable_as=asked["unlabelable_as"],
             predicted_as_found=asked["predicted_as_found"],
         )
-        quantity = sized_quantity(quantity, m, asked["at_most"], corrected=asked["corrected"])
+        conditions = {name: asked[name] for name in ("corrected", "of", "annotator_error")}
+        quantity = sized_quantity(quantity, m, asked["at_most"], **conditions)
         if m is not None:
             require_size(m, len(self.labels.unlabelled))
         return alpha, quantity
@@ -250,7 +282,8 @@ class Session:
         """
         alpha, quantity = self.validate_check(view, m, asked)
         expected = None if m is not None else self.plans.expected_share(view, quantity.tolerance)
-        return self.checks.draw(m, quantity, self.frozen(view), owner, alpha, expected)
+        frozen = self.frozen(view, probabilities=quantity.of == "all")
+        return self.checks.draw(m, quantity, frozen, owner, alpha, expected)
 
     def require_no_open_check(self) -> None:
         """Raise an error while a check is open.
@@ -261,11 +294,17 @@ class Session:
         if self.checks.open is not None:
             raise SufficeError("a check is open; complete it with check.tell, or give it up with check.abort")
 
-    def frozen(self, view: ModelView) -> FrozenModel:
-        """The current model and its predictions, fixed for a check."""
+    def frozen(self, view: ModelView, *, probabilities: bool = False) -> FrozenModel:
+        """The current model and its predictions, fixed for a check.
+
+        Args:
+            view: The current model.
+            probabilities: Whether to store the probability of each prediction as well.
+        """
         unlabelled = self.labels.unlabelled
         with one_thread():
             model, predictions = view.frozen(unlabelled)
+            probable = prediction_probabilities(view, unlabelled) if probabilities else None
         return FrozenModel(
             model=model,
             name=f"{view.name} at {len(self.labels.learned)} labels",
@@ -275,6 +314,7 @@ class Session:
             unlabelled=unlabelled,
             skipped=frozenset(self.labels.skipped),
             predictions=np.asarray(predictions),
+            probabilities=probable,
         )
 
     @contextmanager
@@ -342,6 +382,7 @@ class Session:
             "running": None if self.running is None else self.running.state_dict(),
             "version": self.labels.version,
             "advice": self._advice.state_dict(),
+            "finish": self.finish.state_dict(),
             "compared": compared,
         }
 
@@ -363,6 +404,7 @@ class Session:
             self.labels.sampled = self.running.labels
         self.labels.version = int(state["version"])
         self._advice = AdviceByTarget.from_state(state["advice"])
+        self.finish.load_state(state.get("finish", ()))
         compared = state["compared"]
         if compared is not None:
             self._compared = compared[0], None if compared[1] is None else Alternative(*compared[1])

@@ -5,14 +5,17 @@ from typing import Any, Final
 import numpy as np
 
 from suffice.arguments import whole
+from suffice.errors import InvalidValueError
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
+from suffice.numerics import Floats
 from suffice.session.decision import Alternative, Worsening
 from suffice.session.error_estimate import (
     REST_ITEMS,
     CalibratedError,
     checked_tolerance,
     share_beyond,
+    shifted_shares,
 )
 from suffice.session.model_comparison import better_model
 from suffice.session.model_view import ModelView
@@ -86,6 +89,28 @@ class SessionEstimates:
                 estimate = self.losses.estimate(view, rest, learned, labels.random, limit, unlearned)
             self._cached = key, estimate
         return self._cached[1]
+
+    def wrong_shares(self, view: ModelView, tolerance: float | None = None) -> tuple[CalibratedError, Floats]:
+        """The estimate of the share of wrong predictions, and the probability of an error for some unlabelled items.
+
+        The probabilities are those that the model expects, with log odds shifted so that their mean is the estimate.
+
+        Args:
+            view: The current model.
+            tolerance: For numbers: the largest error that is not wrong.
+
+        Raises:
+            InvalidValueError: The model predicts numbers and no tolerance is given.
+        """
+        if tolerance is None and not self.share:
+            raise InvalidValueError("the model predicts numbers: give tolerance, the largest error that is not wrong")
+        estimate, rest = self.estimate(view, tolerance=tolerance), self._labels.some_unlabelled(REST_ITEMS)
+        value = min(max(estimate.value, 0.0), 1.0)
+        with one_thread():
+            expected = view.expected_losses(rest) if len(rest) else np.zeros(0)
+        if expected is None or not 0.0 < value < 1.0 or not len(rest):
+            return estimate, np.full(len(rest), value)
+        return estimate, shifted_shares(expected if tolerance is None else share_beyond(tolerance, expected), value)
 
     def _learned(self, view: ModelView) -> dict[int, Any]:
         """The learned labels in the order in which the model has learned them."""

@@ -1,0 +1,142 @@
+"""What is guaranteed about a whole data set: labels by people, and predictions that a check has covered."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from math import ceil
+from typing import Any, Final
+
+from suffice.checks.guarantee import Guarantee, known_fields
+from suffice.errors import InvalidValueError
+from suffice.presentation.html_parts import card
+from suffice.presentation.text_format import count, number_at_most, percent, percent_at_least, percent_at_most
+
+_DERIVED: Final = frozenset({"statement", "value", "wrong_at_most", "confidence", "predicted"})
+
+
+@dataclass(frozen=True)
+class DataSetGuarantee:
+    """At most a known number of all final labels of a data set is wrong.
+
+    Labels by people count as right, or a stated share of them counts as wrong. The check proves how many predictions
+    are wrong at most.
+
+    Attributes:
+        rows: Number of final labels.
+        by_people: Number of them that people gave, those of the check included.
+        proof: What the check has proven about the items that were unlabelled when it started; None if no check was
+            necessary, because people labelled all items but the number that may be wrong.
+        allowed: Number of wrong predictions that the goal allows.
+        at_most: The goal: the largest acceptable share of wrong labels.
+        annotator_error: Share of the labels by people that may be wrong.
+        left_out: Number of items without a final label, because nobody could label them.
+        tolerance: For numbers, the largest error that is not wrong.
+
+    Examples:
+        >>> from suffice.checks import SequentialTerms
+        >>> terms = SequentialTerms(800, 50, planned=100, alpha=0.025, corrected=True)
+        >>> proof = Guarantee.of_proof(terms, wrong=2, checked=110, confidence=0.95)
+        >>> print(DataSetGuarantee(rows=1000, by_people=310, proof=proof, allowed=50, at_most=0.05))
+        At most 50 of all 1,000 labels are wrong, 5 % (95 % confidence): 310 are by people, which count as right, and
+        690 are predictions.
+    """
+
+    rows: int
+    by_people: int
+    proof: Guarantee | None
+    allowed: int
+    at_most: float
+    annotator_error: float = 0.0
+    left_out: int = 0
+    tolerance: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "by_people", "allowed", "left_out"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise InvalidValueError(f"{name} must be a whole number of at least 0, not {value!r}")
+        if self.by_people > self.rows:
+            raise InvalidValueError(f"by_people={self.by_people} must be at most rows={self.rows}")
+        if self.proof is not None and not self.proof.corrected:
+            raise InvalidValueError("proof must be that of a check with corrections")
+        if self.proof is None and self.predicted > self.allowed:
+            raise InvalidValueError(
+                f"without a check at most {self.allowed:,} predictions are allowed, not {self.predicted:,}"
+            )
+
+    @property
+    def predicted(self) -> int:
+        """Number of final labels that are predictions."""
+        return self.rows - self.by_people
+
+    @property
+    def wrong_at_most(self) -> int:
+        """Largest number of wrong labels among all final labels, those of people included."""
+        most = self.allowed if self.proof is None else min(self.allowed, self.proof.allowed or 0)
+        return min(self.predicted, most) + _rounded_up(self.annotator_error, self.by_people)
+
+    @property
+    def value(self) -> float:
+        """The same as a share of all final labels."""
+        return self.wrong_at_most / self.rows if self.rows else 0.0
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of the statement; 1 if no check was necessary."""
+        return 1.0 if self.proof is None else self.proof.confidence
+
+    def __str__(self) -> str:
+        fault = "wrong" if self.tolerance is None else f"off by more than {number_at_most(self.tolerance)}"
+        sure = "" if self.proof is None else f" ({percent_at_least(self.confidence)} confidence)"
+        people = "which count as right"
+        if self.annotator_error:
+            people = f"of which at most {percent(self.annotator_error)} are taken to be wrong"
+        most = f"At most {self.wrong_at_most:,} of all {count(self.rows, 'label')} are {fault}"
+        parts = f"{self.by_people:,} are by people, {people}, and {self.predicted:,} are predictions"
+        return f"{most}, {percent_at_most(self.value)}{sure}: {parts}.".replace("\u00a0", " ")
+
+    @property
+    def evidence(self) -> str:
+        """The check behind the statement, in sentences."""
+        if self.proof is None:
+            said = [f"Only {count(self.predicted, 'label')} of {self.rows:,} are predictions; no check was necessary."]
+        else:
+            said = [self.proof.evidence, "The items that it found wrong have the labels of people."]
+        if self.left_out:
+            said.append(f"{count(self.left_out, 'item')} could not be labelled, and {_is(self.left_out)} not included.")
+        return " ".join(said)
+
+    def _repr_html_(self) -> str:
+        """The statement and its evidence, for notebooks."""
+        return card(str(self), [("evidence", self.evidence)], tone="stop")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The guarantee as JSON values, with its statement and numbers for other programs."""
+        values = {name: value for name, value in asdict(self).items() if value is not None}
+        if self.proof is not None:
+            values["proof"] = self.proof.to_dict()
+        return {**values, "statement": str(self), **{name: getattr(self, name) for name in _DERIVED - {"statement"}}}
+
+    @staticmethod
+    def from_dict(saved: Mapping[str, Any]) -> "DataSetGuarantee":
+        """Restore a guarantee from :meth:`to_dict`.
+
+        Raises:
+            InvalidValueError: A field is missing, unknown or out of range, or the saved number does not follow from
+                the others.
+        """
+        values = known_fields(DataSetGuarantee, {"proof": None, **saved}, derived=_DERIVED)
+        if values["proof"] is not None:
+            values["proof"] = Guarantee.from_dict(values["proof"])
+        made = DataSetGuarantee(**values)
+        if saved.get("wrong_at_most", made.wrong_at_most) != made.wrong_at_most:
+            raise InvalidValueError(f"wrong_at_most must be {made.wrong_at_most}, by the counts")
+        return made
+
+
+def _rounded_up(share: float, items: int) -> int:
+    return ceil(Fraction(repr(share)) * items)
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"

@@ -1,0 +1,252 @@
+"""The way to a finished data set: the standing plan for a goal, and the final labels that a check has proven."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.checks import DataSetGuarantee, FinishPlan, plan_finish
+from suffice.errors import SufficeError
+from suffice.numerics import Floats
+from suffice.session.advice import spacing
+from suffice.session.goals import Goal
+from suffice.session.model_check import ModelCheck, SessionChecks
+from suffice.session.model_view import ModelView
+from suffice.session.session_estimates import SessionEstimates
+from suffice.session.session_labels import SessionLabels
+
+#: Who gave a final label: a person before the check or after it, a person in the check, or the model.
+PERSON, CHECK, MODEL = "person", "check", "model"
+
+
+@dataclass(frozen=True, eq=False)
+class FinalLabels:
+    """All labels of a data set: those of people, and predictions for the other items.
+
+    Attributes:
+        labels: The label of each item; None for an item that nobody could label.
+        source: Where it comes from: ``"person"``, ``"check"`` (a person, in the check) or ``"model"``; empty without a
+            label.
+        probability: Probability of each prediction, by the model; NaN for labels of people, and if it is not known.
+        guarantee: What is guaranteed about them.
+    """
+
+    labels: list[Any]
+    source: list[str]
+    probability: Floats
+    guarantee: DataSetGuarantee
+
+    def __str__(self) -> str:
+        return str(self.guarantee)
+
+    def to_frame(self) -> Any:
+        """The labels as a pandas DataFrame with the columns ``label``, ``source`` and ``probability``."""
+        import pandas as pd
+
+        return pd.DataFrame({"label": self.labels, "source": self.source, "probability": self.probability})
+
+
+@dataclass(frozen=True)
+class StandingFinish:
+    """The plan at the last estimate of the error.
+
+    Attributes:
+        n_labelled: Number of labels at that estimate; 0 before the first.
+        plan: The plan; None before the first.
+        check_seen: Whether that plan was to check at once.
+        check_advised: Whether a check is advised, because two successive plans were to check at once.
+    """
+
+    n_labelled: int = 0
+    plan: FinishPlan | None = None
+    check_seen: bool = False
+    check_advised: bool = False
+
+    def due(self, n_labelled: int) -> bool:
+        """Whether the plan is to be made again."""
+        every = spacing(n_labelled)
+        return self.plan is None or n_labelled // every > self.n_labelled // every
+
+    def next(self, n_labelled: int, plan: FinishPlan) -> "StandingFinish":
+        """The plan at the next estimate, made with ``check_advised`` of this one."""
+        # A goal that needs no check is reached.
+        advised = plan.check_now and (self.check_seen or self.check_advised or not plan.check_size)
+        return StandingFinish(n_labelled, plan, plan.check_now, advised)
+
+    def now(self, n_labelled: int) -> FinishPlan:
+        """The plan now: as at the last estimate, with fewer labels before the check."""
+        assert self.plan is not None
+        plan = self.plan.after(n_labelled)
+        if plan.check_now and not self.check_advised:
+            plan = replace(plan, more_labels=max(1, spacing(n_labelled) - (n_labelled - self.n_labelled)))
+        return plan
+
+
+class DataSetFinish:
+    """Plans and final labels of a session whose goal is a finished data set.
+
+    Args:
+        labels: The labels.
+        estimates: The estimates.
+        checks: The checks.
+    """
+
+    def __init__(self, labels: SessionLabels, estimates: SessionEstimates, checks: SessionChecks) -> None:
+        self._labels, self._estimates, self._checks = labels, estimates, checks
+        self._standing: dict[tuple[Goal, float | None], StandingFinish] = {}
+
+    # Plans.
+
+    def plan(self, view: ModelView, goal: Goal, tolerance: float | None = None) -> FinishPlan:
+        """The standing plan for a goal.
+
+        Args:
+            view: The current model.
+            goal: The goal, about all final labels.
+            tolerance: For numbers: the largest error that is not wrong.
+        """
+        n, key = len(self._labels.everything), (goal, tolerance)
+        standing = self._standing.get(key, StandingFinish())
+        if standing.n_labelled > n:
+            standing = StandingFinish()
+        if standing.due(n):
+            made = self._made(view, goal, tolerance, check_advised=standing.check_advised)
+            standing = self._standing[key] = standing.next(n, made)
+        return standing.now(n)
+
+    def _made(self, view: ModelView, goal: Goal, tolerance: float | None, *, check_advised: bool) -> FinishPlan:
+        estimate, shares = self._estimates.wrong_shares(view, tolerance)
+        return plan_finish(
+            goal.at_most,
+            shares,
+            by_people=len(self._labels.everything),
+            alpha=self._checks.next_alpha(),
+            low=min(1.0, estimate.low),
+            high=min(1.0, estimate.high),
+            rest=self._labels.left,
+            annotator_error=goal.annotator_error,
+            answer_cost=goal.answer_cost,
+            check_advised=check_advised,
+        )
+
+    # The result.
+
+    def proof(self, goal: Goal | None = None) -> ModelCheck | None:
+        """The newest check that has proven a goal about all final labels, or None.
+
+        Args:
+            goal: The goal; any if left out. A check of a stricter goal proves it as well.
+        """
+        for check in reversed(self._checks.checks):
+            asked = check.asked
+            if asked.of != "all" or check.guarantee is None:
+                continue
+            assert asked.at_most is not None
+            if goal is None or (asked.at_most <= goal.at_most and asked.annotator_error >= goal.annotator_error):
+                return check
+        return None
+
+    def guarantee(self, goal: Goal | None = None, tolerance: float | None = None) -> DataSetGuarantee | None:
+        """What is guaranteed about all final labels; None if the goal is not reached.
+
+        Args:
+            goal: The goal; that of the newest check if left out.
+            tolerance: For numbers: the largest error that is not wrong.
+        """
+        check, labels = self.proof(goal), self._labels
+        people, left_out = len(labels.everything), len(labels.skipped)
+        if check is not None and check.asked.tolerance == tolerance:
+            asked, proven = check.asked, check.guarantee
+            assert asked.at_most is not None
+            assert proven is not None
+            assert proven.allowed is not None
+            return DataSetGuarantee(
+                rows=labels.size - left_out,
+                by_people=people,
+                proof=proven,
+                allowed=proven.allowed,
+                at_most=asked.at_most,
+                annotator_error=asked.annotator_error,
+                left_out=left_out,
+                tolerance=asked.tolerance,
+            )
+        if goal is None:
+            return None
+        rows = people + labels.left
+        allowed = goal.allowed(rows)
+        if labels.left > allowed:
+            return None
+        return DataSetGuarantee(
+            rows, people, None, allowed, goal.at_most, goal.annotator_error, left_out, tolerance
+        )
+
+    def final_labels(self, view: ModelView | None, goal: Goal | None, tolerance: float | None = None) -> FinalLabels:
+        """All labels: those of people, and for the other items the predictions that the check has covered.
+
+        Args:
+            view: The current model, for predictions that need no check.
+            goal: The goal; that of the newest check if left out.
+            tolerance: For numbers: the largest error that is not wrong.
+
+        Raises:
+            SufficeError: The goal is not reached.
+        """
+        check = self.proof(goal)
+        if check is not None and tolerance is None:
+            tolerance = check.asked.tolerance
+        guarantee = self.guarantee(goal, tolerance)
+        if guarantee is None:
+            raise SufficeError(
+                "the goal is not reached: no check has proven it; decision(at_most, of=\"all\") says what is missing"
+            )
+        size = self._labels.size
+        labels: list[Any] = [None] * size
+        source, probability = [""] * size, np.full(size, np.nan)
+        predicted, values, probable = self._predictions(view, check)
+        for item, label, share in zip(predicted.tolist(), values, probable.tolist(), strict=True):
+            labels[item], source[item], probability[item] = label, MODEL, share
+        answered = set() if check is None else set(check.record.labels)
+        for item, label in self._labels.everything.items():
+            labels[item], source[item] = label, CHECK if item in answered else PERSON
+            probability[item] = np.nan
+        for item in self._labels.skipped:
+            labels[item], source[item], probability[item] = None, "", np.nan
+        return FinalLabels(labels, source, probability, guarantee)
+
+    def _predictions(self, view: ModelView | None, check: ModelCheck | None) -> tuple[NDArray[np.intp], Any, Floats]:
+        """Items, their predictions, and the probabilities of these."""
+        if check is not None:
+            items, values, probable = check.unlabelled, check.predictions.tolist(), check.probabilities
+        else:
+            items = self._labels.unlabelled
+            if not len(items) or view is None:
+                return np.zeros(0, dtype=np.intp), [], np.zeros(0)
+            values = np.asarray(view.frozen(items)[1]).tolist()
+            probable = prediction_probabilities(view, items)
+        return items, values, np.full(len(items), np.nan) if probable is None else probable
+
+    # Saving.
+
+    def state_dict(self) -> list[dict[str, Any]]:
+        """The standing plans as JSON values."""
+        return [
+            {**asdict(standing), "goal": asdict(goal), "tolerance": tolerance}
+            for (goal, tolerance), standing in self._standing.items()
+        ]
+
+    def load_state(self, state: Sequence[Mapping[str, Any]]) -> None:
+        """Restore :meth:`state_dict`."""
+        for saved in state:
+            values = dict(saved)
+            key = (Goal(**values.pop("goal")), values.pop("tolerance"))
+            plan = values.pop("plan")
+            self._standing[key] = StandingFinish(**values, plan=None if plan is None else FinishPlan(**plan))
+
+
+def prediction_probabilities(view: ModelView, items: NDArray[np.intp]) -> Floats | None:
+    """The probability of the prediction for each item; None for numbers, and if the model does not provide it."""
+    if view.task != "classification" or not len(items):
+        return None
+    return np.asarray(view.class_probabilities(items)[1].max(axis=1))
