@@ -166,8 +166,9 @@ class FinishPlan:
         if not self.check_size:
             check = "no check"
         parts = f"{check} now" if self.check_now else f"about {two_digits(self.more_labels):,} more and {check}"
-        then = f"then {count(two_digits(self.predicted), 'label')} {'is a' if self.predicted == 1 else 'are'} prediction"
-        return f"{so_far}, {parts}; {then}{'s' * (self.predicted != 1)}.".replace("\u00a0", " ")
+        one = self.predicted == 1
+        then = f"then {count(two_digits(self.predicted), 'label')} {'is a prediction' if one else 'are predictions'}"
+        return f"{so_far}, {parts}; {then}.".replace("\u00a0", " ")
 
 
 def plan_finish(  # noqa: PLR0913 - all but two by keyword

@@ -253,7 +253,9 @@ class DecisionNumbers:
     @property
     def above_target(self) -> bool:
         """Whether the error of the unlabelled items is above the one that the user asked for them."""
-        return self.of == "rest" and self.error is not None and self.at_most is not None and self.error.value > self.at_most
+        if self.of == "all" or self.error is None or self.at_most is None:
+            return False
+        return self.error.value > self.at_most
 
     @property
     def wrong(self) -> int | None:

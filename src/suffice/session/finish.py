@@ -178,9 +178,7 @@ class DataSetFinish:
         allowed = goal.allowed(rows)
         if labels.left > allowed:
             return None
-        return DataSetGuarantee(
-            rows, people, None, allowed, goal.at_most, goal.annotator_error, left_out, tolerance
-        )
+        return DataSetGuarantee(rows, people, None, allowed, goal.at_most, goal.annotator_error, left_out, tolerance)
 
     def final_labels(self, view: ModelView | None, goal: Goal | None, tolerance: float | None = None) -> FinalLabels:
         """All labels: those of people, and for the other items the predictions that the check has covered.
@@ -199,7 +197,7 @@ class DataSetFinish:
         guarantee = self.guarantee(goal, tolerance)
         if guarantee is None:
             raise SufficeError(
-                "the goal is not reached: no check has proven it; decision(at_most, of=\"all\") says what is missing"
+                'the goal is not reached: no check has proven it; decision(at_most, of="all") says what is missing'
             )
         size = self._labels.size
         labels: list[Any] = [None] * size

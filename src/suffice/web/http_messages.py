@@ -587,6 +587,8 @@ class CheckAnswer(_Response):
     sentence: Text
     at_most: Number
     corrected: bool
+    of: Literal["rest", "all"] = "rest"
+    annotator_error: float = 0.0
     sequential: SequentialAnswer | None
 
 
