@@ -540,7 +540,7 @@ def _about(request: RunRequest, job: TableJob, trace: Trace, verdicts: list[Verd
         "command": request.command,
         "title": f"{request.table.data.name}: {request.table.target}",
         "table": job.table,
-        "model": job.name.value,
+        "model": job.name,
         "pool": len(job.pool),
         "test": len(job.test),
         "initial": request.initial,
