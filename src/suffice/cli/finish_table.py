@@ -21,7 +21,7 @@ from suffice.tables.file_reader import read_columns
 from suffice.tables.file_writer import Column, Format, finite_cells, write_rows
 
 if TYPE_CHECKING:
-    from suffice.learner.finished_run import FinishedRun
+    from suffice.learner.goal_run import FinishedRun
 
 #: Columns that the final file adds to those of the table.
 _ADDED: Final = (Column("label"), Column("source"), Column("probability", "number"))
@@ -96,7 +96,9 @@ class FinishOptions:
         """
         share = share_of(at_most, "--at-most")
         if share is None:
-            raise InvalidValueError("--of all needs --at-most, the share of wrong labels that is acceptable, such as 5%")
+            raise InvalidValueError(
+                "--of all needs --at-most, the share of wrong labels that is acceptable, such as 5%"
+            )
         people = share_of(self.annotator_error, "--annotator-error") or 0.0
         if people >= share:
             raise InvalidValueError(
@@ -164,7 +166,7 @@ def finish_table(request: RunRequest, given: FinishOptions, *, acquisition: str 
     if given.final is not None:
         _require_final(given.final, request.table.data)
     # Brings scikit-learn, which a wrong option need not wait for; only loaded libraries can be limited to a thread.
-    from suffice.learner.finished_run import finished_run
+    from suffice.learner.goal_run import finished_run
 
     with threadpool_limits(limits=1):
         job = read_job(replace(request, rule=RuleOptions(), to_goal=True), output.console)
@@ -199,7 +201,9 @@ def _require_fitting(request: RunRequest) -> None:
     others += ["--figure"] if request.output.figure is not None else []
     others += ["--save"] if request.output.save is not None else []
     if others:
-        raise InvalidValueError(f"{others[0]} is not used with --of all, where the goal decides when to stop; leave it out")
+        raise InvalidValueError(
+            f"{others[0]} is not used with --of all, where the goal decides when to stop; leave it out"
+        )
 
 
 def _require_tolerance(job: TableJob, tolerance: float | None) -> None:
@@ -249,7 +253,11 @@ def _write_final(path: Path, data: Path, found: _Finished) -> None:
     cells = table.cells()
     rows = [(*cells[row], *added.get(row, (None, "", None))) for row in range(len(table))]
     chunks = [rows[k : k + _ROWS_AT_A_TIME] for k in range(0, len(rows), _ROWS_AT_A_TIME)]
-    write_whole(path, lambda part: write_rows(part, columns, chunks, _FORMATS[path.suffix.lower()]) and None)
+
+    def write(part: Path) -> None:
+        write_rows(part, columns, chunks, _FORMATS[path.suffix.lower()])
+
+    write_whole(path, write)
 
 
 def _show(console: Console, found: _Finished, final: Path | None) -> None:

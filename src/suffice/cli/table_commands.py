@@ -114,9 +114,7 @@ class RunOptions:
     ] = None
     test: Annotated[
         float | None,
-        typer.Option(
-            help="Share of the rows held back to measure the error on.", show_default="0.2; 0 with --of all"
-        ),
+        typer.Option(help="Share of the rows held back to measure the error on.", show_default="0.2; 0 with --of all"),
     ] = None
     seed: Annotated[int, typer.Option(help="Seed of the split and of the first labels.")] = 0
 

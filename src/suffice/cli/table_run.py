@@ -83,9 +83,7 @@ Basis = Annotated[
     int | None,
     typer.Option(help="Number of radial basis functions per feature, 0 for none; 10 for ridge, else 0."),
 ]
-_MODEL_KINDS: Final = (
-    "forest and boosting are trees for classes; dropout is a network for classes, and needs torch."
-)
+_MODEL_KINDS: Final = "forest and boosting are trees for classes; dropout is a network for classes, and needs torch."
 
 
 @dataclass(frozen=True)
@@ -379,7 +377,11 @@ def _chosen_by_labels(request: RunRequest, y: Any, components: Sequence[tuple[in
     from suffice.learner.model_choice import ModelChoice
 
     choice = ModelChoice.of_classes(np.unique(y).tolist(), components=components, seed=request.seed)
-    return RunModelName.auto.value, f"the best of {len(choice.names)} on the labels so far ({', '.join(choice.names)})", choice
+    return (
+        RunModelName.auto.value,
+        f"the best of {len(choice.names)} on the labels so far ({', '.join(choice.names)})",
+        choice,
+    )
 
 
 def _about_rows(request: RunRequest, pool: int, test: int) -> str:

@@ -37,8 +37,7 @@ MODEL_FAMILIES: Final = {
     "forest": ModelFamily("classification", "a forest of randomised trees", interactive=False, estimator=True),
     "boosting": ModelFamily("classification", "gradient-boosted trees", interactive=False, estimator=True),
 }
-#: Number of trees of a forest.
-FOREST_TREES: Final = 100
+_TREES: Final = 100
 
 
 def model_names(task: ModelTask) -> list[str]:
@@ -167,6 +166,6 @@ def _trees(name: str, seed: int) -> Any:
     from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
     if name == "forest":
-        return ExtraTreesClassifier(FOREST_TREES, random_state=seed)
+        return ExtraTreesClassifier(_TREES, random_state=seed)
     # The default of 20 labels in a leaf needs hundreds of labels.
     return HistGradientBoostingClassifier(min_samples_leaf=5, early_stopping=False, random_state=seed)

@@ -160,13 +160,12 @@ def finished_run_sentences(about: Mapping[str, Any]) -> list[str]:
     tolerance = guarantee.get("tolerance")
     fault = "wrong" if tolerance is None else f"off by more than {number(tolerance)}"
     truly = f" ({percent(wrong / rows)})" if wrong else ""
-    said = [
+    return [
         f"Labels of people: {people:,} of {rows:,}{checked}. {count(saved, 'label')}{share} would have been saved.",
         f"Guaranteed: {reached_words(guarantee)}",
         f"In truth {wrong:,} of the {count(rows, 'label')} {'is' if wrong == 1 else 'are'} {fault}{truly}. "
         f"Your goal was at most {percent(about['at_most'])}.",
     ]
-    return said
 
 
 def model_switch_sentence(name: str, n_labelled: int) -> str:

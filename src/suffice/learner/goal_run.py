@@ -1,6 +1,7 @@
 """A run to a finished data set on labelled data: labels of people, a check, and predictions for the rest."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -11,9 +12,9 @@ from suffice.criteria import Budget
 from suffice.errors import InvalidValueError
 from suffice.learner.active import ActiveLearner
 from suffice.learner.model_choice import ModelChoice
+from suffice.learner.pool_model import PoolRows
 from suffice.learner.prepare import prepare
 from suffice.models.inputs import as_labels
-from suffice.models.threads import one_thread
 from suffice.presentation.text_format import count
 from suffice.session.advice import spacing
 from suffice.session.error_estimate import checked_tolerance
@@ -101,7 +102,7 @@ def finished_run(  # noqa: PLR0913 - all but four by keyword
 
     Args:
         model: As for :class:`suffice.ActiveLearner`; or a :class:`suffice.learner.ModelChoice`, which chooses between
-            models on the labels so far, until the check.
+            models on the labels so far, until the check. It is not changed.
         X: Inputs, ``m x D``.
         y: Their labels.
         at_most: Largest acceptable share of wrong labels among all final labels.
@@ -161,7 +162,8 @@ class _Run:
         rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if len(self._y) != rows:
             raise InvalidValueError(f"X has {rows} rows and y {len(self._y)} labels; one label for each row is needed")
-        self._choice = model if isinstance(model, ModelChoice) else None
+        # The choice of one run does not affect another one.
+        self._choice = copy(model) if isinstance(model, ModelChoice) else None
         first = model if self._choice is None else self._choice.model
         share = prepare(first, X).backend.task == "classification"
         self._tolerance, self._confidence = checked_tolerance(tolerance, share=share), confidence
@@ -208,8 +210,7 @@ class _Run:
             return False
         items = np.array(old.labelled, dtype=np.intp)
         drawn = np.isin(items, old.random_items)
-        with one_thread():
-            better = choice.better(self._X[items], self._y[items], drawn)
+        better = choice.better(PoolRows(self._X).rows(items), self._y[items], drawn)
         if better is None:
             return False
         # No check was started, so nothing is spent.
