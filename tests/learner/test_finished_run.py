@@ -116,7 +116,7 @@ def test_the_better_model_is_used_before_the_check() -> None:
     (first, start), (second, switched) = run.models
     assert (first, start) == ("logistic", 0)
     assert second in ("kernel", "forest")
-    assert switched in range(50, 60)
+    assert switched in range(50, 110)
     assert switched < run.final.guarantee.by_people - run.in_check
     proof = run.final.guarantee.proof
     assert proof is not None
@@ -125,18 +125,20 @@ def test_the_better_model_is_used_before_the_check() -> None:
     assert run.final.guarantee.by_people < 0.7 * line.final.guarantee.by_people
     # A choice is not changed by a run.
     assert choice.name == "logistic"
-    assert choice.due(50)
+    assert choice.due(100)
 
 
 def test_a_model_that_is_not_better_is_not_used() -> None:
     X, y = cancer()
     choice = ModelChoice({"logistic": BayesianLogistic(), "same": BayesianLogistic()})
-    assert choice.due(50)
-    assert choice.better(X[:50], y[:50], np.ones(50, dtype=bool)) is None
-    # It is compared again when there are twice as many labels.
-    assert not choice.due(99)
-    assert choice.due(100)
-    assert choice.better(X[:100], np.full(100, "benign"), np.ones(100, dtype=bool)) is None
+    assert [choice.due(n) for n in (99, 100)] == [False, True]
+    assert [choice.due(n, before_check=True) for n in (49, 50)] == [False, True]
+    assert choice.better(X[:100], y[:100], np.ones(100, dtype=bool)) is None
+    # It is compared again when there are twice as many labels, or before a check.
+    assert [choice.due(n) for n in (100, 199, 200)] == [False, False, True]
+    assert [choice.due(n, before_check=True) for n in (119, 120)] == [False, True]
+    assert choice.better(X[:200], np.full(200, "benign"), np.ones(200, dtype=bool)) is None
+    assert choice.name == "logistic"
     assert not ModelChoice({"only": BayesianLogistic()}).due(1000)
 
 

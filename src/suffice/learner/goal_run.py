@@ -188,9 +188,10 @@ class _Run:
                 self._planned.append(PlannedTotal(decision.n_labelled, plan.by_people_at_end))
                 if self._progress is not None:
                     self._progress(decision.n_labelled, plan.by_people_at_end)
-            if self._switched(decision.n_labelled):
+            check_now = plan is not None and plan.check_now
+            if self._switched(decision.n_labelled, before_check=check_now):
                 continue
-            if plan is not None and plan.check_now:
+            if check_now:
                 check = learner.check(at_most=goal.at_most, of="all", confidence=self._confidence, **options)
                 while check.open:
                     check.tell(self._y[check.pending])
@@ -203,10 +204,10 @@ class _Run:
         wrong = self._wrong(final)
         return FinishedRun(final, wrong, in_check, tuple(self._planned), tuple(self._models))
 
-    def _switched(self, n_labelled: int) -> bool:
+    def _switched(self, n_labelled: int, *, before_check: bool) -> bool:
         """Whether another model is better from now on; it learns the labels so far."""
         choice, old = self._choice, self._learner
-        if choice is None or old.checks or not choice.due(n_labelled):
+        if choice is None or old.checks or not choice.due(n_labelled, before_check=before_check):
             return False
         items = np.array(old.labelled, dtype=np.intp)
         drawn = np.isin(items, old.random_items)

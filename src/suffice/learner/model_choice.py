@@ -13,7 +13,10 @@ from suffice.models.threads import one_thread
 from suffice.session.model_comparison import cross_validated_losses, quick_estimator
 
 # Number of labels at the first comparison; it is repeated each time that the number has doubled.
-_FIRST: Final = 50
+_FIRST: Final = 100
+# Before a check the models are compared from this number of labels on, if it has grown by this factor.
+_BEFORE_CHECK: Final = 50
+_GROWN: Final = 1.2
 # Weight of a label that was chosen, relative to a random one. The model in use has chosen it because it is unsure.
 _CHOSEN: Final = 0.5
 # Another model is used if its error is lower by this share, and by this many standard errors of the difference.
@@ -26,7 +29,7 @@ CHOICE: Final = ("logistic", "kernel", "forest")
 class ModelChoice:
     r"""Models for classes that are compared on the labels so far; the best one is used.
 
-    They are compared at 50 labels, and each time that the number of labels has doubled. Each label is predicted by a
+    They are compared at 100 labels, each time that the number of labels has doubled, and before the check. Each label is predicted by a
     model that is fitted to four fifths of the labels without it. The error is the weighted share of wrong predictions:
     a random label has the weight 1, and a label that was chosen 0.5, because the model in use has chosen it for being
     unsure. Another model replaces the one in use if its error is lower by a tenth, and by half a standard error of the
@@ -46,15 +49,17 @@ class ModelChoice:
         >>> from sklearn.ensemble import ExtraTreesClassifier
         >>> from suffice.models import BayesianLogistic
         >>> choice = ModelChoice({"linear": BayesianLogistic(), "trees": ExtraTreesClassifier(20, random_state=0)})
-        >>> X = np.random.default_rng(0).normal(size=(60, 2)); y = np.where(X[:, 0] * X[:, 1] > 0.0, "a", "b")
-        >>> choice.due(60), choice.better(X, y, np.ones(60, dtype=bool)), choice.due(60)
+        >>> X = np.random.default_rng(0).normal(size=(100, 2)); y = np.where(X[:, 0] * X[:, 1] > 0.0, "a", "b")
+        >>> choice.due(100), choice.better(X, y, np.ones(100, dtype=bool)), choice.due(100)
         (True, 'trees', False)
     """
 
     def __init__(self, models: Mapping[str, Any], *, quick: bool = False) -> None:
         if not models:
             raise InvalidValueError("models must have at least one model")
-        self._models, self._quick, self._next = dict(models), quick, _FIRST
+        self._models, self._quick = dict(models), quick
+        # Number of labels at the last comparison; 0 before the first.
+        self._compared = 0
         self.name = next(iter(self._models))
 
     @classmethod
@@ -82,9 +87,17 @@ class ModelChoice:
         """The model in use, without labels."""
         return self._models[self.name]
 
-    def due(self, n_labelled: int) -> bool:
-        """Whether the models are to be compared at a number of labels."""
-        return len(self._models) > 1 and n_labelled >= self._next
+    def due(self, n_labelled: int, *, before_check: bool = False) -> bool:
+        """Whether the models are to be compared.
+
+        Args:
+            n_labelled: Number of labels.
+            before_check: Whether a check would start now.
+        """
+        least = max(_FIRST, 2 * self._compared)
+        if before_check:
+            least = min(least, max(_BEFORE_CHECK, math.ceil(_GROWN * self._compared)))
+        return len(self._models) > 1 and n_labelled >= least
 
     def better(self, X: Any, y: Any, random: Any) -> str | None:
         """Compare the models, and use the best one from now on.
@@ -98,7 +111,7 @@ class ModelChoice:
             Name of the model that replaces the one in use; None if it stays.
         """
         labels, drawn = np.asarray(as_labels(y)), np.asarray(random, dtype=bool)
-        self._next = max(2 * self._next, 2 * len(labels))
+        self._compared = len(labels)
         if len(np.unique(labels)) < 2:
             return None
         weights = np.where(drawn, 1.0, _CHOSEN)
