@@ -269,8 +269,8 @@ def costs_report(runs: Sequence[dict[str, Any]]) -> str:
     before = np.mean([found[key] < 0.95 for key in found if key[4] == "plan"])
     return "\n\n".join(
         [
-            f"Labels by people as a share of the rows ({len({run['seed'] for run in runs})} seeds). Labelling everything "
-            f"is 1. {100 * before:.0f} % of the runs end before 95 % of the rows are labelled.",
+            f"Labels by people as a share of the rows ({len({run['seed'] for run in runs})} seeds). Labelling all rows is "
+            f"1. {100 * before:.0f} % of the runs end before 95 % of the rows are labelled.",
             first,
             "Geometric means over the data sets, with the model that is chosen on the labels so far:",
             table(header, others),
@@ -297,9 +297,9 @@ def false_report(found: Sequence[tuple[bool, float]]) -> str:
     false = sum(each for each, _ in found)
     shares = [share for _, share in found]
     return (
-        f"{len(found):,} complete runs of 200 to 400 rows, each with its own sample, labels, model and check; goals 2, 5 "
-        f"and 10 %: {false:,} guarantees are false, {100 * false / len(found):.1f} %, where 5 % are allowed. People gave "
-        f"{100 * float(np.mean(shares)):.0f} % of the labels on average."
+        f"{len(found):,} complete runs of 200 to 400 rows, each with its own sample, labels, model and check; goals 2, "
+        f"5 and 10 %: {false:,} guarantees are false, {100 * false / len(found):.1f} %, where 5 % are allowed. People "
+        f"gave {100 * float(np.mean(shares)):.0f} % of the labels on average."
     )
 
 
