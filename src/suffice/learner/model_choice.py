@@ -29,11 +29,12 @@ CHOICE: Final = ("logistic", "kernel", "forest")
 class ModelChoice:
     r"""Models for classes that are compared on the labels so far; the best one is used.
 
-    They are compared at 100 labels, each time that the number of labels has doubled, and before the check. Each label is predicted by a
-    model that is fitted to four fifths of the labels without it. The error is the weighted share of wrong predictions:
-    a random label has the weight 1, and a label that was chosen 0.5, because the model in use has chosen it for being
-    unsure. Another model replaces the one in use if its error is lower by a tenth, and by half a standard error of the
-    difference. The choice is made before the check: a check is about the model that it has started with.
+    They are compared at 100 labels, each time that the number of labels has doubled, and before the check. Each label
+    is predicted by a model that is fitted to four fifths of the labels without it. The error is the weighted share of
+    wrong predictions: a random label has the weight 1, and a label that was chosen 0.5, because the model in use has
+    chosen it for being unsure. Another model replaces the one in use if its error is lower by a tenth, and by half a
+    standard error of the difference. The choice is made before the check: a check is about the model that it has
+    started with.
 
     Args:
         models: The models by name; the first one is used until the first comparison.
