@@ -157,6 +157,11 @@ def test_arguments_that_cannot_be_used(arguments: Any, options: Any, message: st
         finished_run(*arguments, 0.05, **options)
 
 
+def test_models_that_are_compared() -> None:
+    assert ModelChoice.of_classes(["a", "b"]).names == ["logistic", "kernel", "forest"]
+    assert ModelChoice.of_classes(list(range(26))).names == ["logistic", "forest"]
+
+
 def test_a_choice_needs_a_model() -> None:
     with pytest.raises(InvalidValueError, match="at least one model"):
         ModelChoice({})

@@ -24,6 +24,8 @@ _LOWER: Final = 0.1
 _DEVIATIONS: Final = 0.5
 #: Models for classes between which :meth:`ModelChoice.of_classes` chooses; the first one starts.
 CHOICE: Final = ("logistic", "kernel", "forest")
+# Kernel features make a model slow that has a weight of each feature for each class.
+_MOST_KERNEL_CLASSES: Final = 10
 
 
 class ModelChoice:
@@ -67,7 +69,7 @@ class ModelChoice:
     def of_classes(
         cls, classes: Sequence[Any], *, components: Sequence[tuple[int, int]] = (), seed: int = 0
     ) -> "ModelChoice":
-        """The choice between logistic regression, the same on kernel features, and a forest.
+        """The choice between logistic regression, the same on kernel features for up to 10 classes, and a forest.
 
         Args:
             classes: All classes.
@@ -75,7 +77,8 @@ class ModelChoice:
             seed: Seed of the forest.
         """
         own: dict[str, dict[str, Any]] = {"logistic": {"components": components}}
-        models = {name: make_model(name, classes=classes, seed=seed, **own.get(name, {})) for name in CHOICE}
+        names = [name for name in CHOICE if name != "kernel" or len(classes) <= _MOST_KERNEL_CLASSES]
+        models = {name: make_model(name, classes=classes, seed=seed, **own.get(name, {})) for name in names}
         return cls(models, quick=True)
 
     @property
