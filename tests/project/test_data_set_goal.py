@@ -1,4 +1,4 @@
-"""The goal of a project about all final labels: what is fixed before a check, what voids it, what changes afterwards."""
+"""The goal of a project about all final labels: what a check fixes, what voids it, and what changes afterwards."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,9 +35,7 @@ def predict(model: str, answers: list[Answer]) -> Predictions:
     del model, answers
     labels = np.array([CLASSES[2] if item in WRONG else truth(item) for item in range(SIZE)])
     sure = np.linspace(0.5, 0.99, SIZE)
-    p = np.array(
-        [[sure[k] if name == label else (1 - sure[k]) / 2 for name in CLASSES] for k, label in enumerate(labels)]
-    )
+    p = np.where(labels[:, None] == np.array(CLASSES), sure[:, None], (1.0 - sure[:, None]) / 2.0)
     return Predictions(labels, 1.0 - sure, p)
 
 
@@ -125,9 +123,8 @@ def test_what_must_be_fixed_is_in_the_journal_before_the_first_answer(project: P
     assert unpacked_predictions(data["predictions"], CLASSES, 90).tolist() == [
         predict("", []).labels[item] for item in unlabelled
     ]
-    assert unpacked_shares(data["probabilities"], 90) == pytest.approx(
-        np.linspace(0.5, 0.99, SIZE)[LABELLED:], abs=1e-4
-    )
+    shares = np.linspace(0.5, 0.99, SIZE)[LABELLED:]
+    assert unpacked_shares(data["probabilities"], 90) == pytest.approx(shares, abs=1e-4)
 
 
 def test_the_number_of_wrong_labels_is_that_of_the_rows_at_the_start(project: Project) -> None:
@@ -166,7 +163,7 @@ def test_numbers_have_a_tolerance(tmp_path: Path) -> None:
         label_some(project, range(30))
         project.start_check(person="ann")
         while len(pending := project.state().checks.pending()):
-            label_some(project, pending[:1])
+            label_some(project, pending[:1].tolist())
         final = project.final_labels()
         assert final.guarantee.tolerance == 0.5
         assert np.isnan(final.probability).all()
@@ -412,8 +409,6 @@ def test_settings_of_a_project_without_a_goal_are_written_as_before(tmp_path: Pa
         assert names.isdisjoint(project.settings.as_dict())
         assert project.settings.goal is None
         project.change_settings({"of": "all", "annotator_error": 0.02}, person="ann")
-        assert project.settings.goal is not None
-        assert project.settings.goal.annotator_error == 0.02
     with open_project(tmp_path / "pets.suffice") as again:
         assert (again.settings.of, again.settings.annotator_error) == ("all", 0.02)
         again.change_settings({"at_most": None}, person="ann")
@@ -427,7 +422,7 @@ def test_settings_of_a_project_without_a_goal_are_written_as_before(tmp_path: Pa
         ({"of": "all", "at_most": None}, "needs a share"),
         ({"of": "all", "annotator_error": 0.1}, "leaves nothing of at_most"),
         ({"of": "all", "annotator_error": -0.1}, "annotator_error must be"),
-        ({"of": "all", "correction_cost": 0.0}, "correction_cost must be above 0"),
+        ({"of": "all", "correction_cost": 0.0}, "correction_cost must be a number above 0"),
         ({"of": "all", "tolerance": 1.0}, "tolerance is for"),
         ({"annotator_error": 0.01}, "annotator_error is for a goal about all labels"),
         ({"correction_cost": 0.5}, "correction_cost is for a goal about all labels"),
@@ -441,16 +436,18 @@ def test_bad_goals_are_refused(tmp_path: Path, changes: dict[str, Any], said: st
 
 def test_goals_of_numbers_and_screenings(tmp_path: Path) -> None:
     with make(tmp_path / "numbers.suffice", task="regression", at_most=12.0) as project:
-        with pytest.raises(InvalidValueError, match="at_most must be above 0 and below 1"):
+        with pytest.raises(InvalidValueError, match="at_most must be a number above 0 and below 1"):
             project.change_settings({"of": "all", "tolerance": 1.0}, person="ann")
         with pytest.raises(InvalidValueError, match="needs tolerance"):
             project.change_settings({"of": "all", "at_most": 0.1}, person="ann")
         project.change_settings({"of": "all", "at_most": 0.1, "tolerance": 1.0}, person="ann")
         project.change_settings({"of": "rest", "at_most": 12.0}, person="ann")
         assert project.settings.tolerance is None
-    with make(tmp_path / "some.suffice", positive=CLASSES[0], recall=0.9) as screening:
-        with pytest.raises(InvalidValueError, match="does not go with screening"):
-            screening.change_settings({"of": "all", "at_most": 0.1}, person="ann")
+    with (
+        make(tmp_path / "some.suffice", positive=CLASSES[0], recall=0.9) as screening,
+        pytest.raises(InvalidValueError, match="does not go with screening"),
+    ):
+        screening.change_settings({"of": "all", "at_most": 0.1}, person="ann")
 
 
 def test_the_size_of_a_check_does_not_go_with_a_goal(project: Project) -> None:
