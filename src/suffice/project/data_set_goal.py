@@ -129,7 +129,8 @@ def _voided(state: ProjectState, check: ProjectCheck) -> str:
 def _taken_back(state: ProjectState, draw: CheckDraw) -> list[int]:
     """Items that had a label or were skipped when a check started, and are open now: nothing covers them."""
     answered = np.setdiff1d(np.arange(draw.before.size, dtype=np.intp), draw.covered, assume_unique=True)
-    return state.labels.open_among(answered).tolist()
+    found: list[int] = state.labels.open_among(answered).tolist()
+    return found
 
 
 def _proven(state: ProjectState, check: ProjectCheck) -> ReachedGoal:
