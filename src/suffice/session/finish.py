@@ -21,7 +21,8 @@ from suffice.session.session_labels import SessionLabels
 #: Who gave a final label: a person before the check or after it, a person in the check, or the model.
 PERSON, CHECK, MODEL = "person", "check", "model"
 
-# A check is not advised before a tenth of the rows is labelled, within these limits: estimates from few labels are noisy.
+# A check is not advised before a tenth of the rows is labelled, within these limits, because estimates from few labels
+# are noisy.
 _FEWEST_LABELS: Final = (20, 60)
 
 
