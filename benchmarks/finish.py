@@ -175,7 +175,7 @@ def planned(run: dict[str, Any], goal: float) -> float:
     step = run["steps"][run["starts"].get(str(goal), len(run["steps"]) - 1)]
     allowed = allowed_wrong(goal, run["rows"])
     answers, _ = mean_answers(step["rest"], allowed, step["wrong"], step["estimate"] * step["rest"], corrected=True)
-    return float(step["n"] + answers) / run["rows"]
+    return float((step["n"] + answers) / run["rows"])
 
 
 def cut_known(run: dict[str, Any], goal: float) -> float:
@@ -189,7 +189,7 @@ def cut_known(run: dict[str, Any], goal: float) -> float:
         if step["n"] >= 20 and totals[0] <= 1.02 * totals[possible].min():
             break
     answers, _ = mean_answers(step["rest"], allowed, step["wrong"], step["wrong"], corrected=True)
-    return float(step["n"] + answers) / run["rows"]
+    return float((step["n"] + answers) / run["rows"])
 
 
 def crude(run: dict[str, Any], goal: float, *, first: int = 0) -> float:
@@ -205,7 +205,7 @@ def crude(run: dict[str, Any], goal: float, *, first: int = 0) -> float:
         n = step["n"] + answers
         if likely < 0.01:
             break
-    return (cost + likely * run["rows"]) / run["rows"]
+    return float((cost + likely * run["rows"]) / run["rows"])
 
 
 def at_stop(run: dict[str, Any], goal: float) -> float:
@@ -214,7 +214,7 @@ def at_stop(run: dict[str, Any], goal: float) -> float:
     expected = step["estimate"] * step["rest"]
     allowed = allowed_wrong(goal, run["rows"])
     answers, proven = mean_answers(step["rest"], allowed, step["wrong"], expected, corrected=False)
-    return (proven * (step["n"] + answers) + (1.0 - proven) * run["rows"]) / run["rows"]
+    return float((proven * (step["n"] + answers) + (1.0 - proven) * run["rows"]) / run["rows"])
 
 
 POLICIES: Final = {"plan": planned, "cut known": cut_known, "crude": crude, "at the model's stop": at_stop}
