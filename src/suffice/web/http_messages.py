@@ -71,6 +71,8 @@ MEANINGS: Final = {
     "check": "true to write nothing and to report what would happen",
     "most": f"a whole number from 1 to {MOST_ROWS}",
     "format": "csv, jsonl or parquet",
+    "final_format": "csv, xlsx, jsonl or parquet",
+    "bom": "whether a CSV begins with a byte order mark, by which Excel recognises UTF-8",
     "password": "a text of up to 1000 characters",
 }
 # At least one visible character, and no control characters.
