@@ -25,9 +25,10 @@ Integers = NDArray[np.int64]
 # Numbers of answers of a check, and of labels before it, that are compared.
 _SIZES: Final = 400
 _CANDIDATES: Final = 60
-# A later check must save this share of all labels, or the check is now.
+# A later check must save this share of all labels, or the check is now. If a check was advised before, it must save
+# more.
 _SAVED: Final = 0.02
-_SAVED_AFTER_ADVICE: Final = 0.0
+_SAVED_AFTER_ADVICE: Final = 0.1
 
 
 def allowed_wrong(at_most: float, rows: int, annotator_error: float = 0.0) -> int:

@@ -727,18 +727,18 @@ class SessionChecks:
             require_size(size, len(pool), which)
         elif not len(pool):
             raise InvalidValueError(f"there is no {which} to check")
+        terms, spent = None, spent_alpha(self.registered.started + 1, alpha)
         if asked.quantity == "tolerance":
             assert asked.share is not None
-            spent = spent_alpha(self.registered.started + 1, alpha)
             Guarantee.of_tolerance(np.zeros(int(size)), asked.share, len(pool), alpha=spent)
+        if size is None:
+            terms = sequential_terms(asked, len(pool), spent, expected, len(frozen.labelled))
         if self._rng is None:
             self._rng = self._source()
         number = self.registered.start(alpha)
-        if size is None:
-            labelled = len(frozen.labelled)
-            record, order = sequential_draw(
-                pool, asked, self._rng, number=number, alpha=alpha, expected=expected, labelled=labelled
-            )
+        if terms is not None:
+            order = Check.draw(pool, terms.longest, self._rng).items
+            record = Check(order[: terms.proof([]) or 1], len(pool), number, alpha, sequential=terms)
             check = ModelCheck(record, asked, frozen, owner, order)
         else:
             check = ModelCheck(Check.draw(pool, int(size), self._rng, number=number, alpha=alpha), asked, frozen, owner)
@@ -796,55 +796,38 @@ class SessionChecks:
             raise InvalidValueError(f"item {inside[0]} belongs to the open check; answer it with check.{method}")
 
 
-def sequential_draw(  # noqa: PLR0913 - all but three by keyword
-    pool: "Indices",
-    asked: CheckedQuantity,
-    rng: np.random.Generator,
-    *,
-    number: int,
-    alpha: float,
-    expected: float | None,
-    labelled: int = 0,
-) -> tuple[Check, list[int]]:
-    """Draw a sequential check.
+def sequential_terms(
+    asked: CheckedQuantity, pool: int, alpha: float, expected: float | None, labelled: int = 0
+) -> SequentialTerms:
+    """The terms of a sequential check.
 
     Args:
-        pool: The items.
         asked: What it is to guarantee, with its target.
-        rng: Source of randomness.
-        number: Number of the check.
-        alpha: Error probability of all checks together.
+        pool: Number of items.
+        alpha: Error probability of this check.
         expected: Expected share of wrong predictions, or None.
         labelled: Number of labels by people, for a target about all final labels.
 
-    Returns:
-        The check with its first items, and all items in the random order.
+    Raises:
+        InvalidValueError: There is nothing to check, or no number of answers proves the target.
     """
-    terms = sequential_terms(asked, len(pool), spent_alpha(number, alpha), expected, labelled)
-    order = Check.draw(pool, terms.longest, rng).items
+    assert asked.at_most is not None
+    if asked.of == "all":
+        allowed = allowed_wrong(asked.at_most, labelled + pool, asked.annotator_error)
+        guess = 0.5 * allowed if expected is None else expected * pool
+        planned = max(1, round(float(joint_answers([pool], allowed, [guess], alpha)[0])))
+        terms = SequentialTerms(pool, allowed, planned, alpha, corrected=True)
+    else:
+        terms = SequentialTerms.of_share(
+            asked.at_most, pool=pool, alpha=alpha, expected=expected, corrected=asked.corrected
+        )
     if terms.allowed >= terms.pool:
         which = "item" if asked.of == "rest" else "prediction"
         raise InvalidValueError(
             f"at_most={asked.at_most!r} allows every {which} to be wrong: there is nothing to check"
         )
     terms.require_provable()
-    first = terms.proof([]) or 1
-    return Check(order[:first], len(pool), number, alpha, sequential=terms), list(order)
-
-
-def sequential_terms(
-    asked: CheckedQuantity, pool: int, alpha: float, expected: float | None, labelled: int
-) -> SequentialTerms:
-    """The terms of a sequential check; arguments as for :func:`sequential_draw`."""
-    assert asked.at_most is not None
-    if asked.of == "rest":
-        return SequentialTerms.of_share(
-            asked.at_most, pool=pool, alpha=alpha, expected=expected, corrected=asked.corrected
-        )
-    allowed = allowed_wrong(asked.at_most, labelled + pool, asked.annotator_error)
-    guess = 0.5 * allowed if expected is None else expected * pool
-    planned = max(1, round(float(joint_answers([pool], allowed, [guess], alpha)[0])))
-    return SequentialTerms(pool, allowed, planned, alpha, corrected=True)
+    return terms
 
 
 def checked_pool(
