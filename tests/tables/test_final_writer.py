@@ -48,7 +48,7 @@ def test_formats_by_the_ending_of_a_name() -> None:
         *("csv", "xlsx", "jsonl", "jsonl", "parquet", "parquet")
     ]
     for name in ("final", "final.xls", "final.txt"):
-        with pytest.raises(InvalidValueError, match="must end in .csv, .xlsx, .jsonl or .parquet"):
+        with pytest.raises(InvalidValueError, match=r"must end in \.csv, \.xlsx, \.jsonl or \.parquet"):
             final_format(name)
 
 
