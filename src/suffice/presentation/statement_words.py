@@ -51,7 +51,9 @@ def confidence_sentences(guarantee: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def check_facts(guarantee: Mapping[str, Any], *, started: str, by: str, given_up: int = 0) -> list[str]:
+def check_facts(
+    guarantee: Mapping[str, Any], *, started: str, by: str, given_up: int = 0, merged: bool = False
+) -> list[str]:
     """How the statement was checked, in sentences.
 
     Args:
@@ -59,6 +61,7 @@ def check_facts(guarantee: Mapping[str, Any], *, started: str, by: str, given_up
         started: When the check started, in ISO format; empty if there was none.
         by: Who started it.
         given_up: Number of earlier checks that proved nothing.
+        merged: Whether classes were merged since the check.
 
     Examples:
         >>> proof = {"pool": 800, "checked": 110, "wrong": 2, "number": 1, "unlabelable": 0}
@@ -96,6 +99,8 @@ def check_facts(guarantee: Mapping[str, Any], *, started: str, by: str, given_up
         "The check ended when the result was proven. The predictions in the final file are those that were recorded "
         "before the check."
     )
+    if merged:
+        facts.append("Classes were merged since the check, which can only lower the number of wrong labels.")
     if given_up:
         earlier = "An earlier check" if given_up == 1 else f"{given_up:,} earlier checks"
         facts.append(f"{earlier} of these rows proved nothing. The confidence takes this into account.")

@@ -1,14 +1,13 @@
 """The final file of a project: all rows in the order of the data, with their labels and where these come from."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from suffice.project.events import moment
 from suffice.project.exported_files import Exported
-from suffice.tables.file_writer import Cell, Column, Rows, distinct, finite_cells
+from suffice.tables.file_writer import Column, Rows, distinct, finite_cells
 from suffice.tables.final_writer import (
     ADDED,
     FINAL_MEDIA_TYPES,
@@ -19,16 +18,15 @@ from suffice.tables.final_writer import (
 )
 
 if TYPE_CHECKING:
+    from suffice.project.data_set_goal import ProjectLabels
     from suffice.project.labelling_project import Project
-    from suffice.project.state import LabelledItem
-    from suffice.session.finish import FinalLabels
 
 # Items that are read at a time.
 _CHUNK = 5000
 
 
 def final_file(
-    project: "Project", final: "FinalLabels", format: FinalFormat, *, byte_order_mark: bool = False
+    project: "Project", final: "ProjectLabels", format: FinalFormat, *, byte_order_mark: bool = False
 ) -> Exported:
     """All items in the order of the data, with the final label of each.
 
@@ -62,26 +60,19 @@ def final_file_columns(project: "Project") -> list[Column]:
     return final_columns([named, *settings.columns], numbers=settings.task != "classification")
 
 
-def final_rows(project: "Project", final: "FinalLabels") -> Iterator[Rows]:
+def final_rows(project: "Project", final: "ProjectLabels") -> Iterator[Rows]:
     """The rows of :func:`final_file`, some at a time."""
-    with project.lock:
-        labelled = {each.item: each for each in project.state().labelled()}
-    probability = finite_cells(np.asarray(final.probability))
+    added = zip(
+        final.labels,
+        final.source,
+        finite_cells(np.asarray(final.probability)),
+        (name or None for name in final.person),
+        (when or None for when in final.at),
+        strict=True,
+    )
     for start in range(0, len(final.labels), _CHUNK):
         part = range(start, min(len(final.labels), start + _CHUNK))
-        yield [
-            (*row, *_final_cells(final, probability, labelled, item))
-            for item, row in zip(part, project.rows(part), strict=True)
-        ]
-
-
-def _final_cells(
-    final: "FinalLabels", probability: Sequence[Any], labelled: "dict[int, LabelledItem]", item: int
-) -> tuple[Cell, ...]:
-    source = final.source[item]
-    given = labelled.get(item) if source in ("person", "check") else None
-    who = (None, None) if given is None else (given.person, moment(given.at))
-    return final.labels[item], source, probability[item], *who
+        yield [(*row, *next(added)) for row in project.rows(part)]
 
 
 def renamed_columns(project: "Project") -> dict[str, str]:
@@ -94,6 +85,6 @@ def renamed_columns(project: "Project") -> dict[str, str]:
     return {usual: name for usual, name in zip(ADDED, named, strict=True) if usual != name}
 
 
-def final_digest(project: "Project", final: "FinalLabels") -> str:
+def final_digest(project: "Project", final: "ProjectLabels") -> str:
     """SHA-256 of the final file as CSV without a byte order mark, as hexadecimal digits."""
     return sha256(final_file(project, final, "csv").content).hexdigest()

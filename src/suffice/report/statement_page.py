@@ -16,12 +16,11 @@ from suffice.project.events import moment
 from suffice.project.final_files import final_digest
 from suffice.project.settings import described_model
 from suffice.report.html_page import rendered
+from suffice.session.finish import CHECK, MODEL, PERSON
 
 if TYPE_CHECKING:
+    from suffice.project.data_set_goal import ProjectLabels
     from suffice.project.labelling_project import Project
-    from suffice.project.project_check import ProjectCheck
-    from suffice.project.state import LabelledItem
-    from suffice.session.finish import FinalLabels
 
 #: People who are shown one by one; more are shown together.
 _MOST_PEOPLE: Final = 12
@@ -80,7 +79,7 @@ class StatementContents:
     about: list[tuple[str, str]]
 
 
-def statement_page(project: "Project", final: "FinalLabels") -> str:
+def statement_page(project: "Project", final: "ProjectLabels") -> str:
     """The statement as a self-contained HTML page.
 
     Args:
@@ -94,7 +93,7 @@ def statement_page(project: "Project", final: "FinalLabels") -> str:
     return rendered("statement.html.jinja", statement=contents)
 
 
-def statement_contents(project: "Project", final: "FinalLabels") -> StatementContents:
+def statement_contents(project: "Project", final: "ProjectLabels") -> StatementContents:
     """Collect the contents of the page.
 
     Args:
@@ -102,22 +101,23 @@ def statement_contents(project: "Project", final: "FinalLabels") -> StatementCon
         final: Its final labels.
     """
     with project.lock:
-        labelled, checks, settings = project.state().labelled(), project.checks(), project.settings
-    proof = final.guarantee.proof
+        checks, settings = project.checks(), project.settings
+    proof, check = final.guarantee.proof, final.reached.check
     # Values of a saved proof that are not stated are left out.
     told = {**final.guarantee.to_dict(), "proof": None if proof is None else asdict(proof)}
-    check = _check_of(checks, told)
     given_up = 0 if check is None else sum(each.number < check.number and each.guarantee is None for each in checks)
     data = settings.source or settings.name
+    # Rows that were added since the check are at the end.
+    covered = len(final.labels) - final.reached.added
     facts = check_facts(
         told,
         started="" if check is None else moment(check.draw.at),
         by="" if check is None else shortened(check.draw.person, 60),
         given_up=given_up,
+        merged=check is not None and check.classes_since == "merged",
     )
-    covered = project.size if check is None else check.draw.before.size
     about = [
-        ("Data", f"{shortened(data, 120)}, {len(final.labels):,} rows"),
+        ("Data", f"{shortened(data, 120)}, {covered:,} rows"),
         ("Column that was labelled", shortened(settings.target, 120)),
         ("Goal", f"at most {percent(told['at_most'])} of all labels wrong"),
         ("Final file as CSV, SHA-256", final_digest(project, final)),
@@ -130,36 +130,31 @@ def statement_contents(project: "Project", final: "FinalLabels") -> StatementCon
         statement=guaranteed_sentence(told),
         sure=[people_sentence(told), *confidence_sentences(told)],
         facts=facts,
-        sources=_sources(final, told),
-        people=_people(labelled, final),
-        not_covered=not_covered(told, added=project.size - covered, data=shortened(data, 80)),
+        sources=_sources(final.source[:covered], told),
+        people=_people(final, covered),
+        not_covered=not_covered(told, added=final.reached.added, data=shortened(data, 80)),
         about=about,
     )
 
 
-def _check_of(checks: "list[ProjectCheck]", told: dict[str, Any]) -> "ProjectCheck | None":
-    proof = told.get("proof")
-    return None if proof is None else next((each for each in checks if each.number == proof["number"]), None)
-
-
-def _sources(final: "FinalLabels", told: dict[str, Any]) -> list[SourceRow]:
+def _sources(source: list[str], told: dict[str, Any]) -> list[SourceRow]:
     """Rows by source, and all rows."""
     rows = max(1, told["rows"])
     predicted = min(told["predicted"], told["allowed"])
     meant = same = "counted as right"
     if told.get("annotator_error"):
         # The wrong labels of people are rounded up once, for both sources together.
-        in_check = " of both" if final.source.count("check") else ""
+        in_check = " of both" if source.count(CHECK) else ""
         meant, same = f"at most {told['wrong_at_most'] - predicted:,}{in_check}, as stated", "see above"
     named = [
-        ("person", "labelled by a person", meant),
-        ("check", "labelled by a person in the random check", same),
-        ("model", "predicted by the model", f"at most {predicted:,}"),
+        (PERSON, "labelled by a person", meant),
+        (CHECK, "labelled by a person in the random check", same),
+        (MODEL, "predicted by the model", f"at most {predicted:,}"),
     ]
     found = [
         SourceRow(name, meaning, number, percent(number / rows), wrong)
         for name, meaning, wrong in named
-        if (number := final.source.count(name))
+        if (number := source.count(name))
     ]
     return [
         *found,
@@ -167,22 +162,21 @@ def _sources(final: "FinalLabels", told: dict[str, Any]) -> list[SourceRow]:
     ]
 
 
-def _people(labelled: "list[LabelledItem]", final: "FinalLabels") -> list[PersonRow]:
+def _people(final: "ProjectLabels", covered: int) -> list[PersonRow]:
     """Who gave the labels of people, those with the most first; people after the first ones are counted together."""
-    by_name: dict[str, list[LabelledItem]] = {}
-    for each in labelled:
-        if each.item < len(final.source) and final.source[each.item] in ("person", "check"):
-            by_name.setdefault(each.person, []).append(each)
+    by_name: dict[str, list[int]] = {}
+    for item, (name, source) in enumerate(zip(final.person[:covered], final.source[:covered], strict=True)):
+        if source in (PERSON, CHECK):
+            by_name.setdefault(name, []).append(item)
     ordered = sorted(by_name.items(), key=lambda each: (-len(each[1]), each[0]))
-    rows = [_person(shortened(name, 60), given, final) for name, given in ordered[:_MOST_PEOPLE]]
+    rows = [_person(shortened(name, 60), items, final) for name, items in ordered[:_MOST_PEOPLE]]
     others = ordered[_MOST_PEOPLE:]
     if others:
-        together = [each for _, given in others for each in given]
-        rows.append(_person(f"{len(others):,} other people", together, final))
+        rows.append(_person(f"{len(others):,} other people", [item for _, items in others for item in items], final))
     return rows
 
 
-def _person(name: str, given: "list[LabelledItem]", final: "FinalLabels") -> PersonRow:
-    times = [each.at for each in given]
-    in_check = sum(final.source[each.item] == "check" for each in given)
-    return PersonRow(name, len(given), in_check, utc_time(moment(min(times))), utc_time(moment(max(times))))
+def _person(name: str, items: list[int], final: "ProjectLabels") -> PersonRow:
+    # Times in ISO format are ordered like texts.
+    times, in_check = [final.at[item] for item in items], sum(final.source[item] == CHECK for item in items)
+    return PersonRow(name, len(items), in_check, utc_time(min(times)), utc_time(max(times)))

@@ -30,6 +30,7 @@ from suffice.presentation.project_words import setting_change_sentence
 from suffice.presentation.text_format import item_summary, shortened
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.check_offers import SIZES, ClassOffers, check_offers, class_offers, expected_share
+from suffice.project.data_set_goal import ProjectLabels
 from suffice.project.events import Label, moment
 from suffice.project.exported_files import (
     Exported,
@@ -49,7 +50,6 @@ from suffice.project.settings import described_model
 from suffice.project.state import Opinion, PredictedLabel, ProjectState
 from suffice.project.status_summary import status
 from suffice.project.storage import StorageError
-from suffice.session.finish import FinalLabels
 from suffice.tables.file_reader import number_name
 from suffice.tables.file_writer import MEDIA_TYPES
 from suffice.tables.final_writer import FINAL_MEDIA_TYPES, FinalFormat
@@ -1012,9 +1012,10 @@ def get_statement(context: Context) -> HTMLResponse:
     return HTMLResponse(page.encode("utf-8", "replace"), headers={"Content-Security-Policy": REPORT_POLICY})
 
 
-def _final_labels(context: AppContext) -> FinalLabels:
+def _final_labels(context: AppContext) -> ProjectLabels:
     """The final labels of the project; a conflict if the goal is not reached."""
-    return _or_conflict(context.project.final_labels)
+    predict = context.background.predictions_after
+    return _or_conflict(lambda: context.project.final_labels(predict=predict))
 
 
 @file_router.get("/report", response_class=HTMLResponse, responses=documented(409, 501))

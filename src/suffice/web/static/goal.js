@@ -23,17 +23,13 @@ export const finished = (status) => goalOf(status)?.reached ?? null;
 export const checkAdvised = (status) =>
   Boolean(goalOf(status) && !finished(status) && !checking(status) && status.goal.plan?.check_now && status.goal.plan.check_size);
 
-/** Labels of people at the end: as expected, or as they are once the goal is reached. */
-function expectedTotal({ goal }) {
-  return goal.reached ? goal.by_people : Math.max(goal.by_people, goal.by_people + (goal.more_labels ?? 0));
-}
-
 /** The bar: labels of people so far, and those that are expected. */
 export function goalBar(status) {
   const { goal } = status;
   const done = Boolean(goal.reached);
-  const known = done || goal.plan !== null;
-  const total = known ? expectedTotal(status) : goal.rows;
+  // Before the first plan, all rows may have to be labelled.
+  const known = goal.expected_total !== null;
+  const total = known ? goal.expected_total : goal.rows;
   const bar = h("div", {
     class: done ? "goal-bar done" : "goal-bar", role: "progressbar", "aria-label": "Labels of people towards the goal",
     "aria-valuemin": 0, "aria-valuemax": Math.max(1, total), "aria-valuenow": Math.min(total, goal.by_people),
@@ -129,7 +125,7 @@ export function finalFiles(problem) {
 
 /** Data of the chart of the expected number of labels, or null before there are two plans. */
 export function totalsData({ goal }) {
-  const points = goal.totals ?? [];
+  const points = goal.history;
   if (points.length < 2) return null;
   const [n, total] = points.at(-1);
   return {
