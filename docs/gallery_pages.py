@@ -20,7 +20,17 @@ from typing import Any, Final, NamedTuple
 
 DOCS: Final = Path(__file__).parent
 #: The examples in the order of the gallery.
-NAMES: Final = ("texts", "images", "numbers", "screening", "network", "framework", "optimisation", "large_pool")
+NAMES: Final = (
+    "texts",
+    "images",
+    "numbers",
+    "whole_data_set",
+    "screening",
+    "network",
+    "framework",
+    "optimisation",
+    "large_pool",
+)
 
 
 class Cell(NamedTuple):

@@ -721,7 +721,7 @@ def test_exact_coverage_on_a_small_pool(monkeypatch: pytest.MonkeyPatch) -> None
             y[item] = "ham" if y[item] == "spam" else "spam"
         frozen, predicted = learner._session.frozen(learner._required_view()), learner.model.predict(X) == "spam"
         wrong = int(np.sum(frozen.predictions != y[rest]))
-        monkeypatch.setattr(Session, "frozen", lambda *_, frozen=frozen: frozen)
+        monkeypatch.setattr(Session, "frozen", lambda *_, frozen=frozen, **__: frozen)
         for quantity, alpha in (("error", 0.4), ("recall", 0.6)):
             false, samples = 0, list(combinations(rest.tolist(), 3))
             for sample in samples:
