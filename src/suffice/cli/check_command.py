@@ -241,7 +241,7 @@ def _started(
 ) -> tuple[dict[str, Any], list[str]]:
     """Start a check of a size, or one that ends when it has proven a share."""
     from suffice.project.check_offers import expected_share
-    from suffice.project.project_learner import predicted_labels
+    from suffice.project.project_learner import predictions_after
 
     learned = expected = None
     if size is None:
@@ -253,9 +253,9 @@ def _started(
 
     def predict(model: str, answers: Any) -> Any:
         if learned is not None and (learned.settings.model, learned.answers) == (model, answers):
-            return learned.predictions().labels
+            return learned.predictions()
         with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
-            return predicted_labels(project.settings.using(model), project.X, answers, project.learned_files)
+            return predictions_after(project.settings.using(model), project.X, answers, project.learned_files)
 
     project.start_check(size, at_most=at_most, expected=expected, predict=predict, **asked)
     result = _result(project, action="started")
@@ -321,7 +321,7 @@ def _standing(result: dict[str, Any], place: str) -> list[str]:
 
 def _offers(learned: Reading, asked: dict[str, Any], at_most: float | None = None) -> "CheckOffers":
     from suffice.project.check_offers import check_offers
-    from suffice.report.project_report import pace
+    from suffice.project.labelling_pace import pace
 
     project = learned.project
     if project.settings.task == "regression" and asked["tolerance"] is None:
