@@ -1,6 +1,6 @@
 // A goal for all labels of the project: the bar towards it, the check that proves it, and what is taken away at the end.
 
-import { button, count, h, many, quiet, unbroken } from "./dom.js";
+import { button, count, h, many, quiet, roughly, unbroken } from "./dom.js";
 import { checking } from "./check.js";
 import { openDialog } from "./dialog.js";
 import { saving } from "./files.js";
@@ -33,7 +33,7 @@ export function goalBar(status) {
   const bar = h("div", {
     class: done ? "goal-bar done" : "goal-bar", role: "progressbar", "aria-label": "Labels of people towards the goal",
     "aria-valuemin": 0, "aria-valuemax": Math.max(1, total), "aria-valuenow": Math.min(total, goal.by_people),
-    "aria-valuetext": done ? "The goal is reached" : `${count(goal.by_people)} of ${known ? "about " : ""}${count(total)} labels`,
+    "aria-valuetext": done ? "The goal is reached" : `${count(goal.by_people)} of ${known ? `about ${roughly(total)}` : count(total)} labels`,
   }, h("span", {}));
   bar.style.setProperty("--share", total ? Math.min(1, goal.by_people / total) : 1);
   return bar;
@@ -42,9 +42,10 @@ export function goalBar(status) {
 /** Bar and sentences. */
 export function goalParts(status, { short = false } = {}) {
   const { goal } = status;
-  // The first sentences say what the goal is and how far it is.
+  // The first sentences say what the goal is, how far it is, and how long that takes.
   const [first, ...rest] = goal.sentences;
-  const shown = short ? rest.slice(0, goal.reached ? 0 : 2) : rest;
+  const progress = goal.reached ? 0 : (goal.plan ? 1 : 0) + (goal.hours ? 1 : 0);
+  const shown = short ? rest.slice(0, progress) : rest;
   return h("div", { class: goal.reached ? "goal guarantee" : "goal" },
     h("p", {}, h("b", {}, unbroken(first))), goalBar(status), shown.map((each) => h("p", {}, unbroken(each))),
     goal.reached && !short && quiet(unbroken(goal.reached.evidence)));
@@ -79,7 +80,7 @@ function offerGoalCheck(status) {
       start.textContent = "Start the check";
     }
   }
-  const early = !plan.check_now && `By the plan, about ${many(plan.more_labels, "label")} should come first: a check now would ` +
+  const early = !plan.check_now && `By the plan, about ${roughly(plan.more_labels)} more labels should come first: a check now would ` +
     "probably take more answers in total.";
   const dialog = openDialog("Check for the goal", [
     h("div", { class: "stack" },
@@ -128,16 +129,16 @@ export function totalsData({ goal }) {
   const points = goal.history;
   if (points.length < 2) return null;
   const [n, total] = points.at(-1);
+  const ended = `At ${many(n, "label")} of people the goal was reached.`;
   return {
-    points: points.map(([at, expected]) => [at, expected, null, null, goal.rows]),
+    points: points.map(([at, expected]) => [at, expected, null, null, null]),
     zero: true,
-    y: "labels of people at the end",
-    limit: "all rows",
+    y: `labels of people at the end, of ${many(goal.rows, "row")}`,
     format: count,
     forecast: null,
     then: null,
-    sentence: `After ${many(n, "label")} about ${many(total, "label")} of people are expected at the end, of ${many(goal.rows, "row")}.`,
-    columns: ["Expected at the end", "", "", "All rows"],
-    read: ([at, expected]) => `At ${many(at, "label")}: about ${many(expected, "label")} of people at the end (extrapolated)`,
+    sentence: goal.reached ? ended : `After ${many(n, "label")} about ${roughly(total)} labels of people are expected at the end, of ${many(goal.rows, "row")}.`,
+    columns: ["Expected at the end", "", "", ""],
+    read: ([at, expected]) => (goal.reached && at === n ? ended : `At ${many(at, "label")}: about ${roughly(expected)} labels of people at the end (extrapolated)`),
   };
 }

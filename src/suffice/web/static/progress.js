@@ -100,7 +100,7 @@ function decision(status) {
   const parts = decisionParts(status, { large: true });
   const switching = switchButton(status);
   const checks = nextButton(status);
-  return [parts.guarantee, parts.state, parts.error, parts.problem, parts.rest,
+  return [...(goalOf(status) ? [parts.state, parts.guarantee] : [parts.guarantee, parts.state]), parts.error, parts.problem, parts.rest,
     checking(status) && !sequential(status) && h("p", {}, unbroken(status.check.sentence)), endedWithout(status),
     (switching || checks) && h("p", { class: "row" }, switching, checks),
     quiet(`Model: ${status.model.description}.`),

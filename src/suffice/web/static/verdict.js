@@ -82,7 +82,7 @@ export function makeVerdictCard() {
       put(body,
         h("div", { class: "row state-row" }, parts.state, h("p", { class: "muted learning" }, learning(status))),
         parts.guarantee, endedWithout(status), open && plot.element, parts.error, !goal && sparkline(status), parts.problem, parts.rest,
-        h("p", { class: "row" }, nextButton(status, { class: "small" }),
+        h("p", { class: "row" }, (!goal || finished(status) || checkAdvised(status)) && nextButton(status, { class: "small" }),
           h("a", { href: "#progress" }, "More under Progress")));
     },
   };
