@@ -118,9 +118,9 @@ export function makeBanner() {
   let drawn = "";
   const draw = (status) => {
     const { decision, guarantee, model, goal } = status;
-    const reason = goal ? finished(status) || checkAdvised(status)
-      : isStop(status) || decision.plan?.check_now || guaranteed(status);
-    const shown = reason && !checking(status);
+    // A goal may be reached while a check is open, if people have labelled nearly all rows.
+    const shown = goal ? finished(status) || checkAdvised(status)
+      : (isStop(status) || decision.plan?.check_now || guaranteed(status)) && !checking(status);
     const name = `${decision.headline} ${decision.since} ${model.name} ${guarantee?.check}`;
     const folded = kept.get("folded", tab) === name;
     const told = JSON.stringify([decision, guarantee, model, folded, shown, goal]);
