@@ -16,8 +16,16 @@ from suffice.tables import example_data
 from suffice.tables.example_data import Task
 
 #: Where the numbers of trees are, what they are here, and what they are in the package.
-TREES: Final = {"suffice.session.model_comparison._TREES": 10, "suffice.session.suspicious_labels._TREES": 25}
-ALL_TREES: Final = {"suffice.session.model_comparison._TREES": 100, "suffice.session.suspicious_labels._TREES": 200}
+TREES: Final = {
+    "suffice.models.factory._TREES": 20,
+    "suffice.session.model_comparison._TREES": 10,
+    "suffice.session.suspicious_labels._TREES": 25,
+}
+ALL_TREES: Final = {
+    "suffice.models.factory._TREES": 100,
+    "suffice.session.model_comparison._TREES": 100,
+    "suffice.session.suspicious_labels._TREES": 200,
+}
 #: Whether the processes that a test starts have all trees.
 all_trees = False
 #: Where the demonstration gets its data from, and how many items there are to label.

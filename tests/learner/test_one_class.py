@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
 import suffice as sf
 from suffice.criteria import Criterion
@@ -157,3 +158,16 @@ def test_a_forecast_never_exceeds_the_pool(share: bool) -> None:
             assert verdict.forecast.high <= 90 - verdict.n_labelled
     replayed = learner.trace().replay(rule)
     assert [verdict.forecast for verdict in replayed[-3:]] == [verdict.forecast for verdict in learner.verdicts[-3:]]
+
+
+@pytest.mark.parametrize("model", [HistGradientBoostingClassifier(), ExtraTreesClassifier(10)])
+def test_trees_that_know_one_class_predict_it(model: Any) -> None:
+    X, y = cancer()
+    learner = sf.ActiveLearner(model, X, initial=np.arange(5), seed=0)
+    learner.tell(np.arange(5), y[:5])
+    assert learner.decision(0.05, of="all").finish is not None
+    assert set(learner.current_model.predict(X).tolist()) == {"benign"}
+    assert learner.current_model.predict_proba(X).shape == (len(X), 1)
+    items = np.arange(5, 60)
+    learner.tell(items, y[items])
+    assert learner.current_model.predict_proba(X).shape == (len(X), 2)

@@ -15,8 +15,12 @@ from suffice.models.factory import MODEL_FAMILIES, basis_size, make_model, model
 def test_names_and_tasks() -> None:
     assert list(MODEL_FAMILIES) == list(ModelName)
     assert model_names("regression") == ["gp", "ridge"]
-    assert model_names("classification") == ["logistic", "kernel", "dropout"]
-    assert [name for name, family in MODEL_FAMILIES.items() if not family.interactive] == ["dropout"]
+    assert model_names("classification") == ["logistic", "kernel", "dropout", "forest", "boosting"]
+    assert [name for name, family in MODEL_FAMILIES.items() if not family.interactive] == [
+        "dropout",
+        "forest",
+        "boosting",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -54,13 +58,13 @@ def test_descriptions() -> None:
     assert model_description("ridge", 0) == "Bayesian ridge regression"
     assert model_description("logistic", 1) == "Bayesian logistic regression on 1 radial basis function per feature"
     assert model_description("dropout") == "a network with dropout"
-    assert [basis_size(name) for name in MODEL_FAMILIES] == [0, 10, 0, 0, 0]
+    assert [basis_size(name) for name in MODEL_FAMILIES] == [0, 10, 0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("forest", {}, "model must be one of gp, ridge, logistic, kernel, dropout, not 'forest'"),
+        ("tree", {}, "model must be one of gp, ridge, logistic, kernel, dropout, forest, boosting, not 'tree'"),
         ("gp", {"basis": 3}, "basis goes with the model ridge or logistic, and a Gaussian process takes none"),
         ("dropout", {"basis": 3}, "a network with dropout takes none"),
         ("ridge", {"basis": -1}, "basis must be a whole number, 0 or more, not -1"),

@@ -25,6 +25,8 @@ Integers = NDArray[np.int64]
 # Numbers of answers of a check, and of labels before it, that are compared.
 _SIZES: Final = 400
 _CANDIDATES: Final = 60
+# The error of a model falls with about this power of the number of labels.
+_CURVE_POWER: Final = 1.0 / 3.0
 # A later check must save this share of all labels, or the check is now. If a check was advised before, it must save
 # more.
 _SAVED: Final = 0.02
@@ -120,7 +122,7 @@ class FinishPlan:
 
     Examples:
         >>> print(plan_finish(0.05, [0.4] * 300 + [0.02] * 1700, by_people=200, alpha=0.025, low=0.05, high=0.1))
-        200 labels by people so far, about 280 more and a check of about 130 (94 to 180); then 1,600 labels are
+        200 labels by people so far, about 240 more and a check of about 140 (95 to 180); then 1,600 labels are
         predictions.
     """
 
@@ -201,9 +203,14 @@ def plan_finish(  # noqa: PLR0913 - all but two by keyword
 ) -> FinishPlan:
     r"""Plan labels of the least certain items and a check of the others, with the least human work.
 
-    After :math:`m` more labels of the items that are most likely wrong, the sum of the other probabilities is the
-    expected number of wrong predictions; what the model learns from the labels is not counted. The plan minimises
-    :math:`m` plus the typical number of answers of the check, see :func:`joint_answers`.
+    With :math:`n` labels now and :math:`m` more for the items that are most likely wrong, the expected number of wrong
+    predictions is
+
+    .. math:: D_m = \Bigl(\frac{n}{n + m}\Bigr)^{1/3} \sum_{i > m} q_i,
+
+    where :math:`q_1 \ge q_2 \ge \dots` are the probabilities of an error now. The factor is what the model learns. The
+    plan minimises :math:`m` plus the typical number of answers of the check, see :func:`joint_answers`. The check is
+    now if a later one saves less than 2 % of all labels.
 
     Args:
         at_most: Largest acceptable share of wrong labels among all final labels.
@@ -241,6 +248,8 @@ def plan_finish(  # noqa: PLR0913 - all but two by keyword
     places = np.minimum(np.round(more * (len(probable) / left)).astype(np.int64), len(probable))
     rising = np.concatenate([[0.0], np.cumsum(probable)])
     wrong = (rising[-1] - rising[places]) * (left / len(probable))
+    if labels:
+        wrong *= (labels / (labels + more)) ** _CURVE_POWER
     answers = joint_answers(left - more, allowed, wrong, level)
     totals = more + cost * answers
     best = int(totals.argmin())

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
+from fractions import Fraction
 from typing import Annotated, Any, Final
 
 import typer
@@ -45,6 +46,21 @@ class ModelName(StrEnum):
     logistic = "logistic"
     kernel = "kernel"
     dropout = "dropout"
+    forest = "forest"
+    boosting = "boosting"
+
+
+class RunModelName(StrEnum):
+    """Which model learns in ``suffice run``: one of :class:`ModelName`, or the best of several."""
+
+    gp = "gp"
+    ridge = "ridge"
+    logistic = "logistic"
+    kernel = "kernel"
+    dropout = "dropout"
+    forest = "forest"
+    boosting = "boosting"
+    auto = "auto"
 
 
 class DemoModel(StrEnum):
@@ -255,7 +271,7 @@ def target_error(text: str | None, task: str | None) -> float | None:
     words = text.strip()
     percent = words.endswith("%")
     try:
-        value = float(words.removesuffix("%").strip()) / (100.0 if percent else 1.0)
+        value = _plain_or_percent(words)
     except ValueError:
         value = math.nan
     if task == "regression" and percent:
@@ -272,6 +288,14 @@ def target_error(text: str | None, task: str | None) -> float | None:
         hint = f"; write {words}% for {words} percent" if share and not percent and 1.0 <= value < 100.0 else ""
         raise InvalidValueError(f"--at-most must be {what}, not {text!r}{hint}")
     return value
+
+
+def _plain_or_percent(words: str) -> float:
+    """The value of a number or a percentage: 2.9% is the same as 0.029."""
+    value = float(words.removesuffix("%").strip())
+    if not words.endswith("%") or not math.isfinite(value):
+        return value
+    return float(Fraction(repr(value)) / 100)
 
 
 def share_of(text: str | None, option: str) -> float | None:
@@ -292,7 +316,7 @@ def share_of(text: str | None, option: str) -> float | None:
         return None
     words = text.strip()
     try:
-        value = float(words.removesuffix("%").strip()) / (100.0 if words.endswith("%") else 1.0)
+        value = _plain_or_percent(words)
     except ValueError:
         value = math.nan
     if not 0.0 < value < 1.0:
@@ -333,7 +357,7 @@ def chosen_rule(options: RuleOptions, model: ModelName | None = None) -> Criteri
         given["bound"] = options.bound.value
     given |= options.stability_options | costs
     if kind is ErrorStability:
-        given.setdefault("threshold", DEFAULT_THRESHOLDS[(model or ModelName.gp).value])
+        given.setdefault("threshold", DEFAULT_THRESHOLDS.get((model or ModelName.gp).value, 0.1))
         # For a network only the first step calibrates the rule, as in the paper, because it is the largest.
         given["calibration"] = 1 if model is ModelName.dropout else 10
     return kind(**given)

@@ -276,7 +276,7 @@ def _summarise_run(console: Console, finding: RunFinding) -> None:
         for sentence in decision_words(decision.as_dict()).sentences:
             console.print(sentence, markup=False)
     other = decision.alternative
-    if decision.answer == "limit" and other is not None and other.name in MODEL_FAMILIES:
+    if decision.answer == "limit" and other is not None and _can_be_tried(other.name):
         console.print(try_sentence(other.name, command=finding.command))
     if finding.shown_error:
         errors = finding.shown_error[finding.last] if stopped else None, finding.shown_error[-1]
@@ -319,7 +319,7 @@ def _summarise_audit(console: Console, finding: RunFinding) -> None:
         console.print(audit_error_sentence(stop.error, stop.error_at_end, stop.rows, share=finding.share))
     if decision is not None and answer == "limit":
         console.print(decision_words(decision.as_dict()).remedy, markup=False)
-        if decision.alternative is not None and decision.alternative.name in MODEL_FAMILIES:
+        if decision.alternative is not None and _can_be_tried(decision.alternative.name):
             console.print(try_sentence(decision.alternative.name, command=finding.command))
         _say_whether_more_helps(console, finding, stop.error, stop.error_at_end, rows=stop.rows)
     if finding.orders is None:
@@ -331,6 +331,11 @@ def _summarise_audit(console: Console, finding: RunFinding) -> None:
             console.print(sentence)
         if _is_unlike(stop.n_labelled, [labels for labels in stops if labels]) or _is_unlike(stop.error, errors):
             console.print(unlike_random_sentence())
+
+
+def _can_be_tried(name: str) -> bool:
+    """Whether a model can learn label by label, so that the same run or audit can be made with it."""
+    return name in MODEL_FAMILIES and not MODEL_FAMILIES[name].estimator
 
 
 def _is_unlike(value: float | None, others: Sequence[float]) -> bool:
@@ -540,7 +545,7 @@ def _about(request: RunRequest, job: TableJob, trace: Trace, verdicts: list[Verd
         "command": request.command,
         "title": f"{request.table.data.name}: {request.table.target}",
         "table": job.table,
-        "model": job.name.value,
+        "model": job.name,
         "pool": len(job.pool),
         "test": len(job.test),
         "initial": request.initial,

@@ -22,7 +22,17 @@ from threadpoolctl import threadpool_limits
 
 from suffice.arguments import whole
 from suffice.checks import Guarantee, plan_recall, spent_alpha
-from suffice.cli.rule_options import AsJson, Recall, RuleOptions, figure_option, problem, screening_rule, share_of
+from suffice.cli.finish_table import FinishOptions, finish_table
+from suffice.cli.rule_options import (
+    AsJson,
+    Recall,
+    RuleOptions,
+    RunModelName,
+    figure_option,
+    problem,
+    screening_rule,
+    share_of,
+)
 from suffice.cli.run_results import OFF_SHARE, found_audit, found_run, write_results
 from suffice.cli.settings_options import with_settings
 from suffice.cli.table_run import (
@@ -30,6 +40,7 @@ from suffice.cli.table_run import (
     Initial,
     ModelOptions,
     OutputOptions,
+    RunModelOptions,
     RunRequest,
     TableJob,
     TableOptions,
@@ -97,9 +108,14 @@ class RunOptions:
     batch: Batch = None
     most: Annotated[
         int | None,
-        typer.Option(help="Labels to simulate at most; 0 for the whole pool.", show_default="1000; 0 with --positive"),
+        typer.Option(
+            help="Labels to simulate at most; 0 for the whole pool.", show_default="1000; 0 with --positive or --of all"
+        ),
     ] = None
-    test: Annotated[float, typer.Option(help="Share of the rows held back to measure the error on.")] = 0.2
+    test: Annotated[
+        float | None,
+        typer.Option(help="Share of the rows held back to measure the error on.", show_default="0.2; 0 with --of all"),
+    ] = None
     seed: Annotated[int, typer.Option(help="Seed of the split and of the first labels.")] = 0
 
 
@@ -387,7 +403,7 @@ def _as_json(result: ScreenedTable, job: TableJob, saved: Path | None) -> dict[s
     last = result.verdicts[-1] if result.verdicts else None
     return {
         "task": job.table.kind,
-        "model": job.name.value,
+        "model": job.name,
         **about,
         "rule": {"name": type(result.rule).__name__, **result.rule.state_dict()["params"]},
         "recall_reached": result.found / result.relevant,
@@ -416,8 +432,9 @@ _PATIENCE: Final = 10.0
 @with_settings
 def run_command(
     table: TableOptions,
-    model: ModelOptions,
+    model: RunModelOptions,
     rule: RuleOptions,
+    finish: FinishOptions,
     run: RunOptions,
     screening: ScreeningOptions,
     output: OutputOptions,
@@ -434,27 +451,36 @@ def run_command(
 
     Screening for a rare class: suffice run records.csv --target included --positive yes --recall 95%
 
+    At most 5 % of all labels wrong, guaranteed: suffice run mails.csv --target spam --at-most 5% --of all
+
     A large pool on four workers: suffice run big.parquet --target y --acquisition variance --engine dask --workers 4
     """
     on_workers, screens = pool.on_workers, screening.positive is not None
     if not screens and screening.recall is not None:
         raise InvalidValueError("--recall is for screening: give --positive CLASS too, the class that is looked for")
-    initial, batch = counts(model.model, run.initial, run.batch)
+    whole_set, chosen = finish.whole, model.chosen
+    if model.model is RunModelName.auto and not whole_set:
+        raise InvalidValueError("--model auto is for a goal about all labels: give --of all and --at-most too")
+    initial, batch = counts(chosen.model, run.initial, run.batch)
     request = RunRequest(
         command="run",
         table=table,
-        model=model,
+        model=chosen,
         rule=rule,
         output=output,
         initial=initial,
         batch=batch,
-        most=(0 if screens else 1000) if run.most is None else run.most,
+        most=(0 if screens or whole_set else 1000) if run.most is None else run.most,
         as_json=as_json,
-        test=run.test,
+        test=(0.0 if whole_set else 0.2) if run.test is None else run.test,
         seed=run.seed,
         random_share=run.random_share,
     )
-    if screens:
+    if whole_set:
+        _require_whole(run, pool, screens=screens)
+        with interruptible("run"):
+            finish_table(request, finish, acquisition=run.acquisition, batch=run.batch)
+    elif screens:
         if on_workers or pool.checkpoint is not None:
             given = "--checkpoint" if pool.checkpoint is not None else "--engine dask"
             raise InvalidValueError(f"{given} cannot be combined with --positive; leave one of them out")
@@ -462,6 +488,19 @@ def run_command(
             screen_table(request, run, screening)
     else:
         _run_table(request, run, pool)
+
+
+def _require_whole(run: RunOptions, pool: PoolOptions, *, screens: bool) -> None:
+    """Raise an error for options that do not apply to a goal for all labels."""
+    given = {
+        "--positive": screens,
+        "--most": run.most is not None,
+        "--test": run.test is not None,
+        "--engine dask": pool.on_workers,
+        "--checkpoint": pool.checkpoint is not None,
+    }
+    if others := [option for option, used in given.items() if used]:
+        raise InvalidValueError(f"{others[0]} cannot be combined with --of all; leave one of them out")
 
 
 def _run_table(request: RunRequest, run: RunOptions, pool: PoolOptions) -> None:
@@ -528,7 +567,7 @@ def _require_able(job: TableJob, acquisition: str | None) -> None:
     backend = backend_type(final_estimator(job.model))
     if not backend.worker_acquisitions:
         raise InvalidValueError(
-            f"--engine dask is for --model gp, ridge and logistic, and the model is {job.name.value}; leave --engine "
+            f"--engine dask is for --model gp, ridge and logistic, and the model is {job.name}; leave --engine "
             "out, and the pool is kept in memory"
         )
     if acquisition is not None and acquisition not in backend.worker_acquisitions:

@@ -25,6 +25,7 @@ from suffice.arguments import real, whole
 from suffice.cli.rule_options import (
     ModelName,
     RuleOptions,
+    RunModelName,
     TaskName,
     chosen_rule,
     figure_option,
@@ -78,21 +79,41 @@ class TableOptions:
     ignore: Annotated[Ignore, Before("figure")] = None
 
 
+Basis = Annotated[
+    int | None,
+    typer.Option(help="Number of radial basis functions per feature, 0 for none; 10 for ridge, else 0."),
+]
+_MODEL_KINDS: Final = "forest and boosting are trees for classes; dropout is a network for classes, and needs torch."
+
+
 @dataclass(frozen=True)
 class ModelOptions:
     """Options about the model."""
 
     model: Annotated[
         ModelName | None,
+        typer.Option(help=f"The model; gp for regression and logistic for classification if left out. {_MODEL_KINDS}"),
+    ] = None
+    basis: Basis = None
+
+
+@dataclass(frozen=True)
+class RunModelOptions:
+    """Options of ``suffice run`` about the model."""
+
+    model: Annotated[
+        RunModelName | None,
         typer.Option(
-            help="The model; gp for regression and logistic for classification if left out. dropout is a network for "
-            "classes, and needs torch."
+            help="The model; gp for regression and logistic for classification if left out. auto, the default with "
+            f"--of all: the model for classes that is best on the labels so far. {_MODEL_KINDS}",
         ),
     ] = None
-    basis: Annotated[
-        int | None,
-        typer.Option(help="Number of radial basis functions per feature, 0 for none; 10 for ridge, else 0."),
-    ] = None
+    basis: Basis = None
+
+    @property
+    def chosen(self) -> ModelOptions:
+        """The same options, without a model for auto."""
+        return ModelOptions(None if self.model in (None, RunModelName.auto) else ModelName(self.model), self.basis)
 
 
 @dataclass(frozen=True)
@@ -122,6 +143,8 @@ class RunRequest:
         test: Share of the rows held back to measure the error on; 0 for none.
         seed: Seed of that split, and of a network.
         random_share: Share of the labels that are drawn at random; None for the recommended one.
+        to_goal: Whether a goal for all labels decides when to stop. All rows can be labelled, and without a model by
+            name several are compared.
     """
 
     command: str
@@ -136,6 +159,7 @@ class RunRequest:
     test: float = 0.0
     seed: int = 0
     random_share: float | None = None
+    to_goal: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +180,7 @@ class TableJob:
     table: Table
     pool: NDArray[np.intp]
     test: NDArray[np.intp]
-    name: ModelName
+    name: str
     model: Any
     rule: Criterion
     labels: int
@@ -258,12 +282,14 @@ def read_job(request: RunRequest, console: Console) -> TableJob:
         )
     pool, test = _split(request, len(table.y))
     name, description, model = chosen_model(table.kind, request, table.y, table.components)
-    rule, at_most = chosen_rule(request.rule, name), target_error(request.rule.at_most, table.kind)
-    require_provided_fields(rule, model, name)
+    known = None if name == RunModelName.auto else ModelName(name)
+    rule, at_most = chosen_rule(request.rule, known), target_error(request.rule.at_most, table.kind)
+    if known is not None and not request.to_goal:
+        require_provided_fields(rule, model, known)
     about = f"{description}; {_about_rows(request, len(pool), len(test))}"
     introduce(console, request.table.data, request.table.target, table, about)
     labels = min(request.most or len(pool), len(pool))
-    if request.command == "run":
+    if request.command == "run" and not request.to_goal:
         first = f"{request.initial:,} at random, then {request.batch:,} at each step"
         console.print(f"It simulates up to {count(labels, 'label')}: {first}.", markup=False)
     return TableJob(table, pool, test, name, model, rule, labels=labels, at_most=at_most)
@@ -321,12 +347,14 @@ def _chooses_components(request: RunRequest) -> bool:
 
 def chosen_model(
     kind: Kind, request: RunRequest, y: Any, components: Sequence[tuple[int, int]] = ()
-) -> tuple[ModelName, str, Any]:
+) -> tuple[str, str, Any]:
     """Return the model's name, what to call it, and the estimator.
 
     Raises:
         InvalidValueError: The model that was asked for does not fit the task, or takes no basis.
     """
+    if request.to_goal and request.model.model is None and kind == "classification" and not request.model.basis:
+        return _chosen_by_labels(request, y, components)
     name = request.model.model or ModelName(model_names(kind)[0])
     task = MODEL_FAMILIES[name].task
     if task != kind:
@@ -341,6 +369,19 @@ def chosen_model(
     classes = np.unique(y).tolist() if kind == "classification" else None
     model = make_model(name, classes=classes, basis=basis, seed=request.seed, components=components)
     return name, model_description(name, basis), model
+
+
+def _chosen_by_labels(request: RunRequest, y: Any, components: Sequence[tuple[int, int]]) -> tuple[str, str, Any]:
+    """The models that are compared on the labels so far."""
+    # Imported after the options are validated, because it loads scikit-learn.
+    from suffice.learner.model_choice import ModelChoice
+
+    choice = ModelChoice.of_classes(np.unique(y).tolist(), components=components, seed=request.seed)
+    return (
+        RunModelName.auto.value,
+        f"the best of {len(choice.names)} on the labels so far ({', '.join(choice.names)})",
+        choice,
+    )
 
 
 def _about_rows(request: RunRequest, pool: int, test: int) -> str:

@@ -9,6 +9,8 @@ from suffice.session.guarantee_rules import ErrorGuarantee, RecallGuarantee
 if TYPE_CHECKING:
     from suffice.learner.active import ActiveLearner
     from suffice.learner.backend import Backend, RunSettings, StepResults, register_backend
+    from suffice.learner.goal_run import FinishedRun, finished_run
+    from suffice.learner.model_choice import ModelChoice
     from suffice.learner.optimisation_monitor import OptimisationMonitor
     from suffice.learner.simulation import CheckedRun, audit, simulate
     from suffice.learner.step_inputs import StopSet, bagged_votes
@@ -21,7 +23,9 @@ __all__ = [
     "Backend",
     "CheckedRun",
     "ErrorGuarantee",
+    "FinishedRun",
     "ModelCheck",
+    "ModelChoice",
     "ModelGuarantee",
     "OptimisationMonitor",
     "RecallGuarantee",
@@ -33,6 +37,7 @@ __all__ = [
     "StopSet",
     "audit",
     "bagged_votes",
+    "finished_run",
     "register_backend",
     "simulate",
 ]
@@ -42,7 +47,9 @@ _LAZY_NAMES = {
     "ActiveLearner": "suffice.learner.active",
     "Backend": "suffice.learner.backend",
     "CheckedRun": "suffice.learner.simulation",
+    "FinishedRun": "suffice.learner.goal_run",
     "ModelCheck": "suffice.session.model_check",
+    "ModelChoice": "suffice.learner.model_choice",
     "ModelGuarantee": "suffice.session.model_check",
     "OptimisationMonitor": "suffice.learner.optimisation_monitor",
     "RunSettings": "suffice.learner.backend",
@@ -53,6 +60,7 @@ _LAZY_NAMES = {
     "StopSet": "suffice.learner.step_inputs",
     "audit": "suffice.learner.simulation",
     "bagged_votes": "suffice.learner.step_inputs",
+    "finished_run": "suffice.learner.goal_run",
     "register_backend": "suffice.learner.backend",
     "simulate": "suffice.learner.simulation",
 }

@@ -16,7 +16,8 @@ def can_be_fitted_again(model: Any) -> bool:
 def refitted(model: Any, X: Any, labels: Any, *, classes: bool) -> Any:
     """A copy of an estimator with the same settings, fitted to some labels.
 
-    Many classifiers cannot be fitted to labels of one class. That class is then predicted for every item.
+    Many classifiers cannot be fitted to labels of one class, or predict probabilities of two classes then, as gradient
+    boosting of scikit-learn does. That class is then predicted for every item.
 
     Args:
         model: The estimator, fitted or not; it is not changed.
@@ -29,7 +30,16 @@ def refitted(model: Any, X: Any, labels: Any, *, classes: bool) -> Any:
         warnings.simplefilter("ignore")
         if classes and len(np.unique(labels)) == 1:
             try:
-                return clone(model).fit(X, labels)
+                fitted = clone(model).fit(X, labels)
             except ValueError:
+                fitted = None
+            if fitted is None or _predicts_more_classes(fitted, X):
                 return DummyClassifier(strategy="prior").fit(np.zeros((len(labels), 1)), labels)
+            return fitted
         return clone(model).fit(X, labels)
+
+
+def _predicts_more_classes(fitted: Any, X: Any) -> bool:
+    """Whether a classifier that knows one class predicts probabilities of more."""
+    predict = getattr(fitted, "predict_proba", None)
+    return predict is not None and np.shape(predict(X[:1]))[-1] != 1

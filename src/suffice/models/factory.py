@@ -17,12 +17,14 @@ class ModelFamily(NamedTuple):
         description: Its name in a sentence.
         basis: Default number of radial basis functions per feature; None if the model has none.
         interactive: Whether it learns a label fast enough for interactive labelling.
+        estimator: Whether it is an estimator of scikit-learn, which is fitted again after each step.
     """
 
     task: ModelTask
     description: str
     basis: int | None = None
     interactive: bool = True
+    estimator: bool = False
 
 
 #: The models by name; the first one of a task is its default.
@@ -32,7 +34,10 @@ MODEL_FAMILIES: Final = {
     "logistic": ModelFamily("classification", "Bayesian logistic regression", basis=0),
     "kernel": ModelFamily("classification", "Bayesian logistic regression on kernel features"),
     "dropout": ModelFamily("classification", "a network with dropout", interactive=False),
+    "forest": ModelFamily("classification", "a forest of randomised trees", interactive=False, estimator=True),
+    "boosting": ModelFamily("classification", "gradient-boosted trees", interactive=False, estimator=True),
 }
+_TREES: Final = 100
 
 
 def model_names(task: ModelTask) -> list[str]:
@@ -40,7 +45,7 @@ def model_names(task: ModelTask) -> list[str]:
 
     Examples:
         >>> model_names("classification")
-        ['logistic', 'kernel', 'dropout']
+        ['logistic', 'kernel', 'dropout', 'forest', 'boosting']
     """
     return [name for name, family in MODEL_FAMILIES.items() if family.task == task]
 
@@ -103,15 +108,15 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
 
     Args:
         name: One of :data:`MODEL_FAMILIES`.
-        classes: All classes, for a classifier; learned from the labels if left out.
+        classes: All classes, for a classifier; learned from the labels if left out, and by trees.
         basis: Radial basis functions that replace each feature, 0 for none; the model's default if left out.
-        seed: Seed of a network; the other models have no randomness.
+        seed: Seed of a network or a forest; the other models have no randomness.
         components: First column and column after the last of each group of ordered components, such as those of a
             text; how many of them are used is chosen from the labels. Only if :func:`chooses_components`.
         regularize: Whether a regression model learns its hyper-parameters as since version 0.8; see the models.
 
     Returns:
-        A model of :mod:`suffice.models`, or a pipeline that ends in one.
+        A model of :mod:`suffice.models`, a pipeline that ends in one, or an estimator of scikit-learn.
 
     Raises:
         InvalidValueError: There is no such model, or an argument does not apply to it.
@@ -131,6 +136,8 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
     # scikit-learn takes a while to import, and names and descriptions do not need it.
     from suffice import models
 
+    if MODEL_FAMILIES[name].estimator:
+        return _trees(name, seed)
     if name == "gp":
         return models.GaussianProcess(regularize=regularize)
     if name == "dropout":
@@ -152,3 +159,13 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
     from sklearn.pipeline import make_pipeline
 
     return make_pipeline(models.KernelFeatures() if name == "kernel" else models.RadialBasis(size), model)
+
+
+def _trees(name: str, seed: int) -> Any:
+    """An estimator of scikit-learn that consists of trees."""
+    from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+
+    if name == "forest":
+        return ExtraTreesClassifier(_TREES, random_state=seed)
+    # The default of 20 labels in a leaf needs hundreds of labels.
+    return HistGradientBoostingClassifier(min_samples_leaf=5, early_stopping=False, random_state=seed)

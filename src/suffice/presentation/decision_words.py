@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from suffice.presentation.check_words import guarantee_sentences
 from suffice.presentation.error_words import error_figure, error_value, error_words
+from suffice.presentation.finish_words import finish_words
 from suffice.presentation.plan_words import forecast_sentence, no_check_sentence, outlook, plan_sentence
 from suffice.presentation.rule_words import RANKED_LAST, RATIO_RULE, WORTH_RULES
 from suffice.presentation.text_format import as_sentence, count, number, percent, shortened, two_digits, two_digits_of
@@ -80,6 +81,8 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
         6 %
     """
     answer = decision["answer"]
+    if decision.get("of") == "all" and answer != "too early":
+        return _data_set_words(decision)
     if decision.get("screening") is not None and answer in ("keep going", "enough"):
         return _screening_words(decision)
     headline, tone = _HEADLINES[answer]
@@ -113,6 +116,14 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     remedy = " ".join(_remedy_sentences(decision)) if answer == "limit" else ""
     sentences = [*_guarantee_sentences(decision), *sentences]
     return DecisionWords(headline, tone, sentences, figure, note, effect, outlook_note, summary, remedy)
+
+
+def _data_set_words(decision: Mapping[str, Any]) -> DecisionWords:
+    """The decision for a goal about all final labels in words."""
+    headline, tone, sentences = finish_words(decision)
+    figure, note = ("", "") if decision["answer"] in ("enough", "complete") else error_figure(decision)
+    summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
+    return DecisionWords(headline, tone, sentences, figure, note, summary=summary, outlook_note=" ".join(sentences[1:]))
 
 
 def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:

@@ -128,8 +128,9 @@ def _voided(state: ProjectState, check: ProjectCheck) -> str:
 
 def _taken_back(state: ProjectState, draw: CheckDraw) -> list[int]:
     """Items that had a label or were skipped when a check started, and are open now: nothing covers them."""
-    covered = set(draw.covered.tolist())
-    return [item for item in range(draw.before.size) if item not in covered and state.labels.is_open(item)]
+    answered = np.setdiff1d(np.arange(draw.before.size, dtype=np.intp), draw.covered, assume_unique=True)
+    found: list[int] = state.labels.open_among(answered).tolist()
+    return found
 
 
 def _proven(state: ProjectState, check: ProjectCheck) -> ReachedGoal:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from suffice.session.session_labels import SessionLabels
 
 #: Who gave a final label: a person before the check or after it, a person in the check, or the model.
 PERSON, CHECK, MODEL = "person", "check", "model"
+
+# A check is not advised with fewer labels, because estimates from so few are too noisy.
+_FEWEST_LABELS: Final = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +59,12 @@ class StandingFinish:
     Attributes:
         n_labelled: Number of labels at that estimate; 0 before the first.
         plan: The plan; None before the first.
-        check_seen: Whether that plan was to check at once.
-        check_advised: Whether a check is advised, because two successive plans were to check at once.
+        check_advised: Whether a check is advised: the plan is to check at once, and there are enough labels to plan.
         totals: Number of labels at each plan, and the labels by people that it expected at the end.
     """
 
     n_labelled: int = 0
     plan: FinishPlan | None = None
-    check_seen: bool = False
     check_advised: bool = False
     totals: tuple[tuple[int, int], ...] = ()
 
@@ -74,10 +75,8 @@ class StandingFinish:
 
     def next(self, n_labelled: int, plan: FinishPlan) -> "StandingFinish":
         """The plan at the next estimate, made with ``check_advised`` of this one."""
-        # A goal that needs no check is reached.
-        advised = plan.check_now and (self.check_seen or self.check_advised or not plan.check_size)
         totals = (*self.totals, (n_labelled, plan.by_people_at_end))
-        return StandingFinish(n_labelled, plan, plan.check_now, advised, totals)
+        return StandingFinish(n_labelled, plan, plan.check_now and n_labelled >= _FEWEST_LABELS, totals)
 
     def now(self, n_labelled: int) -> FinishPlan:
         """The plan now: as at the last estimate, with fewer labels before the check."""

@@ -1,0 +1,273 @@
+"""``suffice run --of all``: a labelled table is labelled again until a goal for all of its labels is guaranteed."""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+import typer
+from rich.console import Console
+from threadpoolctl import threadpool_limits
+
+from suffice.cli.rule_options import RuleOptions, share_of
+from suffice.cli.table_run import RunRequest, TableJob, checked_output, labelling_bar, read_job
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.files import require_writable, write_whole
+from suffice.models.factory import MODEL_FAMILIES, model_description
+from suffice.presentation.finish_words import finished_run_sentences, model_switch_sentence
+from suffice.session.goals import Goal, TargetOf, checked_goal
+from suffice.tables.file_reader import read_columns
+from suffice.tables.file_writer import Column, Format, finite_cells, write_rows
+
+if TYPE_CHECKING:
+    from suffice.learner.goal_run import FinishedRun
+
+#: Columns that the final file adds to those of the table.
+_ADDED: Final = (Column("label"), Column("source"), Column("probability", "number"))
+_FORMATS: Final[dict[str, Format]] = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+_ROWS_AT_A_TIME: Final = 10_000
+# Options about the rule, which does not decide when to stop.
+_OF_RULE: Final = tuple(name for name in RuleOptions.__dataclass_fields__ if name not in ("at_most", "tolerance"))
+
+
+@dataclass(frozen=True)
+class FinishOptions:
+    """Options of ``suffice run`` about a goal for all labels."""
+
+    of: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT",
+            help="What --at-most is a share of: rest, the rows without a label; or all, all final labels, of which "
+            "those of people count as right. With all, the goal decides when to stop.",
+            show_default="rest",
+        ),
+    ] = None
+    annotator_error: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="With --of all: the share of people's labels that may be wrong; it is subtracted from --at-most.",
+            show_default="0",
+        ),
+    ] = None
+    correction_cost: Annotated[
+        float | None,
+        typer.Option(
+            metavar="COST",
+            help="With --of all: cost of an answer in the check, where a prediction is shown, relative to a label.",
+            show_default="1",
+        ),
+    ] = None
+    final: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --of all: where to write all rows with their final labels (.csv, .jsonl, .parquet).",
+            show_default=False,
+        ),
+    ] = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the goal is about all labels.
+
+        Raises:
+            InvalidValueError: An option is of no use, or ``of`` is not known.
+        """
+        of = "rest" if self.of is None else self.of.strip().lower()
+        if of not in ("rest", "all"):
+            raise InvalidValueError(f"--of must be rest or all, not {self.of!r}")
+        others = {name: getattr(self, name) for name in ("annotator_error", "correction_cost", "final")}
+        given = [name for name, value in others.items() if value is not None]
+        if of == "rest" and given:
+            raise InvalidValueError(f"--{given[0].replace('_', '-')} is for a goal about all labels; give --of all too")
+        return of == "all"
+
+    def goal(self, at_most: str | None) -> Goal:
+        """The goal.
+
+        Args:
+            at_most: What ``--at-most`` says.
+
+        Raises:
+            InvalidValueError: A number is missing or out of range.
+        """
+        share = share_of(at_most, "--at-most")
+        if share is None:
+            raise InvalidValueError(
+                "--of all needs --at-most, the share of wrong labels that is acceptable, such as 5%"
+            )
+        people = share_of(self.annotator_error, "--annotator-error") or 0.0
+        if people >= share:
+            raise InvalidValueError(
+                f"--annotator-error {self.annotator_error} must be below --at-most {at_most}: people who label every "
+                "row make as many mistakes; raise --at-most, or leave --annotator-error out"
+            )
+        cost = 1.0 if self.correction_cost is None else self.correction_cost
+        if not 0.0 < cost < float("inf"):
+            raise InvalidValueError(f"--correction-cost must be a number above 0, not {cost}")
+        of: TargetOf = "all"
+        return checked_goal(of, share, people, cost)
+
+
+class _Finished(NamedTuple):
+    """A finished table: the job, the goal and the run."""
+
+    job: TableJob
+    goal: Goal
+    run: "FinishedRun"
+
+    def about(self) -> dict[str, Any]:
+        """The result as JSON values."""
+        guarantee = self.run.final.guarantee
+        switches = [used for used in self.run.models if used.n_labelled]
+        values = {
+            "task": self.job.table.kind,
+            "model": self.job.name if not switches else switches[-1].name,
+            "models": [used._asdict() for used in self.run.models],
+            "at_most": self.goal.at_most,
+            "of": "all",
+            "tolerance": guarantee.tolerance,
+            "annotator_error": self.goal.annotator_error,
+            "correction_cost": self.goal.answer_cost,
+            "guaranteed": guarantee.value <= self.goal.at_most,
+            "rows": guarantee.rows,
+            "labelled_by_people": guarantee.by_people,
+            "in_check": self.run.in_check,
+            "predicted": guarantee.predicted,
+            "wrong_at_most": guarantee.wrong_at_most,
+            "confidence_level": guarantee.confidence,
+            "true_wrong": self.run.true_wrong,
+            "guarantee": guarantee.to_dict(),
+            "planned": [planned._asdict() for planned in self.run.planned],
+        }
+        return {**values, "sentences": finished_run_sentences(values), "notes": list(self.job.table.notes)}
+
+
+def finish_table(request: RunRequest, given: FinishOptions, *, acquisition: str | None, batch: int | None) -> None:
+    """Simulate the labelling of a table until the goal is guaranteed, and print and write the result.
+
+    Args:
+        request: The request.
+        given: Options about the goal.
+        acquisition: Which row next, or None.
+        batch: Labels at each step, or None.
+
+    Raises:
+        InvalidValueError: An option cannot be used.
+        SufficeError: The file cannot be written.
+    """
+    goal = given.goal(request.rule.at_most)
+    _require_fitting(request)
+    tolerance = request.rule.tolerance
+    output = checked_output(replace(request, rule=RuleOptions(), to_goal=True))
+    if given.final is not None:
+        _require_final(given.final, request.table.data)
+    # Brings scikit-learn, which a wrong option need not wait for; only loaded libraries can be limited to a thread.
+    from suffice.learner.goal_run import finished_run
+
+    with threadpool_limits(limits=1):
+        job = read_job(replace(request, rule=RuleOptions(), to_goal=True), output.console)
+        _require_tolerance(job, tolerance)
+        with labelling_bar(output.console) as progress:
+            run = finished_run(
+                job.model,
+                job.pool_features,
+                job.pool_labels,
+                goal.at_most,
+                tolerance=tolerance,
+                annotator_error=goal.annotator_error,
+                correction_cost=goal.answer_cost,
+                acquisition=acquisition,
+                random_share=request.random_share,
+                initial=request.initial,
+                batch=batch,
+                seed=request.seed,
+                progress=progress,
+            )
+    found = _Finished(job, goal, run)
+    if given.final is not None:
+        _write_final(given.final, request.table.data, found)
+    _show(output.console, found, given.final)
+    if request.as_json:
+        typer.echo(json.dumps({**found.about(), "final": None if given.final is None else str(given.final)}))
+
+
+def _require_fitting(request: RunRequest) -> None:
+    """Raise an error for options that do not apply to a goal for all labels."""
+    others = [f"--{name.replace('_', '-')}" for name in _OF_RULE if getattr(request.rule, name) is not None]
+    others += ["--figure"] if request.output.figure is not None else []
+    others += ["--save"] if request.output.save is not None else []
+    if others:
+        raise InvalidValueError(
+            f"{others[0]} is not used with --of all, where the goal decides when to stop; leave it out"
+        )
+
+
+def _require_tolerance(job: TableJob, tolerance: float | None) -> None:
+    """Raise an error if numbers have no tolerance, or classes have one."""
+    if job.table.kind == "classification" and tolerance is not None:
+        raise InvalidValueError("--tolerance is for numbers, and the target is a class; leave it out")
+    if job.table.kind == "regression" and tolerance is None:
+        raise InvalidValueError(
+            "--of all for numbers needs --tolerance, the largest error that is not wrong, in units of the target"
+        )
+
+
+def _require_final(path: Path, data: Path) -> None:
+    """Raise an error before the run if the final file cannot be written."""
+    if path.suffix.lower() not in _FORMATS:
+        raise InvalidValueError(f"--final must end in .csv, .jsonl or .parquet, not {path.name!r}")
+    try:
+        require_writable(path, "the final labels")
+        # The administrator may write to every folder, but not to every file system.
+        TemporaryFile(dir=path.absolute().parent).close()
+    except SufficeError as error:
+        raise InvalidValueError(str(error)) from None
+    except OSError as error:
+        raise InvalidValueError(f"the final labels cannot be saved to {path}: {error.strerror}") from None
+    if data.is_file() and path.exists() and path.samefile(data):
+        raise InvalidValueError(f"--final {path} is the table itself; give another name")
+    if not data.is_file():
+        # The reader reports what is wrong.
+        return
+    names = {name.lower(): name for name in read_columns(data).names}
+    for column in _ADDED:
+        if column.name in names:
+            raise InvalidValueError(
+                f"{data} has a column {names[column.name]!r}, which --final would add; rename it first"
+            )
+
+
+def _write_final(path: Path, data: Path, found: _Finished) -> None:
+    """Write all rows of the table in their order, with the final labels; rows without a target have none."""
+    table, final = read_columns(data), found.run.final
+    probability = finite_cells(final.probability)
+    added: dict[int, tuple[Any, ...]] = {}
+    for place, row in enumerate(found.job.table.rows[found.job.pool].tolist()):
+        added[row] = final.labels[place], final.source[place], probability[place]
+    kind: Any = "number" if found.job.table.kind == "regression" else "text"
+    columns = [*(Column(name) for name in table.names), Column("label", kind), *_ADDED[1:]]
+    cells = table.cells()
+    rows = [(*cells[row], *added.get(row, (None, "", None))) for row in range(len(table))]
+    chunks = [rows[k : k + _ROWS_AT_A_TIME] for k in range(0, len(rows), _ROWS_AT_A_TIME)]
+
+    def write(part: Path) -> None:
+        write_rows(part, columns, chunks, _FORMATS[path.suffix.lower()])
+
+    write_whole(path, write)
+
+
+def _show(console: Console, found: _Finished, final: Path | None) -> None:
+    """Print the result."""
+    first, *others = finished_run_sentences(found.about())
+    console.print(f"\n{first}", style="bold", markup=False)
+    for sentence in others:
+        console.print(sentence, markup=False)
+    for used in found.run.models[1:]:
+        name = model_description(used.name) if used.name in MODEL_FAMILIES else used.name
+        console.print(model_switch_sentence(name, used.n_labelled), markup=False)
+    if final is not None:
+        console.print(f"All rows with their final labels: {final}", markup=False)

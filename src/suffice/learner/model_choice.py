@@ -1,0 +1,132 @@
+"""The choice between several models on the labels so far, while labelling goes on."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from suffice.errors import InvalidValueError
+from suffice.models.factory import make_model
+from suffice.models.inputs import as_labels
+from suffice.models.threads import one_thread
+from suffice.session.model_comparison import cross_validated_losses, quick_estimator
+
+# Number of labels at the first comparison; it is repeated each time that the number has doubled.
+_FIRST: Final = 100
+# Before a check the models are compared from this number of labels on, if it has grown by this factor.
+_BEFORE_CHECK: Final = 50
+_GROWN: Final = 1.2
+# Weight of a label that was chosen, relative to a random one. The model in use has chosen it because it is unsure.
+_CHOSEN: Final = 0.5
+# Another model is used if its error is lower by this share, and by this many standard errors of the difference.
+_LOWER: Final = 0.1
+_DEVIATIONS: Final = 0.5
+#: Models for classes between which :meth:`ModelChoice.of_classes` chooses; the first one starts.
+CHOICE: Final = ("logistic", "kernel", "forest")
+
+
+class ModelChoice:
+    r"""Models for classes that are compared on the labels so far; the best one is used.
+
+    They are compared at 100 labels, each time that the number of labels has doubled, and before the check. Each label is predicted by a
+    model that is fitted to four fifths of the labels without it. The error is the weighted share of wrong predictions:
+    a random label has the weight 1, and a label that was chosen 0.5, because the model in use has chosen it for being
+    unsure. Another model replaces the one in use if its error is lower by a tenth, and by half a standard error of the
+    difference. The choice is made before the check: a check is about the model that it has started with.
+
+    Args:
+        models: The models by name; the first one is used until the first comparison.
+        quick: Whether they are models of :data:`CHOICE`, in place of which models are compared that fit faster.
+
+    Attributes:
+        name: Name of the model in use.
+
+    Raises:
+        InvalidValueError: There is no model.
+
+    Examples:
+        >>> from sklearn.ensemble import ExtraTreesClassifier
+        >>> from suffice.models import BayesianLogistic
+        >>> choice = ModelChoice({"linear": BayesianLogistic(), "trees": ExtraTreesClassifier(20, random_state=0)})
+        >>> X = np.random.default_rng(0).normal(size=(100, 2)); y = np.where(X[:, 0] * X[:, 1] > 0.0, "a", "b")
+        >>> choice.due(100), choice.better(X, y, np.ones(100, dtype=bool)), choice.due(100)
+        (True, 'trees', False)
+    """
+
+    def __init__(self, models: Mapping[str, Any], *, quick: bool = False) -> None:
+        if not models:
+            raise InvalidValueError("models must have at least one model")
+        self._models, self._quick = dict(models), quick
+        # Number of labels at the last comparison; 0 before the first.
+        self._compared = 0
+        self.name = next(iter(self._models))
+
+    @classmethod
+    def of_classes(
+        cls, classes: Sequence[Any], *, components: Sequence[tuple[int, int]] = (), seed: int = 0
+    ) -> "ModelChoice":
+        """The choice between logistic regression, the same on kernel features, and a forest.
+
+        Args:
+            classes: All classes.
+            components: As for :func:`suffice.models.factory.make_model`, for logistic regression.
+            seed: Seed of the forest.
+        """
+        own: dict[str, dict[str, Any]] = {"logistic": {"components": components}}
+        models = {name: make_model(name, classes=classes, seed=seed, **own.get(name, {})) for name in CHOICE}
+        return cls(models, quick=True)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the models."""
+        return list(self._models)
+
+    @property
+    def model(self) -> Any:
+        """The model in use, without labels."""
+        return self._models[self.name]
+
+    def due(self, n_labelled: int, *, before_check: bool = False) -> bool:
+        """Whether the models are to be compared.
+
+        Args:
+            n_labelled: Number of labels.
+            before_check: Whether a check would start now.
+        """
+        least = max(_FIRST, 2 * self._compared)
+        if before_check:
+            least = min(least, max(_BEFORE_CHECK, math.ceil(_GROWN * self._compared)))
+        return len(self._models) > 1 and n_labelled >= least
+
+    def better(self, X: Any, y: Any, random: Any) -> str | None:
+        """Compare the models, and use the best one from now on.
+
+        Args:
+            X: Inputs of the labels so far, ``n x D``.
+            y: The labels.
+            random: Which of them are of items that were drawn at random, ``n``.
+
+        Returns:
+            Name of the model that replaces the one in use; None if it stays.
+        """
+        labels, drawn = np.asarray(as_labels(y)), np.asarray(random, dtype=bool)
+        self._compared = len(labels)
+        if len(np.unique(labels)) < 2:
+            return None
+        weights = np.where(drawn, 1.0, _CHOSEN)
+        with one_thread():
+            losses = {
+                name: cross_validated_losses(
+                    quick_estimator(name, labels) if self._quick else model, X, labels, share=True
+                )
+                for name, model in self._models.items()
+            }
+        errors = {name: float(np.average(loss, weights=weights)) for name, loss in losses.items()}
+        best = min(errors, key=lambda name: errors[name])
+        difference = weights / weights.mean() * (losses[self.name] - losses[best])
+        chance = _DEVIATIONS * float(difference.std()) / math.sqrt(len(labels))
+        if errors[best] >= (1.0 - _LOWER) * errors[self.name] or float(difference.mean()) <= chance:
+            return None
+        self.name = best
+        return best

@@ -1,0 +1,183 @@
+"""Sentences about a goal for a whole data set: progress towards it, its check, and what is guaranteed at the end."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from suffice.presentation.text_format import count, number, percent, percent_at_least, two_digits
+
+
+class FinishWords(NamedTuple):
+    """A decision about a goal for a whole data set, in words.
+
+    Attributes:
+        headline: The answer in a few words.
+        tone: Name of its colour, as in :class:`suffice.presentation.decision_words.DecisionWords`.
+        sentences: The answer with its numbers; the first one begins with the headline.
+    """
+
+    headline: str
+    tone: str
+    sentences: list[str]
+
+
+def finish_words(decision: Mapping[str, Any]) -> FinishWords:
+    r"""A decision about a goal for a whole data set, after the model has started.
+
+    Args:
+        decision: The result of :meth:`suffice.session.decision.Decision.as_dict`, with ``of="all"``.
+
+    Examples:
+        >>> plan = {"at_most": 0.05, "rows": 4000, "by_people": 620, "allowed": 200, "wrong": 310.0, "more_labels": 300,
+        ...     "check_size": 148, "check_low": 90, "check_high": 260, "check_now": False, "predicted": 2932}
+        >>> words = finish_words({"answer": "keep going", "n_labelled": 620, "unlabelled": 3380, "finish": plan})
+        >>> print("\n".join(words.sentences).replace("\xa0", " "))
+        Keep labelling: 620 labels so far, about 300 more and a check of about 150; then about 2,900 labels are taken
+        from the model (extrapolated).
+        Your goal: at most 5 % of all 4,000 labels are wrong, 200. Now about 310 of 3,380 predictions would be wrong
+        (estimate).
+    """
+    reached, pending = decision.get("data_set"), decision.get("check_pending")
+    if decision["answer"] in ("enough", "complete") and reached is not None:
+        headline = "Your goal is reached"
+        return FinishWords(headline, "good", [f"{headline}: {reached_words(reached)}"])
+    if decision["answer"] == "complete":
+        return FinishWords("Nothing is left to label", "quiet", ["Nothing is left to label."])
+    plan = decision["finish"]
+    goal = f"Your goal: {_goal(plan)}."
+    if pending:
+        headline = "A check is running"
+        now = f"{count(pending, 'random item')} {'is' if pending == 1 else 'are'} to be answered now"
+        return FinishWords(headline, "on", [f"{headline}: {now}.", f"It ends as soon as your goal is proven. {goal}"])
+    headline = "Time for a check" if plan["check_now"] else "Keep labelling"
+    unlabelled = decision["unlabelled"]
+    about = f"{two_digits(round(plan['wrong'])):,} of {count(unlabelled, 'prediction')}"
+    wrong = f"Now about {about} would be wrong (estimate)."
+    return FinishWords(headline, "on", [f"{headline}: {progress_words(plan)}.", f"{goal} {wrong}"])
+
+
+def progress_words(plan: Mapping[str, Any]) -> str:
+    """Labels so far, labels and check to come, and what is left for the model; a part of a sentence.
+
+    Args:
+        plan: The result of :meth:`suffice.checks.FinishPlan.as_dict`.
+
+    Examples:
+        >>> plan = {"by_people": 620, "more_labels": 0, "check_size": 148, "check_low": 90, "check_high": 260,
+        ...     "check_now": True, "predicted": 3232}
+        >>> print(progress_words(plan))
+        620 labels so far, and a check of about 150 (90 to 260) now; then about 3,200 labels are taken from the model
+        (extrapolated)
+    """
+    so_far, size = f"{count(plan['by_people'], 'label')} so far", two_digits(plan["check_size"])
+    if plan["check_now"]:
+        low, high = two_digits(plan["check_low"]), two_digits(plan["check_high"])
+        parts = f"and a check of about {size:,} ({low:,} to {high:,}) now"
+    elif plan["check_size"]:
+        parts = f"about {two_digits(plan['more_labels']):,} more and a check of about {size:,}"
+    else:
+        parts = f"about {two_digits(plan['more_labels']):,} more, and no check"
+    left = two_digits(plan["predicted"])
+    then = f"then about {count(left, 'label')} {'is' if left == 1 else 'are'} taken from the model"
+    return f"{so_far}, {parts}; {then} (extrapolated)"
+
+
+def reached_words(reached: Mapping[str, Any]) -> str:
+    r"""What is guaranteed about all final labels.
+
+    Args:
+        reached: The result of :meth:`suffice.checks.DataSetGuarantee.to_dict`.
+
+    Examples:
+        >>> print(reached_words({"rows": 4000, "by_people": 770, "predicted": 3230, "wrong_at_most": 200,
+        ...     "confidence": 0.95, "annotator_error": 0.0}).replace("\xa0", " "))
+        at most 200 of all 4,000 labels are wrong (95 % confidence). 770 labels are by people, which count as right, and
+        3,230 are taken from the model.
+    """
+    tolerance, sure = reached.get("tolerance"), reached["confidence"]
+    fault = "wrong" if tolerance is None else f"off by more than {number(tolerance)}"
+    confidence = f" ({percent_at_least(sure)} confidence)" if sure < 1.0 else ""
+    error = reached["annotator_error"]
+    people = f"of which at most {percent(error)} are taken to be wrong" if error else "which count as right"
+    most = f"at most {reached['wrong_at_most']:,} of all {count(reached['rows'], 'label')} are {fault}{confidence}."
+    if not reached["predicted"]:
+        return f"{most} All of them are by people, {people}."
+    given = f"{count(reached['by_people'], 'label')} are by people, {people}"
+    return f"{most} {given}, and {reached['predicted']:,} are taken from the model."
+
+
+def all_or_rest_sentences(plan: Mapping[str, Any]) -> list[str]:
+    r"""The difference between a goal for all labels and a target for the rest, with the numbers of a project.
+
+    Args:
+        plan: The result of :meth:`suffice.checks.FinishPlan.as_dict`.
+
+    Examples:
+        >>> sentences = all_or_rest_sentences({"at_most": 0.05, "rows": 4000, "by_people": 620, "allowed": 200})
+        >>> print("\n".join(sentences).replace("\xa0", " "))
+        Of all: at most 5 % of all 4,000 labels are wrong, 200. The 620 labels by people count as right, so 200 of the
+        3,380 predictions may be wrong, 5.9 %. With more labels by people it is a larger share of fewer predictions, so
+        every goal can be reached.
+        Of the rest: at most 5 % of the 3,380 predictions are wrong, 169. Labels by people do not count, and a model
+        that is wrong more often does not reach it.
+    """
+    rows, people, allowed = plan["rows"], plan["by_people"], plan["allowed"]
+    rest = rows - people
+    share, most = percent(plan["at_most"]), int(Fraction(repr(plan["at_most"])) * rest)
+    of_rest = f" of the {count(rest, 'prediction')} may be wrong"
+    wrong = f"{min(allowed, rest):,}{of_rest}, {percent(allowed / rest)}" if 0 < allowed < rest else f"any{of_rest}"
+    wrong = wrong if allowed else f"none{of_rest}"
+    return [
+        f"Of all: {_goal(plan)}. The {count(people, 'label')} by people count as right, so {wrong}. With more labels "
+        "by people it is a larger share of fewer predictions, so every goal can be reached.",
+        f"Of the rest: at most {share} of the {count(rest, 'prediction')} are wrong, {most:,}. Labels by people do not "
+        "count, and a model that is wrong more often does not reach it.",
+    ]
+
+
+def finished_run_sentences(about: Mapping[str, Any]) -> list[str]:
+    r"""The result of a simulated run to a goal for a whole data set, the most important first.
+
+    Args:
+        about: ``rows``, ``labelled_by_people``, ``in_check``, ``true_wrong``, ``at_most``, and ``guarantee``, the
+            result of :meth:`suffice.checks.DataSetGuarantee.to_dict`.
+
+    Examples:
+        >>> guarantee = {"rows": 4000, "by_people": 770, "predicted": 3230, "wrong_at_most": 200, "confidence": 0.95,
+        ...     "annotator_error": 0.0}
+        >>> about = {"rows": 4000, "labelled_by_people": 770, "in_check": 150, "true_wrong": 118, "at_most": 0.05}
+        >>> print("\n".join(finished_run_sentences({**about, "guarantee": guarantee})).replace("\xa0", " "))
+        Labels of people: 770 of 4,000, of which 150 in the check. 3,230 labels (81 %) would have been saved.
+        Guaranteed: at most 200 of all 4,000 labels are wrong (95 % confidence). 770 labels are by people, which count
+        as right, and 3,230 are taken from the model.
+        In truth 118 of the 4,000 labels are wrong (2.9 %). Your goal was at most 5 %.
+    """
+    rows, people, wrong = about["rows"], about["labelled_by_people"], about["true_wrong"]
+    guarantee = about["guarantee"]
+    checked = f", of which {about['in_check']:,} in the check" if about["in_check"] else ""
+    saved = rows - people
+    share = f" ({percent(saved / rows)})" if saved else ""
+    tolerance = guarantee.get("tolerance")
+    fault = "wrong" if tolerance is None else f"off by more than {number(tolerance)}"
+    truly = f" ({percent(wrong / rows)})" if wrong else ""
+    return [
+        f"Labels of people: {people:,} of {rows:,}{checked}. {count(saved, 'label')}{share} would have been saved.",
+        f"Guaranteed: {reached_words(guarantee)}",
+        f"In truth {wrong:,} of the {count(rows, 'label')} {'is' if wrong == 1 else 'are'} {fault}{truly}. "
+        f"Your goal was at most {percent(about['at_most'])}.",
+    ]
+
+
+def model_switch_sentence(name: str, n_labelled: int) -> str:
+    """That another model was used from a number of labels on.
+
+    Examples:
+        >>> model_switch_sentence("a forest of randomised trees", 50)
+        'From 50 labels on, the model was a forest of randomised trees, which was better on the labels so far.'
+    """
+    return f"From {count(n_labelled, 'label')} on, the model was {name}, which was better on the labels so far."
+
+
+def _goal(plan: Mapping[str, Any]) -> str:
+    """The goal as a part of a sentence."""
+    return f"at most {percent(plan['at_most'])} of all {count(plan['rows'], 'label')} are wrong, {plan['allowed']:,}"
