@@ -1186,6 +1186,9 @@ def sentence_of(errors: Sequence[Any]) -> str:
     if kind == "extra_forbidden":
         return f"{shown(where[-1])} is not known here; leave it out"
     meaning = MEANINGS.get(name)
+    if name == "format" and kind == "literal_error":
+        # The formats of the final file are others.
+        meaning = first["ctx"]["expected"].replace("'", "")
     if meaning is None:
         return "the body must be a JSON object with the names that /api/openapi.json gives"
     if kind == "missing":
