@@ -40,7 +40,10 @@ def test_from_the_first_label_to_the_reached_goal(app: FastAPI, script: Script) 
     assert post(script, "checks").status_code == 200
     check = status_of(script)["check"]
     assert (check["of"], check["at_most"], check["corrected"]) == ("all", 0.1, True)
-    assert status_of(script)["goal"]["check_open"]
+    told = status_of(script)
+    assert told["goal"]["check_open"]
+    assert told["words"][0].startswith("A check is running: about ")
+    assert told["words"][1] == told["check"]["sentence"]
     while status_of(script)["check"]["state"] == "open":
         label(app, script, 1)
     told = status_of(script)
@@ -49,7 +52,8 @@ def test_from_the_first_label_to_the_reached_goal(app: FastAPI, script: Script) 
     assert (reached["wrong_at_most"], reached["rows"], reached["check"]) == (16, 160, 1)
     assert told["decision"]["answer"] == "enough"
     assert told["decision"]["data_set"]["statement"] == reached["statement"]
-    assert reached["sentences"][0] in told["words"]
+    # The words state it once.
+    assert [words for words in told["words"] if "16 of all 160 labels" in words] == [told["words"][0]]
     assert told["guarantee"]["sentences"] == reached["sentences"]
     # The statement stays when labelling goes on.
     label(app, script, 5)

@@ -68,9 +68,14 @@ class GoalOptions:
         """Whether the goal is about all labels.
 
         Raises:
-            InvalidValueError: ``--of`` is not known.
+            InvalidValueError: ``--of`` is not known, or another option is of no use without it.
         """
-        return target_of(self.of) == "all"
+        whole = target_of(self.of) == "all"
+        others = [name for name, value in vars(self).items() if value is not None and name != "of"]
+        if others and not whole:
+            name = others[0].replace("_", "-")
+            raise InvalidValueError(f"--{name} is for a goal about all labels; give --of all too")
+        return whole
 
     def arguments(self, at_most: float | None) -> dict[str, Any]:
         """The settings of a project that were given, besides the share.
@@ -85,19 +90,17 @@ class GoalOptions:
             >>> GoalOptions(of="all", annotator_error="1%").arguments(0.05)
             {'of': 'all', 'annotator_error': 0.01}
         """
-        of, people = target_of(self.of), share_of(self.annotator_error, "--annotator-error")
-        given = {"annotator_error": people, "correction_cost": self.correction_cost}
-        given = {name: value for name, value in given.items() if value is not None}
-        if of != "all" and given:
-            name = next(iter(given)).replace("_", "-")
-            raise InvalidValueError(f"--{name} is for a goal about all labels; give --of all too")
-        if of == "all" and at_most is None:
-            raise InvalidValueError("--of all needs --at-most, the acceptable share of wrong labels, such as 5%")
+        people = share_of(self.annotator_error, "--annotator-error")
+        given = {"of": target_of(self.of), "annotator_error": people, "correction_cost": self.correction_cost}
+        if self.whole and at_most is None:
+            raise InvalidValueError(
+                "--of all needs --at-most, the share of wrong labels that is acceptable, such as 5%"
+            )
         if people is not None and at_most is not None and people >= at_most:
             raise InvalidValueError(
-                f"--annotator-error {self.annotator_error} must be below --at-most: people who label every row make as "
-                "many mistakes; raise --at-most, or leave --annotator-error out"
+                f"--annotator-error {self.annotator_error} must be below --at-most {100.0 * at_most:g}%: people who "
+                "label every row make as many mistakes; raise --at-most, or leave --annotator-error out"
             )
         if self.correction_cost is not None:
             cost(self.correction_cost, "--correction-cost")
-        return {**({} if of is None else {"of": of}), **given}
+        return {name: value for name, value in given.items() if value is not None}

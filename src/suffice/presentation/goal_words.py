@@ -100,14 +100,25 @@ def goal_sentences(goal: Mapping[str, Any]) -> list[str]:
     if goal["check_open"] and goal["plan"] is not None:
         so_far = f"{count(goal['by_people'], 'label')} by people so far"
         then = count(two_digits(goal["predicted"]), "label")
-        needs = count(two_digits(goal["more_labels"]), "more answer")
-        said.append(f"{so_far}; the check needs about {needs}; then {then} are predictions.")
+        expected = expected_answers_words(goal["more_labels"]).removesuffix(".")
+        said.append(f"{so_far}; in the check {expected}; then {then} are predictions.")
     elif goal["plan"] is not None:
         said.append(goal["plan"]["sentence"])
     if goal["hours"]:
         pace = count(round(goal["seconds_per_label"]) or 1, "second")
         said.append(f"That takes about {duration(3600.0 * goal['hours'])}, at {pace} a label.")
     return _plain([*said, *people_sentences(goal)])
+
+
+def expected_answers_words(answers: int) -> str:
+    """How many more answers a check is expected to take.
+
+    Examples:
+        >>> expected_answers_words(148), expected_answers_words(1)
+        ('about 150 more answers are expected.', 'about 1 more answer is expected.')
+    """
+    shown = two_digits(answers)
+    return f"about {count(shown, 'more answer')} {'is' if shown == 1 else 'are'} expected."
 
 
 def people_sentences(goal: Mapping[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ from suffice.criteria import Verdict
 from suffice.criteria.prediction_statistics import cohen_kappa
 from suffice.presentation.check_words import check_sentence, checks_sentences, guarantee_figure, guarantee_sentences
 from suffice.presentation.decision_words import DecisionWords, decision_words, status_sentences
+from suffice.presentation.goal_words import expected_answers_words
 from suffice.presentation.text_format import thinned_positions
 from suffice.project.data_set_goal import reached_goal
 from suffice.project.events import Label, moment
@@ -327,12 +328,16 @@ def _sentences(
     decision: Decision, words: DecisionWords, learning_status: LearningStatus, n_labelled: int, checks: CheckStatus
 ) -> list[str]:
     """A decision in sentences, with the warnings and the checks."""
+    first, last = checks_sentences(checks.guarantee, checks.check, open_told=decision.check_pending > 0)
+    if decision.data_set is not None and checks.guarantee is not None and checks.guarantee.get("corrected"):
+        # The decision states the guarantee about all labels.
+        first = [sentence for sentence in first if sentence != checks.guarantee["sentences"][0]]
     return status_sentences(
         words,
         warning=learning_status.warning,
         problem=learning_status.problem,
         behind=n_labelled - checks.held - learning_status.n_labelled,
-        checked=checks_sentences(checks.guarantee, checks.check, open_told=decision.check_pending > 0),
+        checked=(first, last),
     )
 
 
@@ -345,6 +350,9 @@ def _words(decision: Decision, settings: Settings, checks: CheckStatus) -> Decis
     assert checks.check is not None
     first, pending, *rest = words.sentences
     said = str(checks.check["sentence"])
+    if decision.finish is not None:
+        expected = expected_answers_words(decision.finish.check_size)
+        return words._replace(sentences=[f"{words.headline}: {expected}", said, pending, *rest], summary=expected)
     note = "This is computed again when the check has ended." if words.outlook_note == pending else words.outlook_note
     return words._replace(sentences=[first, said, *rest], outlook_note=note)
 
@@ -388,6 +396,8 @@ def decision_of(
         if finish is not None and checks.alpha is not None:
             finish = finish.with_alpha(checks.alpha)
         finish = plan_now(finish, checks.goal_check, n_labelled)
+        # The goal may be reached while another check is open.
+        pending = pending if reached is None else 0
         return decide(verdict, replace(numbers, check_pending=pending, data_set=reached, finish=finish))
     plan = next_check_plan(numbers.plan, checks)
     found = replace(numbers, check_pending=pending, guarantee=checks.proven, plan=plan, least_error=checks.least_error)
