@@ -95,7 +95,7 @@ def test_a_column_that_is_renamed_is_named(tmp_path: Path) -> None:
     data = tmp_path / "pets.csv"
     data.write_text("label,size\n" + "".join(f"{k % 3},{k}\n" for k in range(40)), encoding="utf-8")
     options = {"classes": ["no", "yes"], "target": "kind", "at_most": 0.2, "of": "all", "seed": 1}
-    with create_project(tmp_path / "pets.suffice", data, **options) as project:  # type: ignore[arg-type]  # as typed
+    with create_project(tmp_path / "pets.suffice", data, **options) as project:
         for item in range(35):
             project.label(item, "no" if item < 20 else "yes", person="ann")
     text = said("export", str(tmp_path / "pets.suffice"), "--final", str(tmp_path / "final.jsonl"))

@@ -128,7 +128,7 @@ def saved_files(watched: Watched) -> dict[str, bytes]:
     assert page.is_hidden("#view-progress >> text=Details: what the stopping rule compares")
     page.click("#view-progress >> text=Finish")
     links = [f"a[aria-label='Final file as {name}']" for name in ("CSV", "Excel (XLSX)", "JSON lines", "Parquet")]
-    files = dict(download(page, f"dialog {link}") for link in [*links, ".final-files >> text=Save it"])
+    files = dict(download(page, f"dialog {link}") for link in [*links, ".final-files >> text=Save the statement"])
     assert sorted(files) == ["final.csv", "final.jsonl", "final.parquet", "final.xlsx", "statement.html"]
     page.click("dialog >> text=Close")
     return files

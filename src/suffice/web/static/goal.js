@@ -121,7 +121,7 @@ export function finalFiles(problem) {
     h("p", {}, "A page to print, for people who did not take part: what is guaranteed, how it was checked, what is not covered."),
     h("div", { class: "row" },
       h("a", { class: "button primary", href: "api/final/statement", target: "_blank", rel: "noopener" }, "See the statement"),
-      saving("api/final/statement", "statement.html", problem, {}, "Save it")));
+      saving("api/final/statement", "statement.html", problem, {}, "Save the statement")));
 }
 
 /** Data of the chart of the expected number of labels, or null before there are two plans. */
