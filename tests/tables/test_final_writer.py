@@ -69,9 +69,8 @@ def test_csv_is_safe_in_a_spreadsheet() -> None:
     assert [row[1] for row in read[1:]] == ["'=1+1", ROWS[1][1], "'@sum\ttab", "🐌 é"]
     marked = encoded_final(COLUMNS, [ROWS], "csv", byte_order_mark=True)
     assert marked == b"\xef\xbb\xbf" + content
-    for format in ("xlsx", "jsonl", "parquet"):
-        with pytest.raises(InvalidValueError, match="a byte order mark is for csv only"):
-            encoded_final(COLUMNS, [ROWS], format, byte_order_mark=True)  # type: ignore[arg-type]  # each is one
+    with pytest.raises(InvalidValueError, match="a byte order mark is for csv only"):
+        encoded_final(COLUMNS, [ROWS], "xlsx", byte_order_mark=True)
 
 
 def test_json_lines_hold_every_value() -> None:

@@ -1009,7 +1009,11 @@ def get_final(
     return _attached(final_file(context.project, _final_labels(context), format, byte_order_mark=bom))
 
 
-@file_router.get("/final/statement", response_class=HTMLResponse, responses=documented(409, 501))
+@file_router.get(
+    "/final/statement",
+    response_class=Response,
+    responses={200: {"description": "The page.", "content": {"text/html": {}}}, **documented(409, 501)},
+)
 @takes_long
 def get_statement(context: Context) -> HTMLResponse:
     """The statement about the final file, as a page to print; 409 if the goal is not reached."""
