@@ -35,7 +35,7 @@ class DataSetGuarantee:
     Examples:
         >>> from suffice.checks import SequentialTerms
         >>> terms = SequentialTerms(800, 50, planned=100, alpha=0.025, corrected=True)
-        >>> proof = Guarantee.of_proof(terms, wrong=2, checked=110, confidence=0.95)
+        >>> proof = Guarantee.of_proof(terms, wrong=2, checked=120, confidence=0.95)
         >>> print(DataSetGuarantee(rows=1000, by_people=310, proof=proof, allowed=50, at_most=0.05))
         At most 50 of all 1,000 labels are wrong, 5 % (95 % confidence): 310 are by people, which count as right, and
         690 are predictions.

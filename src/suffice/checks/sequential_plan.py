@@ -28,7 +28,7 @@ _HALF_WIDTH: Final = 1.645
 # A check is given up at this multiple of its typical number of answers.
 _GIVEN_UP: Final = 4.0
 # A check is advised if it is at least so likely to succeed; it stays advised down to the second probability.
-_LIKELY: Final = 0.8
+_LIKELY: Final = 0.9
 _STILL_LIKELY: Final = 0.6
 # A check later must save this share of all labels, or the check is now: estimates are not more precise than that. If a
 # check was advised before, it must save more, so that the advice does not change with each estimate.
@@ -160,7 +160,7 @@ def plan_total(  # noqa: PLR0913 - all but two by keyword
     a learning curve whose reducible part :math:`r` falls like :math:`1/n`. The uncertainty of the estimate falls like
     :math:`(n + k)^{-1/2}`. The plan minimises :math:`k` plus the mean number of answers of a check at that point, where
     a check that does not succeed is given up at four times its typical number. The check is now if it succeeds with a
-    probability of at least 80 %, and a later one saves less than 2 % of all labels.
+    probability of at least 90 %, and a later one saves less than 2 % of all labels.
 
     Args:
         target: Largest acceptable share of wrong predictions, from 0 to 1.

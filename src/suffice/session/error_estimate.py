@@ -372,7 +372,7 @@ def shifted_shares(expected: Floats, mean: float) -> Floats:
 
     Examples:
         >>> shifted_shares(np.array([0.1, 0.3]), 0.4).round(3).tolist()
-        [0.233, 0.567]
+        [0.245, 0.555]
     """
     odds = _logits(expected)
     low, high = -40.0, 40.0
