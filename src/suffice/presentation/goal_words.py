@@ -93,8 +93,7 @@ def goal_sentences(goal: Mapping[str, Any]) -> list[str]:
     """
     if goal["reached"] is not None:
         return _plain([*reached_sentences(goal["reached"]), *people_sentences(goal)])
-    fault = "wrong" if goal["tolerance"] is None else f"off by more than {number(goal['tolerance'])}"
-    most = f"at most {percent_at_most(goal['at_most'])} of all {count(goal['rows'], 'label')} are {fault}"
+    most = goal_words(goal["at_most"], goal["tolerance"], count(goal["rows"], "label"))
     part = "and of the predictions at most" if goal["annotator_error"] else "that is"
     said = [f"The goal: {most}, {part} {goal['allowed']:,}."]
     if goal["check_open"] and goal["plan"] is not None:
@@ -108,6 +107,22 @@ def goal_sentences(goal: Mapping[str, Any]) -> list[str]:
         pace = count(round(goal["seconds_per_label"]) or 1, "second")
         said.append(f"That takes about {duration(3600.0 * goal['hours'])}, at {pace} a label.")
     return _plain([*said, *people_sentences(goal)])
+
+
+def goal_words(at_most: float, tolerance: float | None, labels: str = "labels") -> str:
+    r"""The goal, as a part of a sentence.
+
+    Args:
+        at_most: The share of wrong labels.
+        tolerance: For numbers: the largest error that is not wrong.
+        labels: The labels, with their number if it is known.
+
+    Examples:
+        >>> goal_words(0.05, None).replace("\xa0", " "), goal_words(0.05, 2.5).replace("\xa0", " ")
+        ('at most 5 % of all labels are wrong', 'at most 5 % of all labels are off by more than 2.5')
+    """
+    fault = "wrong" if tolerance is None else f"off by more than {number(tolerance)}"
+    return f"at most {percent_at_most(at_most)} of all {labels} are {fault}"
 
 
 def expected_answers_words(answers: int) -> str:

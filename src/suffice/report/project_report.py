@@ -15,6 +15,7 @@ from suffice.criteria import LabelWorth, Verdict
 from suffice.errors import InvalidValueError
 from suffice.presentation.charts import Chart, both_widths, ticks
 from suffice.presentation.error_words import error_words, expected_error_basis, target_words
+from suffice.presentation.goal_words import goal_words
 from suffice.presentation.project_words import agreement_sentence
 from suffice.presentation.report_words import (
     corrections_and_skips,
@@ -275,7 +276,7 @@ def method_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
         *(("What was done to the data", shortened(note, _LONGEST_NOTE)) for note in settings.notes),
         ("Model", _model_words(told)),
         ("Stopping rule", _rule_words(told)),
-        *([("Target", target_words(settings.at_most, settings.task))] if settings.at_most is not None else []),
+        *([("Target", _target(settings))] if settings.at_most is not None else []),
         ("Start", f"{count(settings.initial, 'label')} of items drawn at random, then the model chose"),
     ]
     if settings.random_share:
@@ -459,6 +460,13 @@ def _check_progress(check: ProjectCheck) -> tuple[str, str]:
     # The number of items that a sequential check needs is not known before it ends.
     state = "ended without a proof" if progress["state"] == "failed" else progress["state"]
     return f"{progress['answered']:,} answered of {check.record.pool:,}", state
+
+
+def _target(settings: Settings) -> str:
+    assert settings.at_most is not None
+    if settings.goal is not None:
+        return goal_words(settings.at_most, settings.tolerance)
+    return target_words(settings.at_most, settings.task)
 
 
 def checks_table(told: ProjectReportContents) -> ReportTable:
