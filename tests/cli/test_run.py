@@ -402,7 +402,7 @@ def test_options_that_cannot_be_used(options: list[str], words: str) -> None:
         (["houses.csv"], 2, "--target"),
         (["--target", "price"], 2, "DATA"),
         (["houses.csv", "--target", "prize"], 2, "has no column 'prize'. Did you mean 'price'?"),
-        (["houses.csv", "--target", "price", "--model", "forest"], 2, "logistic"),
+        (["houses.csv", "--target", "price", "--model", "tree"], 2, "logistic"),
         (["houses.csv", "--target", "price", "--task", "guess"], 2, "regression"),
         (["houses.csv", "--target", "price", "--initial", "500"], 2, "fewer than the 500 initial labels"),
         (["houses.csv", "--target", "price", "--figure", "nowhere/a.png"], 1, "nowhere does not exist"),

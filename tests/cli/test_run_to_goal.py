@@ -140,7 +140,7 @@ def test_the_model_is_chosen_by_the_labels() -> None:
     kinds = np.where(X[:, 0] * X[:, 1] > 0.0, "same", "other")
     name = write("crossed.csv", ["a", "b", "kind"], [[*row, kind] for row, kind in zip(X.tolist(), kinds, strict=True)])
     found = result(name, "--target", "kind", "--at-most", "10%")
-    assert [used["name"] for used in found["models"]][0] == "logistic"
+    assert found["models"][0] == {"name": "logistic", "n_labelled": 0}
     assert found["model"] in ("kernel", "forest")
     assert result(name, "--target", "kind", "--at-most", "10%", "--model", "auto") == found
     done = RUN.invoke(app, ["run", name, "--target", "kind", "--at-most", "10%", "--of", "all"])

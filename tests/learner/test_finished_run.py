@@ -154,7 +154,12 @@ def test_a_model_that_is_not_better_is_not_used() -> None:
 )
 def test_arguments_that_cannot_be_used(arguments: Any, options: Any, message: str) -> None:
     with pytest.raises(InvalidValueError, match=message):
-        finished_run(*arguments, 0.05, **options)
+        finished_run(arguments[0], arguments[1], arguments[2], 0.05, **options)
+
+
+def test_models_that_are_compared() -> None:
+    assert ModelChoice.of_classes(["a", "b"]).names == ["logistic", "kernel", "forest"]
+    assert ModelChoice.of_classes(list(range(26))).names == ["logistic", "forest"]
 
 
 def test_a_choice_needs_a_model() -> None:

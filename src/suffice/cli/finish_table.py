@@ -11,7 +11,7 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 
 from suffice.cli.goal_options import GoalOptions
-from suffice.cli.rule_options import RuleOptions, share_of
+from suffice.cli.rule_options import RuleOptions, RunModelName, share_of
 from suffice.cli.table_run import RunRequest, TableJob, checked_output, labelling_bar, read_job
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable, write_whole
@@ -69,10 +69,9 @@ class _Finished(NamedTuple):
     def about(self) -> dict[str, Any]:
         """The result as JSON values."""
         guarantee = self.run.final.guarantee
-        switches = [used for used in self.run.models if used.n_labelled]
         values = {
             "task": self.job.table.kind,
-            "model": self.job.name if not switches else switches[-1].name,
+            "model": self.run.models[-1].name if self.job.name == RunModelName.auto else self.job.name,
             "models": [used._asdict() for used in self.run.models],
             "at_most": self.goal.at_most,
             "of": "all",

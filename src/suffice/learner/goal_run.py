@@ -129,7 +129,7 @@ def finished_run(  # noqa: PLR0913 - all but four by keyword
         (True, True)
     """
     goal = checked_goal("all", at_most, annotator_error, correction_cost)
-    return _Run(
+    return _GoalRun(
         model,
         X,
         y,
@@ -142,7 +142,7 @@ def finished_run(  # noqa: PLR0913 - all but four by keyword
     ).finished()
 
 
-class _Run:
+class _GoalRun:
     """A run; arguments as for :func:`finished_run`, and ``settings`` of the learner."""
 
     def __init__(  # noqa: PLR0913 - as above

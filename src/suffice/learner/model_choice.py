@@ -24,16 +24,19 @@ _LOWER: Final = 0.1
 _DEVIATIONS: Final = 0.5
 #: Models for classes between which :meth:`ModelChoice.of_classes` chooses; the first one starts.
 CHOICE: Final = ("logistic", "kernel", "forest")
+# Kernel features make a model slow that has a weight of each feature for each class.
+_MOST_KERNEL_CLASSES: Final = 10
 
 
 class ModelChoice:
     r"""Models for classes that are compared on the labels so far; the best one is used.
 
-    They are compared at 100 labels, each time that the number of labels has doubled, and before the check. Each label is predicted by a
-    model that is fitted to four fifths of the labels without it. The error is the weighted share of wrong predictions:
-    a random label has the weight 1, and a label that was chosen 0.5, because the model in use has chosen it for being
-    unsure. Another model replaces the one in use if its error is lower by a tenth, and by half a standard error of the
-    difference. The choice is made before the check: a check is about the model that it has started with.
+    They are compared at 100 labels, each time that the number of labels has doubled, and before the check. Each label
+    is predicted by a model that is fitted to four fifths of the labels without it. The error is the weighted share of
+    wrong predictions: a random label has the weight 1, and a label that was chosen 0.5, because the model in use has
+    chosen it for being unsure. Another model replaces the one in use if its error is lower by a tenth, and by half a
+    standard error of the difference. The choice is made before the check: a check is about the model that it has
+    started with.
 
     Args:
         models: The models by name; the first one is used until the first comparison.
@@ -66,7 +69,7 @@ class ModelChoice:
     def of_classes(
         cls, classes: Sequence[Any], *, components: Sequence[tuple[int, int]] = (), seed: int = 0
     ) -> "ModelChoice":
-        """The choice between logistic regression, the same on kernel features, and a forest.
+        """The choice between logistic regression, the same on kernel features for up to 10 classes, and a forest.
 
         Args:
             classes: All classes.
@@ -74,7 +77,8 @@ class ModelChoice:
             seed: Seed of the forest.
         """
         own: dict[str, dict[str, Any]] = {"logistic": {"components": components}}
-        models = {name: make_model(name, classes=classes, seed=seed, **own.get(name, {})) for name in CHOICE}
+        names = [name for name in CHOICE if name != "kernel" or len(classes) <= _MOST_KERNEL_CLASSES]
+        models = {name: make_model(name, classes=classes, seed=seed, **own.get(name, {})) for name in names}
         return cls(models, quick=True)
 
     @property

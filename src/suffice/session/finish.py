@@ -21,8 +21,8 @@ from suffice.session.session_labels import SessionLabels
 #: Who gave a final label: a person before the check or after it, a person in the check, or the model.
 PERSON, CHECK, MODEL = "person", "check", "model"
 
-# A check is not advised with fewer labels, because estimates from so few are too noisy.
-_FEWEST_LABELS: Final = 20
+# A check is not advised before a tenth of the rows is labelled, within these limits: estimates from few labels are noisy.
+_FEWEST_LABELS: Final = (20, 60)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class StandingFinish:
     def next(self, n_labelled: int, plan: FinishPlan) -> "StandingFinish":
         """The plan at the next estimate, made with ``check_advised`` of this one."""
         totals = (*self.totals, (n_labelled, plan.by_people_at_end))
-        return StandingFinish(n_labelled, plan, plan.check_now and n_labelled >= _FEWEST_LABELS, totals)
+        return StandingFinish(n_labelled, plan, plan.check_now and n_labelled >= _fewest_labels(plan.rows), totals)
 
     def now(self, n_labelled: int) -> FinishPlan:
         """The plan now: as at the last estimate, with fewer labels before the check."""
@@ -85,6 +85,11 @@ class StandingFinish:
         if plan.check_now and not self.check_advised:
             plan = replace(plan, more_labels=max(1, spacing(n_labelled) - (n_labelled - self.n_labelled)))
         return plan
+
+
+def _fewest_labels(rows: int) -> int:
+    least, most = _FEWEST_LABELS
+    return min(max(least, rows // 10), most)
 
 
 class DataSetFinish:
