@@ -104,7 +104,7 @@ def test_what_each_role_may_do_is_what_is_documented() -> None:
     }
     assert of_role["review"] == {"GET review", "POST confirmations"}
     assert {path.split(" ")[1].split("/")[0] for path in of_role["manage"]} == {
-        *("settings", "classes", "model", "imports", "items", "checks", "export", "report"),
+        *("settings", "classes", "model", "imports", "items", "checks", "export", "final", "report"),
     }
 
 

@@ -91,6 +91,8 @@ def test_everything_is_in_the_openapi() -> None:
         ("get", "/api/export/predictions"),
         ("get", "/api/export/checked-predictions"),
         ("get", "/api/export/guarantee"),
+        ("get", "/api/final"),
+        ("get", "/api/final/statement"),
         ("get", "/api/report"),
         ("get", "/health"),
     }

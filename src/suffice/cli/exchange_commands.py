@@ -224,8 +224,56 @@ class FormatName(StrEnum):
         return "csv" if self in (FormatName.hf, FormatName.label_studio) else self.value
 
 
+@dataclass(frozen=True)
+class FinalOptions:
+    """Options of the final file and its statement."""
+
+    final: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write all rows with their final labels to this file only, once the goal for all labels is reached: "
+            "a name that ends in .csv, .xlsx, .jsonl or .parquet.",
+        ),
+    ] = None
+    bom: Annotated[
+        bool,
+        typer.Option("--bom", help="Begin the CSV of --final with a byte order mark, by which Excel recognises UTF-8."),
+    ] = False
+    statement: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            help="Write a page to print about the final labels: what is guaranteed, how it was checked, and what is "
+            "not covered.",
+        ),
+    ] = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether one of the files is to be written."""
+        return self.final is not None or self.statement is not None
+
+    def require_alone(self, others: dict[str, Path | None]) -> None:
+        """Raise an error for options that have no effect together with these.
+
+        Args:
+            others: Other options, with their values.
+
+        Raises:
+            InvalidValueError: An option has no effect.
+        """
+        if self.bom and (self.final is None or self.final.suffix.lower() != ".csv"):
+            raise InvalidValueError("--bom is for the CSV file of --final; name it with --final FILE.csv")
+        useless = [name for name, value in others.items() if self.wanted and value is not None]
+        if useless:
+            raise InvalidValueError(f"with --final or --statement only these files are written; leave {useless[0]} out")
+
+
+@with_settings
 def export_command(
     place: Place,
+    last: FinalOptions,
     format: Annotated[
         FormatName,
         typer.Option(
@@ -257,8 +305,16 @@ def export_command(
     export in DIR/export are replaced; in another folder they are kept unless --force is given. In a CSV a text
     that a spreadsheet could run as a formula has an apostrophe in front; JSON lines and Parquet hold texts as they are.
 
+    With --final or --statement only these files are written. They need a goal for all labels that is reached.
+
     Example: suffice export mails.suffice --format parquet --out results
+
+    Example: suffice export mails.suffice --final mails-labelled.xlsx --statement statement.html
     """
+    last.require_alone({"--out": out, "--model": model})
+    if last.wanted:
+        _export_final(place, last, as_json=as_json)
+        return
     from suffice.report.html_page import require_jinja2
 
     require_jinja2()
@@ -293,6 +349,50 @@ def export_command(
     if written["left_out"]:
         console.print(written["left_out"])
     console.print(f"Report: {written['report']['path']}")
+
+
+def _export_final(place: str, last: FinalOptions, *, as_json: bool) -> None:
+    """Write the final file and its statement."""
+    from suffice.project.final_files import final_file, renamed_columns
+    from suffice.report.html_page import require_jinja2, write_page
+    from suffice.tables.final_writer import final_format
+
+    format = None if last.final is None else final_format(last.final)
+    for path, what in ((last.final, "the final file"), (last.statement, "the statement")):
+        if path is not None:
+            require_writable(path, what)
+    if last.statement is not None:
+        require_jinja2()
+    written: dict[str, Any] = {"final": None, "statement": None}
+    with stored_project(place) as (project, _):
+        final = project.final_labels()
+        # Both contents are made before a file is written.
+        file = None if format is None else final_file(project, final, format, byte_order_mark=last.bom)
+        page = None
+        if last.statement is not None:
+            from suffice.report.statement_page import statement_page
+
+            page = statement_page(project, final)
+        renamed = renamed_columns(project)
+    if file is not None:
+        assert last.final is not None
+        write_bytes_whole(last.final, file.content)
+        written["final"] = {"path": str(last.final), "rows": file.rows, "renamed": renamed}
+    if page is not None:
+        assert last.statement is not None
+        write_page(last.statement, page)
+        written["statement"] = {"path": str(last.statement)}
+    if as_json:
+        typer.echo(json.dumps(written | {"guarantee": final.guarantee.to_dict()}))
+        return
+    console = plain_console()
+    console.print(str(final.guarantee))
+    if file is not None:
+        console.print(f"Final file: {last.final} ({file.rows:,} rows)")
+        for usual, name in renamed.items():
+            console.print(f"The column {usual} is named {name}, because the data have a column {usual}.")
+    if page is not None:
+        console.print(f"Statement: {last.statement}")
 
 
 @contextmanager

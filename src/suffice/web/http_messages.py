@@ -75,6 +75,8 @@ MEANINGS: Final = {
     "check": "true to write nothing and to report what would happen",
     "most": f"a whole number from 1 to {MOST_ROWS}",
     "format": "csv, jsonl or parquet",
+    "final_format": "csv, xlsx, jsonl or parquet",
+    "bom": "whether a CSV begins with a byte order mark, by which Excel recognises UTF-8",
     "password": "a text of up to 1000 characters",
 }
 # At least one visible character, and no control characters.
@@ -1184,6 +1186,9 @@ def sentence_of(errors: Sequence[Any]) -> str:
     if kind == "extra_forbidden":
         return f"{shown(where[-1])} is not known here; leave it out"
     meaning = MEANINGS.get(name)
+    if name == "format" and kind == "literal_error":
+        # The formats of the final file are others.
+        meaning = first["ctx"]["expected"].replace("'", "")
     if meaning is None:
         return "the body must be a JSON object with the names that /api/openapi.json gives"
     if kind == "missing":

@@ -8,7 +8,7 @@ import hashlib
 import inspect
 import re
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, partial, wraps
@@ -30,6 +30,7 @@ from suffice.presentation.project_words import setting_change_sentence
 from suffice.presentation.text_format import item_summary, shortened
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.check_offers import SIZES, ClassOffers, check_offers, class_offers, expected_share
+from suffice.project.data_set_goal import ProjectLabels
 from suffice.project.events import Label, moment
 from suffice.project.exported_files import (
     Exported,
@@ -39,6 +40,7 @@ from suffice.project.exported_files import (
     predictions_file,
     skipped_file,
 )
+from suffice.project.final_files import final_file
 from suffice.project.items import Item
 from suffice.project.labelling_project import ConflictError, Project, WriteReceipt
 from suffice.project.project_learner import Predictor
@@ -50,6 +52,7 @@ from suffice.project.status_summary import status
 from suffice.project.storage import StorageError
 from suffice.tables.file_reader import number_name
 from suffice.tables.file_writer import MEDIA_TYPES
+from suffice.tables.final_writer import FINAL_MEDIA_TYPES, FinalFormat
 from suffice.web.http_messages import (
     LAST_ITEM,
     LONGEST_CELL,
@@ -931,14 +934,16 @@ file_router = APIRouter(prefix="/api", tags=["files"])
 FormatInQuery = Annotated[Format, Query(description=MEANINGS["format"])]
 # Seconds that an exported file waits for the model to learn the last labels.
 _EXPORT_WAIT = 15.0
-_FILE: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "The file.",
-        "content": {
-            kind.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for kind in MEDIA_TYPES.values()
-        },
-    }
-}
+
+
+def _file_of(types: Iterable[str]) -> dict[int | str, dict[str, Any]]:
+    """Documented response of a route that returns a file of one of some media types."""
+    binary = {"schema": {"type": "string", "format": "binary"}}
+    content = {kind.partition(";")[0]: binary for kind in types}
+    return {200: {"description": "The file.", "content": content}}
+
+
+_FILE = _file_of(MEDIA_TYPES.values())
 
 
 @file_router.get("/export/labels", response_class=Response, responses=_FILE | documented(501))
@@ -989,6 +994,39 @@ def export_guarantee(context: Context) -> Response:
     if file is None:
         raise ConflictError("nothing is guaranteed yet: no check is complete")
     return _attached(file)
+
+
+@file_router.get(
+    "/final", response_class=Response, responses=_file_of(FINAL_MEDIA_TYPES.values()) | documented(409, 501)
+)
+@takes_long
+def get_final(
+    context: Context,
+    format: Annotated[FinalFormat, Query(description=MEANINGS["final_format"])] = "csv",
+    bom: Annotated[bool, Query(description=MEANINGS["bom"])] = False,
+) -> Response:
+    """The final file: all rows in the order of the data, with their labels; 409 if the goal is not reached."""
+    return _attached(final_file(context.project, _final_labels(context), format, byte_order_mark=bom))
+
+
+@file_router.get(
+    "/final/statement",
+    response_class=Response,
+    responses={200: {"description": "The page.", "content": {"text/html": {}}}, **documented(409, 501)},
+)
+@takes_long
+def get_statement(context: Context) -> HTMLResponse:
+    """The statement about the final file, as a page to print; 409 if the goal is not reached."""
+    from suffice.report.statement_page import statement_page
+
+    page = statement_page(context.project, _final_labels(context))
+    return HTMLResponse(page.encode("utf-8", "replace"), headers={"Content-Security-Policy": REPORT_POLICY})
+
+
+def _final_labels(context: AppContext) -> ProjectLabels:
+    """The final labels of the project; a conflict if the goal is not reached."""
+    predict = context.background.predictions_after
+    return _or_conflict(lambda: context.project.final_labels(predict=predict))
 
 
 @file_router.get("/report", response_class=HTMLResponse, responses=documented(409, 501))

@@ -505,6 +505,8 @@ ROUTE_ROLES: Final[dict[tuple[str, str], Role]] = {
     ("GET", "/api/export/predictions"): "manage",
     ("GET", "/api/export/checked-predictions"): "manage",
     ("GET", "/api/export/guarantee"): "manage",
+    ("GET", "/api/final"): "manage",
+    ("GET", "/api/final/statement"): "manage",
     ("GET", "/api/report"): "manage",
 }
 _SHORTEST_TOKEN: Final = 16

@@ -76,7 +76,7 @@ function ofSize(check) {
 /** The target of a check in words. */
 export function targetWords(check) {
   const wrong = check.tolerance === null ? "wrong" : `off by more than ${short(check.tolerance)}`;
-  return `at most ${shareText(check.at_most)} ${wrong}`;
+  return `at most ${shareText(check.at_most)} ${check.of === "all" ? "of all labels " : ""}${wrong}`;
 }
 
 function untilProven(check, open) {

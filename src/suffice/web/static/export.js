@@ -1,7 +1,8 @@
 // The view from which labels, predictions and the report are taken away.
 
-import { getFile } from "./api.js";
 import { button, h, many, put, quiet, unbroken } from "./dom.js";
+import { saving } from "./files.js";
+import { finalFiles, finished, goalOf, goalParts } from "./goal.js";
 import { store, watch } from "./store.js";
 import { toast } from "./toast.js";
 
@@ -12,15 +13,18 @@ export function makeExportView(root, project) {
   const problem = h("p", { class: "problem", role: "alert" });
   const summary = quiet();
   const guarantee = guaranteePart(problem);
+  const final = finalPart(problem);
   const skippedRow = h("p", { hidden: true },
     saving("api/export/skipped", "skipped.csv", problem, { class: null }, "Skipped items and the reasons, CSV"));
   put(root, h("h2", { class: "visually-hidden" }, "Export"), problem, h("div", { class: "board three" },
+    final.element,
     part("Labels", [h("p", {}, "What was labelled, by whom and when."), summary, skippedRow], "labels", problem),
     part("Predictions", [h("p", {}, "What the model says of the items without a label, and how sure it is.")],
       "predictions", problem),
     guarantee.element, report(problem), script(project)));
   watch(({ status }) => {
     if (!status) return;
+    final.update(status);
     guarantee.update(status);
     skippedRow.hidden = !status.n_skipped;
     const skipped = status.n_skipped ? `, ${many(status.n_skipped, "item")} skipped` : "";
@@ -37,6 +41,25 @@ function part(title, words, what, problem) {
     })));
 }
 
+/** The finished data set, where the project has a goal for all labels. */
+function finalPart(problem) {
+  const words = h("div", {});
+  const files = finalFiles(problem);
+  const element = h("section", { class: "card wide", hidden: true }, h("h3", {}, "Finished data set"), words, files);
+  let drawn = "";
+  return {
+    element,
+    update(status) {
+      const goal = goalOf(status);
+      element.hidden = !goal;
+      if (!goal || JSON.stringify(goal) === drawn) return;
+      drawn = JSON.stringify(goal);
+      files.hidden = !finished(status);
+      put(words, goalParts(status), !finished(status) && quiet("The final file is ready when the goal is reached."));
+    },
+  };
+}
+
 /** The guarantee as a file, where there is one; and the predictions that it is about, if these are of an earlier model. */
 function guaranteePart(problem) {
   const words = h("p", {});
@@ -47,38 +70,15 @@ function guaranteePart(problem) {
     h("div", { class: "row" }, saving("api/export/guarantee", "guarantee.json", problem, {}, "JSON")), earlier);
   return {
     element,
-    update({ guarantee }) {
-      element.hidden = !guarantee;
-      if (!guarantee) return;
+    update(status) {
+      const { guarantee } = status;
+      // With a goal for all labels, the statement about these counts.
+      element.hidden = !guarantee || Boolean(goalOf(status));
+      if (element.hidden) return;
       words.textContent = unbroken(guarantee.sentences.join(" "));
       earlier.hidden = guarantee.about_present_model;
     },
   };
-}
-
-function saving(path, file, problem, properties, words) {
-  const click = (event) => {
-    event.preventDefault();
-    save(path, file, event.currentTarget, problem);
-  };
-  return h("a", { class: "button", href: path, ...properties, on: { click } }, words);
-}
-
-/** Save a file, or say why there is none: a link alone would save the refusal. */
-async function save(path, file, link, problem) {
-  if (link.getAttribute("aria-busy") === "true") return;
-  problem.textContent = "";
-  link.setAttribute("aria-busy", "true");
-  try {
-    const { blob, name } = await getFile(path, file);
-    const address = URL.createObjectURL(blob);
-    h("a", { href: address, download: name }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 60000);
-    toast(`Saved ${name}.`);
-  } catch (error) {
-    problem.textContent = error.message;
-  }
-  link.removeAttribute("aria-busy");
 }
 
 function report(problem) {

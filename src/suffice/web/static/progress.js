@@ -3,12 +3,13 @@
 
 import { capital } from "./api.js";
 import { makeChart } from "./chart.js";
-import { checkButton, checking, endedWithout, sequential, targetWords } from "./check.js";
+import { checking, endedWithout, sequential, targetWords } from "./check.js";
 import { makeCheckPlot } from "./checkplot.js";
 import { count, h, many, percent, put, quiet, short, swap, unbroken } from "./dom.js";
+import { goalOf, totalsData } from "./goal.js";
 import { classBars, people } from "./labelled.js";
 import { store, watch } from "./store.js";
-import { certified, decisionParts, learning, switchButton } from "./verdict.js";
+import { certified, decisionParts, learning, nextButton, switchButton } from "./verdict.js";
 
 const WORTH_RULES = ["LabelWorth", "ExpectedCost"];
 
@@ -22,11 +23,13 @@ function ruleNames({ rule }) {
 export function makeProgressView(root, project) {
   const [name, limit] = ruleNames(project);
   const error = makeChart("The estimated error");
+  const totals = makeChart("Labels of people at the end, as expected");
   const compared = makeChart(`The ${name} and the ${limit}`);
   const course = makeCheckPlot({ table: true });
   const parts = {
     decision: card("Is it enough?"),
     check: card("The check"),
+    totals: card(),
     error: card(),
     outlook: card("What do more labels bring?"),
     classes: card("Labels of each class"),
@@ -56,6 +59,11 @@ export function makeProgressView(root, project) {
       about.textContent = unbroken(checkWords(check));
       course.update(check);
     }
+    // A goal for all labels decides alone: what the rule compares would be another answer.
+    const goal = goalOf(status);
+    parts.totals.element.hidden = !goal;
+    parts.outlook.element.hidden = details.hidden = Boolean(goal);
+    if (goal) chartOr(parts.totals.body, totals, totalsData(status), "The curve begins once a few labels are learned.");
     swap(parts.outlook.body, outlook(status));
     chartOr(parts.error.body, error, errorData(status, project), "There is no estimate before the model has started.");
     chartOr(curve, compared, ruleData(status, project), "The curve begins once a few labels are learned.");
@@ -91,8 +99,8 @@ function checkWords(check) {
 function decision(status) {
   const parts = decisionParts(status, { large: true });
   const switching = switchButton(status);
-  const checks = checkButton(status);
-  return [parts.guarantee, parts.state, parts.error, parts.problem, parts.rest,
+  const checks = nextButton(status);
+  return [...(goalOf(status) ? [parts.state, parts.guarantee] : [parts.guarantee, parts.state]), parts.error, parts.problem, parts.rest,
     checking(status) && !sequential(status) && h("p", {}, unbroken(status.check.sentence)), endedWithout(status),
     (switching || checks) && h("p", { class: "row" }, switching, checks),
     quiet(`Model: ${status.model.description}.`),

@@ -130,6 +130,56 @@ function numberOf(text, name) {
   return value;
 }
 
+const share = (text, name) => Number((numberOf(text.replace("%", ""), name) / 100).toPrecision(12));
+
+/** The target error: of the unlabelled items, or of all labels at the end; and what else a goal for all labels needs. */
+function goalField(isClasses) {
+  const of = h("select", {},
+    h("option", { value: "rest" }, isClasses ? "of the predictions for unlabelled items" : "typical error of the predictions"),
+    h("option", { value: "all" }, "of all labels at the end, of people and of the model"));
+  const [atMost, people, cost, tolerance] = [decimal(), decimal(), decimal(), decimal()];
+  const inPercent = () => isClasses || of.value === "all";
+  const hint = "At most this share may be wrong. Leave it empty for no target.";
+  const wanted = field("setting-at_most", isClasses ? "Target error, in % wrong" : "Target error", hint, atMost);
+  const only = h("div", { class: "stack" },
+    !isClasses && field("setting-tolerance", "A number is wrong if it is off by more than", "In units of the label.", tolerance),
+    field("setting-annotator_error", "Wrong labels of people, in %",
+      "0: labels of people count as right. Another share is subtracted from the target, and the statement says so.", people),
+    field("setting-correction_cost", "Cost of an answer in a check, relative to a label", "1, or less if answers in a check are cheaper.", cost));
+  const show = () => {
+    only.hidden = of.value !== "all";
+    wanted.querySelector("label").textContent = inPercent() ? "Target error, in % wrong" : "Target error";
+    wanted.querySelector("p").textContent = inPercent() ? hint
+      : "The largest acceptable typical error, in units of the label. Leave it empty for no target.";
+  };
+  of.addEventListener("change", show);
+  const written = (value, percents) => (percents ? percentOf(value) : value === null ? "" : String(value));
+  return {
+    element: h("div", { class: "stack" }, wanted, field("setting-of", "What the target is about", "", of), only),
+    fill(found) {
+      of.value = found.of;
+      atMost.value = written(found.at_most, inPercent());
+      people.value = percentOf(found.annotator_error);
+      cost.value = String(found.correction_cost);
+      tolerance.value = written(found.tolerance, false);
+      show();
+    },
+    changes(found) {
+      const all = of.value === "all";
+      if (all && !atMost.value.trim()) throw new Error("A target of all labels needs a share, such as 5 %.");
+      if (all && !isClasses && !tolerance.value.trim()) throw new Error("Write how far off a number may be at most.");
+      const read = inPercent() ? share : numberOf;
+      const now = { at_most: atMost.value.trim() ? read(atMost.value, "Target error") : null, of: of.value };
+      if (all) {
+        now.annotator_error = people.value.trim() ? share(people.value, "Wrong labels of people") : 0;
+        now.correction_cost = cost.value.trim() ? numberOf(cost.value, "Cost of an answer") : 1;
+        if (!isClasses) now.tolerance = numberOf(tolerance.value, "The largest error");
+      }
+      return Object.fromEntries(Object.entries(now).filter(([key, value]) => value !== found[key]));
+    },
+  };
+}
+
 function makeForm(title, isClasses) {
   const cost = (key, name, hint) => {
     const made = textField(key, name, hint, decimal(), {
@@ -142,18 +192,11 @@ function makeForm(title, isClasses) {
     };
     return made;
   };
-  const share = (text, name) => numberOf(text.replace("%", ""), name) / 100;
-  const target = isClasses ? "Target error, in % wrong" : "Target error";
-  const targetHint = isClasses ? "At most this share of the predictions may be wrong. Leave it empty for no target."
-    : "The largest acceptable typical error, in units of the label. Leave it empty for no target.";
   return formOf(title, "Settings apply to everybody. After a change of the costs or the target error, the rule is applied again from the first label on.", [
     textField("name", "Name of the project", "", box({ maxlength: 200 })),
     cost("label_cost", "Cost of a label", "In any unit, the same as for a mistake."),
     cost("mistake_cost", "Cost of a mistake", "What one wrong prediction costs."),
-    textField("at_most", target, targetHint, decimal(), {
-      write: (value) => (isClasses ? percentOf(value) : value === null ? "" : String(value)),
-      read: (text) => (text.trim() ? (isClasses ? share(text, target) : numberOf(text, target)) : null),
-    }),
+    goalField(isClasses),
     textField("overlap", "Second opinions, in % of the items", "This share of the items is also given to a second person.", decimal(), {
       write: percentOf, read: (text) => share(text, "Second opinions"),
     }),

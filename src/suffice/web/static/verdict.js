@@ -6,6 +6,7 @@ import { checkButton, checking, endedWithout, guaranteed, guaranteeParts, sequen
 import { makeCheckPlot } from "./checkplot.js";
 import { button, count, h, many, percent, put, quiet, short, svg, unbroken } from "./dom.js";
 import { openDialog } from "./dialog.js";
+import { checkAdvised, finished, goalButton, goalOf, goalParts } from "./goal.js";
 import { submit } from "./outbox.js";
 import { can, person } from "./person.js";
 import { scaleFor } from "./scales.js";
@@ -38,16 +39,28 @@ export function learning(status) {
 export function decisionParts(status, { large = false } = {}) {
   const { decision, problem } = status;
   const [first, ...rest] = sentences(status);
+  const state = h("p", { class: `state ${decision.tone}${large ? " large" : ""}` }, decision.headline);
+  const trouble = problem && h("p", { class: "problem" }, capital(problem));
+  // A goal for all labels says itself how far it is.
+  if (goalOf(status)) {
+    const { warning } = status;
+    return { guarantee: goalParts(status, { short: !large }), state, problem: trouble, rest: warning && h("p", {}, unbroken(warning)) };
+  }
   return {
     guarantee: guaranteeParts(status),
-    state: h("p", { class: `state ${decision.tone}${large ? " large" : ""}` }, decision.headline),
+    state,
     error: decision.error_figure
       ? h("p", { class: "error-now" }, h("b", {}, decision.error_figure), " ",
         h("span", { class: "muted" }, unbroken(decision.error_note)))
       : first && h("p", {}, first === decision.sentences[0] ? unbroken(decision.summary) : first),
-    problem: problem && h("p", { class: "problem" }, capital(problem)),
+    problem: trouble,
     rest: rest.length > 0 && h("ul", { class: "plain" }, rest.map((each) => h("li", {}, each))),
   };
+}
+
+/** The button of the next step, where there is one: a check, or for a goal for all labels its check or its result. */
+export function nextButton(status, properties = {}) {
+  return goalOf(status) ? goalButton(status, properties) : checkButton(status, properties);
 }
 
 /** The card beside the item; update(status) fills it. */
@@ -59,17 +72,17 @@ export function makeVerdictCard() {
   return {
     element,
     update(status) {
-      const { decision, warning, problem, behind, error, check, guarantee, held } = status;
+      const { decision, warning, problem, behind, error, check, guarantee, held, goal } = status;
       const open = checking(status) && sequential(status);
       if (open) plot.update(check);
-      const told = JSON.stringify([decision, warning, problem, behind, error, check?.state, guarantee, Boolean(open), held > 0]);
+      const told = JSON.stringify([decision, warning, problem, behind, error, check?.state, guarantee, Boolean(open), held > 0, goal]);
       if (told === drawn) return;
       drawn = told;
       const parts = decisionParts(status);
       put(body,
         h("div", { class: "row state-row" }, parts.state, h("p", { class: "muted learning" }, learning(status))),
-        parts.guarantee, endedWithout(status), open && plot.element, parts.error, sparkline(status), parts.problem, parts.rest,
-        h("p", { class: "row" }, checkButton(status, { class: "small" }),
+        parts.guarantee, endedWithout(status), open && plot.element, parts.error, !goal && sparkline(status), parts.problem, parts.rest,
+        h("p", { class: "row" }, (!goal || finished(status) || checkAdvised(status)) && nextButton(status, { class: "small" }),
           h("a", { href: "#progress" }, "More under Progress")));
     },
   };
@@ -104,11 +117,13 @@ export function makeBanner() {
   const element = h("div", { class: "banner-slot" });
   let drawn = "";
   const draw = (status) => {
-    const { decision, guarantee, model } = status;
-    const shown = (isStop(status) || decision.plan?.check_now || guaranteed(status)) && !checking(status);
+    const { decision, guarantee, model, goal } = status;
+    // A goal may be reached while a check is open, if people have labelled nearly all rows.
+    const shown = goal ? finished(status) || checkAdvised(status)
+      : (isStop(status) || decision.plan?.check_now || guaranteed(status)) && !checking(status);
     const name = `${decision.headline} ${decision.since} ${model.name} ${guarantee?.check}`;
     const folded = kept.get("folded", tab) === name;
-    const told = JSON.stringify([decision, guarantee, model, folded, shown]);
+    const told = JSON.stringify([decision, guarantee, model, folded, shown, goal]);
     if (told === drawn) return;
     drawn = told;
     if (!shown) put(element);
@@ -127,8 +142,28 @@ export function makeBanner() {
   return { element, update: draw };
 }
 
+/** What is guaranteed about all labels, as a figure and a note. */
+function goalFigure(status) {
+  const reached = finished(status);
+  return reached && [`at most ${count(reached.wrong_at_most)} of ${count(reached.rows)}`, "labels wrong, guaranteed"];
+}
+
+function goalBanner(status, fold) {
+  const { decision, goal } = status;
+  const figure = goalFigure(status);
+  const report = { href: "api/report", target: "_blank", rel: "noopener" };
+  return h("section", { class: `banner ${decision.tone}`, role: "region", "aria-labelledby": "stop-heading" },
+    h("h2", { id: "stop-heading", role: "status" }, decision.headline),
+    figure && h("p", { class: "figure" }, h("b", {}, figure[0]), h("small", {}, figure[1])),
+    h("details", {}, h("summary", {}, "Why, and what next"), goal.sentences.map((each) => h("p", {}, unbroken(each)))),
+    h("div", { class: "row" }, goalButton(status, { class: "primary" }),
+      can("manage") && h("a", { class: "button", ...report }, "See the report"),
+      button(fold, { class: "quiet" }, decision.answer === "complete" ? "Hide" : "Keep labelling")));
+}
+
 function banner(status, fold) {
   const { decision } = status;
+  if (goalOf(status)) return goalBanner(status, fold);
   const report = { href: "api/report", target: "_blank", rel: "noopener" };
   const switching = switchButton(status);
   const proven = guaranteed(status);
@@ -205,9 +240,9 @@ function figureNote(decision, wrong) {
 }
 
 function chip(status, unfold) {
-  const { decision } = status;
+  const { decision, goal } = status;
   const proven = guaranteed(status);
-  const figure = proven ? `${proven.figure} ${proven.figure_note}`
+  const figure = goal ? goalFigure(status)?.join(" ") : proven ? `${proven.figure} ${proven.figure_note}`
     : decision.error_figure && `${decision.error_figure} ${figureNote(decision, "wrong")}`;
   return button(unfold, { class: `chip ${decision.tone}` }, decision.headline, figure && `: ${figure}`);
 }

@@ -1,0 +1,104 @@
+"""`suffice export --final` and `--statement`: the files, what is said, and what is refused."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from suffice.cli.app import app
+from suffice.errors import SufficeError
+from suffice.project import create_project
+from suffice.project.create import open_project
+from tests.cli.test_project_commands import said, told
+from tests.processes import run_suffice
+from tests.project.test_data_set_goal import SIZE, checked
+from tests.project.test_final_files import half_labelled
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def pets(tmp_path: Path) -> Path:
+    """A project whose goal is reached."""
+    with half_labelled(tmp_path / "pets.suffice") as project:
+        checked(project)
+    return tmp_path / "pets.suffice"
+
+
+def refused(*arguments: str) -> str:
+    """The sentence of a command that is refused."""
+    result = RUN.invoke(app, arguments)
+    assert isinstance(result.exception, SufficeError), result.output
+    return str(result.exception)
+
+
+def test_the_final_file_and_the_statement(pets: Path, tmp_path: Path) -> None:
+    final, statement = tmp_path / "final.csv", tmp_path / "statement.html"
+    text = said("export", str(pets), "--final", str(final), "--statement", str(statement))
+    with open_project(pets) as project:
+        assert str(project.final_labels().guarantee) in " ".join(text.split())
+    assert f"Final file: {final} ({SIZE} rows)" in text
+    assert f"Statement: {statement}" in text
+    rows = list(csv.DictReader(io.StringIO(final.read_text(encoding="utf-8"))))
+    assert len(rows) == SIZE
+    assert {row["source"] for row in rows} == {"person", "check", "model"}
+    assert "At most 12 of all 120 labels" in statement.read_text(encoding="utf-8")
+    # Nothing else is written.
+    assert not (pets / "export").exists()
+    before = final.read_bytes()
+    said("export", str(pets), "--final", str(final), "--bom")
+    assert final.read_bytes() == b"\xef\xbb\xbf" + before
+
+
+@pytest.mark.parametrize(("ending", "start"), [("xlsx", b"PK"), ("jsonl", b'{"id"'), ("parquet", b"PAR1")])
+def test_the_ending_says_the_format(pets: Path, tmp_path: Path, ending: str, start: bytes) -> None:
+    file = tmp_path / f"final.{ending}"
+    answer = told("export", str(pets), "--final", str(file))
+    assert answer["final"] == {"path": str(file), "rows": SIZE, "renamed": {}}
+    assert (answer["statement"], answer["guarantee"]["wrong_at_most"]) == (None, 12)
+    assert file.read_bytes().startswith(start)
+
+
+def test_a_goal_that_is_not_reached(tmp_path: Path) -> None:
+    half_labelled(tmp_path / "pets.suffice").close()
+    file = tmp_path / "final.csv"
+    result = run_suffice("export", str(tmp_path / "pets.suffice"), "--final", str(file))
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "the goal is not reached: no check has proven that at most 10 %" in " ".join(result.stderr.split())
+    assert not file.exists()
+
+
+def test_a_project_without_a_goal(tmp_path: Path) -> None:
+    half_labelled(tmp_path / "pets.suffice", of="rest").close()
+    sentence = refused("export", str(tmp_path / "pets.suffice"), "--statement", str(tmp_path / "s.html"))
+    assert "the project has no goal about all labels" in sentence
+
+
+def test_options_that_do_not_fit(pets: Path, tmp_path: Path) -> None:
+    place, file = str(pets), str(tmp_path / "final.csv")
+    assert "must end in .csv, .xlsx, .jsonl or .parquet" in refused("export", place, "--final", str(tmp_path / "a.txt"))
+    assert "--bom is for the CSV file of --final" in refused("export", place, "--bom")
+    assert "--bom is for the CSV file of --final" in refused(
+        "export", place, "--final", str(tmp_path / "a.xlsx"), "--bom"
+    )
+    assert "leave --out out" in refused("export", place, "--final", file, "--out", str(tmp_path))
+    assert "leave --model out" in refused("export", place, "--final", file, "--model", str(tmp_path / "m.joblib"))
+    missing = tmp_path / "missing" / "final.csv"
+    assert refused("export", place, "--final", str(missing))
+    assert not list(tmp_path.glob("*.csv"))
+
+
+def test_a_column_that_is_renamed_is_named(tmp_path: Path) -> None:
+    data = tmp_path / "pets.csv"
+    data.write_text("label,size\n" + "".join(f"{k % 3},{k}\n" for k in range(40)), encoding="utf-8")
+    options = {"classes": ["no", "yes"], "target": "kind", "at_most": 0.2, "of": "all", "seed": 1}
+    with create_project(tmp_path / "pets.suffice", data, **options) as project:
+        for item in range(35):
+            project.label(item, "no" if item < 20 else "yes", person="ann")
+    text = said("export", str(tmp_path / "pets.suffice"), "--final", str(tmp_path / "final.jsonl"))
+    assert "The column label is named label_2, because the data have a column label." in text
+    first = json.loads((tmp_path / "final.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert (first["label"], first["label_2"]) == ("0", "no")
