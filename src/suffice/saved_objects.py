@@ -15,6 +15,8 @@ from suffice.errors import SufficeError
 MODULES: Final = frozenset(
     {
         "suffice.acquisition.scores",
+        "suffice.checks.data_set",
+        "suffice.checks.finish_plan",
         "suffice.checks.guarantee",
         "suffice.checks.planner",
         "suffice.criteria.base",

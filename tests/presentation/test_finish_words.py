@@ -88,9 +88,7 @@ def plan(**changes: Any) -> dict[str, Any]:
 
 
 def test_progress() -> None:
-    assert progress_words(plan(more_labels=280, check_size=0)).startswith(
-        "200 labels so far, about 280 more, and no check; then about "
-    )
+    assert progress_words(plan(check_size=0)).startswith("200 labels so far, about 240 more, and no check; then about ")
     assert progress_words(plan(predicted=1)).endswith("then about 1 label is taken from the model (extrapolated)")
 
 

@@ -617,7 +617,7 @@ def test_items_and_classes_that_are_added_later_are_not_covered(project: Project
 def test_a_background_learner_keeps_to_the_checked_model(project: Project) -> None:
     with BackgroundLearner(project) as background:
         assert background.wait_settled(60)
-        project.start_check(3, person="ann", predict=background.predicted_labels)
+        project.start_check(3, person="ann", predict=background.predictions_after)
         draw = project.checks()[0].draw
         answer(project, draw.items[:2])
         assert background.wait_settled(60)
@@ -629,12 +629,12 @@ def test_a_background_learner_keeps_to_the_checked_model(project: Project) -> No
         assert background.wait_settled(60)
         assert background.learning_status.n_labelled == 10
         # A second check is of a model that has learned the first.
-        project.start_check(3, person="ann", predict=background.predicted_labels)
+        project.start_check(3, person="ann", predict=background.predictions_after)
         assert background.wait_settled(60)
         assert background.learning_status.n_labelled == 13
         project.abort_check(person="ann")
         with pytest.raises(InvalidValueError, match="size must be at most"):
-            project.start_check(100, person="ann", predict=background.predicted_labels)
+            project.start_check(100, person="ann", predict=background.predictions_after)
         assert background.wait_settled(60)
         assert background.learning_status.n_labelled == 13
 

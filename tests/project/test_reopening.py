@@ -30,7 +30,7 @@ from suffice.project.create import open_project
 from suffice.project.labelling_project import Project
 from suffice.project.learned_files import FOLDER, LearnedFiles
 from suffice.project.learning_status import LearningStatus, Predictions
-from suffice.project.project_learner import ProjectLearner, predicted_labels
+from suffice.project.project_learner import ProjectLearner, predictions_after
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.storage import block_checksum
@@ -175,7 +175,7 @@ def test_everything_that_is_kept_is_read_again(case: Case, tmp_path: Path) -> No
     files, learner = kept(case, answers, tmp_path), learner_of(case, answers)
     assert files.status(case.settings, answers) == learner.learning_status(queue=3)
     assert_same_predictions(files.predictions(case.settings, answers), learner.predict(case.X))
-    assert predicted_labels(case.settings, case.X, answers, files).tolist() == learner.predict(case.X).labels.tolist()
+    assert_same_predictions(predictions_after(case.settings, case.X, answers, files), learner.predict(case.X))
     assert [each.n_answers for each in files.checkpoints(case.settings, answers)][-1] == 31
     assert sorted(path.name for path in (tmp_path / FOLDER).iterdir()) == sorted(NAMES)
 

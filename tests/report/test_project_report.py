@@ -14,9 +14,10 @@ from suffice import Budget, ErrorStability
 from suffice.criteria import Certificate
 from suffice.presentation.charts import Chart, svg, ticks
 from suffice.project.create import write_project
+from suffice.project.labelling_pace import pace
 from suffice.project.learning_status import LearningStatus
 from suffice.project.state import LabelledItem, Opinion
-from suffice.report.project_report import checks_table, curve_chart, pace, project_report_contents, report_page
+from suffice.report.project_report import checks_table, curve_chart, project_report_contents, report_page
 from suffice.session.decision import ErrorNow
 from tests.project.decided import KERNEL, decision, learning_status, verdict
 from tests.project.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned, of_feature

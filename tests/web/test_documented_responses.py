@@ -84,6 +84,19 @@ def number(app: FastAPI, item: int) -> float:
     return float(app.state.context.project.X[item].sum())
 
 
+def goal_responses(folder: Path) -> list[Any]:
+    """The status of a project with a goal about all labels: before its check, and when the goal is reached."""
+    project = make_project(folder / "goal", 120, rule=LabelWorth().state_dict(), at_most=0.2, of="all")
+    with running_app(project) as app:
+        script = script_of(app)
+        answered(script, app, 30, spam_or_ham)
+        planned = script.get("/api/status").json()
+        assert script.post("/api/checks", json={"person": "ann"}).status_code == 200
+        while (told := script.get("/api/status").json())["goal"]["reached"] is None:
+            answered(script, app, 1, spam_or_ham)
+        return [planned, told]
+
+
 @pytest.fixture(scope="module")
 def responses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[Any]]]:
     """Responses of a running application, by the headings of the documentation."""
@@ -99,17 +112,19 @@ def responses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, li
         assert script.get("/api/export/guarantee").status_code == 409
         answered(script, app, 56, spam_or_ham)
         proven = script.get("/api/status").json()
+        goal = goal_responses(folder)
         yield {
             "`POST /api/next`": [asked],
             "`POST /api/labels`": [receipt],
             "`GET /api/status`": [status],
             "`GET /api/checks/offers`": [offers],
             "`POST /api/checks`": [started, checked],
+            "The goal": goal,
             "The guarantee": [proven, script.get("/api/export/guarantee").json()],
         }
 
 
-@pytest.mark.parametrize("title", [*(f"`{call}`" for call in CALLS), "The guarantee"])
+@pytest.mark.parametrize("title", [*(f"`{call}`" for call in CALLS), "The goal", "The guarantee"])
 def test_fields_of_the_example_responses_exist_and_are_explained(title: str, responses: dict[str, list[Any]]) -> None:
     shown, real = examples(title), responses[title]
     assert shown

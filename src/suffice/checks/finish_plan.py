@@ -118,6 +118,7 @@ class FinishPlan:
         check_size: Typical number of answers of the check; 0 if none is necessary.
         check_low: The same at the lower end of the interval.
         check_high: The same at the upper end.
+        wrong_at_check: Expected number of wrong predictions among the items without a label when the check starts.
 
     Examples:
         >>> print(plan_finish(0.05, [0.4] * 300 + [0.02] * 1700, by_people=200, alpha=0.025, low=0.05, high=0.1))
@@ -136,6 +137,7 @@ class FinishPlan:
     check_size: int
     check_low: int
     check_high: int
+    wrong_at_check: float = 0.0
 
     @property
     def check_now(self) -> bool:
@@ -156,6 +158,18 @@ class FinishPlan:
         """The same plan when some of its labels are given: fewer labels remain before the check."""
         more = max(0, self.more_labels - (by_people - self.by_people))
         return replace(self, by_people=by_people, more_labels=more)
+
+    def with_alpha(self, alpha: float) -> "FinishPlan":
+        """The same plan with a check of another error probability, for a check that is not the first.
+
+        Args:
+            alpha: Error probability of the check.
+        """
+        if not self.check_size:
+            return self
+        left = self.rows - self.by_people
+        scale = self.wrong_at_check / max(self.wrong, 1e-12)
+        return replace(self, **_check_sizes(self, left - self.more_labels, scale, probability(alpha, "alpha")))
 
     def as_dict(self) -> dict[str, Any]:
         """The plan as JSON values, with derived values and its printed sentence."""
@@ -242,9 +256,12 @@ def plan_finish(  # noqa: PLR0913 - all but two by keyword
     saved = _SAVED_AFTER_ADVICE if check_advised else _SAVED
     if (1.0 - saved) * (labels + totals[0]) <= labels + totals[best]:
         best = 0
-    scale = wrong[best] / max(mean * left, 1e-12)
-    sizes = [joint_answers([left - more[best]], allowed, [each * scale], level)[0] for each in (made.low, made.high)]
-    middle, first, last = (math.ceil(each) for each in (answers[best], *sizes))
-    return replace(
-        made, more_labels=int(more[best]), check_size=middle, check_low=min(first, middle), check_high=max(middle, last)
-    )
+    made = replace(made, more_labels=int(more[best]), wrong_at_check=float(wrong[best]))
+    return replace(made, **_check_sizes(made, left - made.more_labels, wrong[best] / max(mean * left, 1e-12), level))
+
+
+def _check_sizes(plan: FinishPlan, pool: int, scale: float, alpha: float) -> dict[str, int]:
+    """The typical number of answers of a check, and those at the ends of the interval."""
+    expected = [plan.wrong_at_check, plan.low * scale, plan.high * scale]
+    middle, first, last = map(math.ceil, joint_answers([pool] * 3, plan.allowed, expected, alpha))
+    return {"check_size": middle, "check_low": min(first, middle), "check_high": max(middle, last)}

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from suffice.arguments import whole
+from suffice.cli.goal_options import target_of
 from suffice.cli.project_options import (
     Place,
     Reading,
@@ -48,6 +49,23 @@ class CheckOptions:
             help="Start a check that ends when it has proven that at most this share of the predictions is wrong, such "
             "as 5%.",
             show_default=False,
+        ),
+    ] = None
+    of: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT",
+            help="What --at-most is a share of: rest, the items without a label; or all, all final labels, of which "
+            "those of people count as right. all alone starts the check for the goal of the project.",
+            show_default="that of the project",
+        ),
+    ] = None
+    annotator_error: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="With --of all: the share of people's labels that may be wrong; it is subtracted from --at-most.",
+            show_default="that of the project",
         ),
     ] = None
     recall_of: Annotated[
@@ -140,7 +158,14 @@ class CheckOptions:
             "predicted_as_found": not self.only_labelled,
             "confidence": share_of(self.confidence, "--confidence"),
             "earlier_checks": self.earlier_checks,
+            "of": target_of(self.of),
+            "annotator_error": share_of(self.annotator_error, "--annotator-error"),
         }
+
+    @property
+    def starts(self) -> bool:
+        """Whether a check is to start."""
+        return self.size is not None or self.at_most is not None or target_of(self.of) == "all"
 
     def require_consistent(self) -> None:
         """Raise an error for options that do not go together.
@@ -154,10 +179,14 @@ class CheckOptions:
             raise InvalidValueError(
                 "--at-most starts a check that ends by itself, and --size one of that size; give one"
             )
+        if self.size is not None and (self.of is not None or self.annotator_error is not None):
+            raise InvalidValueError("--of and --annotator-error are for --at-most; leave them out with --size")
+        if self.annotator_error is not None and target_of(self.of) == "rest":
+            raise InvalidValueError("--annotator-error is for a goal about all labels; give --of all")
         whole(self.earlier_checks, "--earlier-checks", least=0)
         sized = self.size is not None or self.at_most is not None
         others = sized or self.quantity_given or self.confidence is not None or self.exclude_unlabelable
-        others = others or self.earlier_checks > 0
+        others = others or self.earlier_checks > 0 or self.of is not None or self.annotator_error is not None
         if self.abort and others:
             raise InvalidValueError(
                 "--abort ends the open check, and takes no other options of a check; leave them out"
@@ -194,7 +223,9 @@ def check_command(
 
     Example: suffice check mails.suffice --size 100
 
-    Plan the size: suffice check mails.suffice --at-most 5%
+    Until a share is proven: suffice check mails.suffice --at-most 5%
+
+    For the goal that at most 5 % of all labels are wrong: suffice check mails.suffice --at-most 5% --of all
 
     In a project that screens for a class, the check is about the recall of that class, and only labelled items count
     as found, unless another quantity is asked for.
@@ -209,7 +240,7 @@ def check_command(
             project.abort_check(person=asked["person"])
             result = _result(project, action="aborted")
             lines = ["The check is aborted. It proves nothing; its labels are kept, and the model learns them."]
-        elif size is not None or target is not None:
+        elif options.starts:
             result, lines = _started(project, location, size, target, asked)
         else:
             result, lines = _asked(project, location, asked)
@@ -241,21 +272,24 @@ def _started(
 ) -> tuple[dict[str, Any], list[str]]:
     """Start a check of a size, or one that ends when it has proven a share."""
     from suffice.project.check_offers import expected_share
-    from suffice.project.project_learner import predicted_labels
+    from suffice.project.project_learner import predictions_after
 
     learned = expected = None
     if size is None:
         project.require_no_open_check()
-        if project.settings.task == "regression" and asked["tolerance"] is None:
+        tolerance = asked["tolerance"]
+        if tolerance is None and asked["of"] != "rest":
+            tolerance = project.settings.tolerance
+        if project.settings.task == "regression" and tolerance is None:
             raise InvalidValueError("a check of numbers needs --tolerance, the largest error that is not wrong")
         learned = learned_project(project, place)
-        expected = expected_share(learned.learning_status, asked["tolerance"])
+        expected = expected_share(learned.learning_status, tolerance)
 
     def predict(model: str, answers: Any) -> Any:
         if learned is not None and (learned.settings.model, learned.answers) == (model, answers):
-            return learned.predictions().labels
+            return learned.predictions()
         with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
-            return predicted_labels(project.settings.using(model), project.X, answers, project.learned_files)
+            return predictions_after(project.settings.using(model), project.X, answers, project.learned_files)
 
     project.start_check(size, at_most=at_most, expected=expected, predict=predict, **asked)
     result = _result(project, action="started")
@@ -263,6 +297,9 @@ def _started(
     if check["sequential"] is not None:
         words = f"Check {check['number']} is started: {count(check['pool'], 'unlabelled item')} in random order, until "
         words += f"at most {percent_at_most(check['at_most'])} wrong predictions are proven."
+        if check["of"] == "all":
+            words = words.partition(", until ")[0]
+            words += f", until it is proven that at most {percent_at_most(check['at_most'])} of all labels are wrong."
         return result, [words.replace("\u00a0", " "), *_standing(result, place)]
     which = f" predicted as {check['class_name']!r}" if check["quantity"] == "precision" else ""
     drawn = f"{check['size']:,} of {count(check['pool'], 'unlabelled item')}{which}, drawn at random"
@@ -275,6 +312,8 @@ def _asked(project: "Project", place: str, asked: dict[str, Any]) -> tuple[dict[
     if result["check"] is not None and result["check"]["state"] == "open":
         return result, _standing(result, place)
     learned = learned_project(project, place)
+    if project.settings.goal is not None and asked["recall_of"] is None and asked["precision_of"] is None:
+        return _asked_of_goal(learned, result)
     if asked["recall_of"] is not None or asked["precision_of"] is not None:
         return _asked_of_class(learned, asked)
     offers = _offers(learned, asked)
@@ -286,6 +325,15 @@ def _asked(project: "Project", place: str, asked: dict[str, Any]) -> tuple[dict[
     how = [f"To start one: suffice check {shown_place(place)} {what}{tolerance}"]
     sentences = result["guarantee"]["sentences"] if result["guarantee"] is not None else []
     return result, [*sentences, *result["offers"]["sentences"], *(how if result["offers"]["rows"] else [])]
+
+
+def _asked_of_goal(learned: Reading, result: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Progress towards the goal about all labels, and how to start its check."""
+    from suffice.project.status_summary import status
+
+    goal = status(learned.project, learned.learning_status)["goal"]
+    how = f"To start the check: suffice check {shown_place(learned.place)} --of all"
+    return {**result, "goal": goal}, [*goal["sentences"], *([] if goal["reached"] else [how])]
 
 
 def _asked_of_class(learned: Reading, asked: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -321,7 +369,7 @@ def _standing(result: dict[str, Any], place: str) -> list[str]:
 
 def _offers(learned: Reading, asked: dict[str, Any], at_most: float | None = None) -> "CheckOffers":
     from suffice.project.check_offers import check_offers
-    from suffice.report.project_report import pace
+    from suffice.project.labelling_pace import pace
 
     project = learned.project
     if project.settings.task == "regression" and asked["tolerance"] is None:

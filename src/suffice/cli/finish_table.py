@@ -10,13 +10,14 @@ import typer
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
+from suffice.cli.goal_options import GoalOptions
 from suffice.cli.rule_options import RuleOptions, RunModelName, share_of
 from suffice.cli.table_run import RunRequest, TableJob, checked_output, labelling_bar, read_job
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable, write_whole
 from suffice.models.factory import MODEL_FAMILIES, model_description
 from suffice.presentation.finish_words import finished_run_sentences, model_switch_sentence
-from suffice.session.goals import Goal, TargetOf, checked_goal
+from suffice.session.goals import Goal, checked_goal
 from suffice.tables.file_reader import read_columns
 from suffice.tables.file_writer import Column, Format, finite_cells, write_rows
 
@@ -31,35 +32,10 @@ _ROWS_AT_A_TIME: Final = 10_000
 _OF_RULE: Final = tuple(name for name in RuleOptions.__dataclass_fields__ if name not in ("at_most", "tolerance"))
 
 
-@dataclass(frozen=True)
-class FinishOptions:
+@dataclass(frozen=True, kw_only=True)
+class FinishOptions(GoalOptions):
     """Options of ``suffice run`` about a goal for all labels."""
 
-    of: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHAT",
-            help="What --at-most is a share of: rest, the rows without a label; or all, all final labels, of which "
-            "those of people count as right. With all, the goal decides when to stop.",
-            show_default="rest",
-        ),
-    ] = None
-    annotator_error: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARE",
-            help="With --of all: the share of people's labels that may be wrong; it is subtracted from --at-most.",
-            show_default="0",
-        ),
-    ] = None
-    correction_cost: Annotated[
-        float | None,
-        typer.Option(
-            metavar="COST",
-            help="With --of all: cost of an answer in the check, where a prediction is shown, relative to a label.",
-            show_default="1",
-        ),
-    ] = None
     final: Annotated[
         Path | None,
         typer.Option(
@@ -68,22 +44,6 @@ class FinishOptions:
             show_default=False,
         ),
     ] = None
-
-    @property
-    def whole(self) -> bool:
-        """Whether the goal is about all labels.
-
-        Raises:
-            InvalidValueError: An option is of no use, or ``of`` is not known.
-        """
-        of = "rest" if self.of is None else self.of.strip().lower()
-        if of not in ("rest", "all"):
-            raise InvalidValueError(f"--of must be rest or all, not {self.of!r}")
-        others = {name: getattr(self, name) for name in ("annotator_error", "correction_cost", "final")}
-        given = [name for name, value in others.items() if value is not None]
-        if of == "rest" and given:
-            raise InvalidValueError(f"--{given[0].replace('_', '-')} is for a goal about all labels; give --of all too")
-        return of == "all"
 
     def goal(self, at_most: str | None) -> Goal:
         """The goal.
@@ -95,21 +55,8 @@ class FinishOptions:
             InvalidValueError: A number is missing or out of range.
         """
         share = share_of(at_most, "--at-most")
-        if share is None:
-            raise InvalidValueError(
-                "--of all needs --at-most, the share of wrong labels that is acceptable, such as 5%"
-            )
-        people = share_of(self.annotator_error, "--annotator-error") or 0.0
-        if people >= share:
-            raise InvalidValueError(
-                f"--annotator-error {self.annotator_error} must be below --at-most {at_most}: people who label every "
-                "row make as many mistakes; raise --at-most, or leave --annotator-error out"
-            )
-        cost = 1.0 if self.correction_cost is None else self.correction_cost
-        if not 0.0 < cost < float("inf"):
-            raise InvalidValueError(f"--correction-cost must be a number above 0, not {cost}")
-        of: TargetOf = "all"
-        return checked_goal(of, share, people, cost)
+        given = self.arguments(share)
+        return checked_goal("all", share, given.get("annotator_error", 0.0), given.get("correction_cost", 1.0))
 
 
 class _Finished(NamedTuple):

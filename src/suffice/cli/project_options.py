@@ -17,6 +17,7 @@ from rich.console import Console
 
 from suffice.acquisition import RANDOM_SHARES
 from suffice.arguments import real, whole
+from suffice.cli.goal_options import GoalOptions, target_of
 from suffice.cli.rule_options import (
     ModelName,
     Recall,
@@ -131,6 +132,7 @@ class ProjectOptions:
         ProjectModel | None, typer.Option(help="The model.", show_default="gp for numbers, logistic for classes")
     ] = None
     stopping: ProjectRuleOptions = field(default_factory=ProjectRuleOptions)
+    goal: GoalOptions = field(default_factory=GoalOptions)
     positive: Annotated[
         str | None,
         typer.Option(
@@ -191,12 +193,24 @@ class ProjectOptions:
         stopping = self.stopping
         given = [*stopping.costs, *stopping.stability_options]
         given += [name for name in ("threshold", "bound", "at_most") if getattr(stopping, name) is not None]
+        given += [name for name, value in vars(self.goal).items() if value is not None]
         if given:
             raise InvalidValueError(
                 f"--{given[0].replace('_', '-')} is not used with --positive, which stops by the share of the class "
                 "that is found; leave one of them out"
             )
         return DEFAULT_RECALL if share is None else share
+
+    def wanted_error(self, task: str | None) -> float | None:
+        """What ``--at-most`` says.
+
+        Args:
+            task: Whether labels are classes or numbers; None before it is known.
+
+        Raises:
+            InvalidValueError: It is no error of this task, or with ``--of all`` no share.
+        """
+        return target_error(self.stopping.at_most, "classification" if self.goal.whole else task)
 
     def chosen_rule(self, model: ModelName | None) -> Criterion:
         """The stopping rule that the options ask for.
@@ -230,7 +244,9 @@ class ProjectOptions:
             classes=None if self.classes is None else parse_classes(self.classes),
             ignore=tuple(self.ignore or ()),
             model=None if self.model is None else self.model.value,
-            at_most=target_error(self.stopping.at_most, None),
+            at_most=self.wanted_error(None),
+            tolerance=self.stopping.tolerance,
+            **self.goal.arguments(self.wanted_error(None)),
             guidelines=_guidelines(self) or "",
             recall=self.wanted_recall,
             random_share=self.random_share,
@@ -348,6 +364,9 @@ _CHANGED_ELSEWHERE = {
     "--classes": f"with suffice classes; {_ELSEWHERE}",
     "--overlap": _ON_THE_PAGE,
     "--at-most": _ON_THE_PAGE,
+    "--of": _ON_THE_PAGE,
+    "--annotator-error": _ON_THE_PAGE,
+    "--correction-cost": _ON_THE_PAGE,
 }
 
 
@@ -409,11 +428,11 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     # Invalid options are reported before anything is read.
     options.chosen_rule(asked)
     classes = "classification" if options.classes is not None else None
-    target_error(options.stopping.at_most, "regression" if options.regression else classes)
+    options.goal.arguments(options.wanted_error("regression" if options.regression else classes))
 
     def rule(settings: "Settings") -> Criterion:
         name = ModelName(settings.model)
-        target_error(options.stopping.at_most, settings.task)
+        options.wanted_error(settings.task)
         chosen = options.chosen_rule(name)
         if settings.positive is None:
             require_provided_fields(chosen, settings.estimator(), name)
@@ -523,7 +542,13 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
     compare("--seed", options.seed, "none" if settings.seed is None else settings.seed, "the seed")
     compare("--positive", options.positive, settings.positive, "the positive class")
     compare("--recall", share_of(options.recall, "--recall"), settings.recall, "the target recall")
-    compare("--at-most", target_error(options.stopping.at_most, settings.task), settings.at_most, "the target error")
+    goal = options.goal if options.goal.of is not None else dataclasses.replace(options.goal, of=settings.of)
+    share = dataclasses.replace(options, goal=goal).wanted_error(settings.task)
+    compare("--at-most", share, settings.at_most, "the target error")
+    compare("--of", target_of(options.goal.of), settings.of, "a target about")
+    people = share_of(goal.annotator_error, "--annotator-error")
+    compare("--annotator-error", people, settings.annotator_error, "the annotator error")
+    compare("--correction-cost", goal.correction_cost, settings.correction_cost, "the cost of a correction")
     return compared
 
 

@@ -16,7 +16,7 @@ from suffice.models.threads import SingleUse, one_at_a_time
 from suffice.session.decision import Alternative, Decision, DecisionNumbers, Worsening
 from suffice.session.error_estimate import REST_ITEMS, CalibratedError, checked_tolerance
 from suffice.session.finish import FinalLabels
-from suffice.session.goals import TargetOf, checked_goal
+from suffice.session.goals import Goal, TargetOf, checked_goal
 from suffice.session.model_check import ModelCheck, ModelGuarantee
 from suffice.session.model_view import ModelView
 from suffice.session.session import Session
@@ -258,6 +258,24 @@ class SessionDriver(ABC):
             recall: In a screening: the recall of the positive class that is to be reached.
         """
         return self._session.numbers(self._view(), at_most, compare=compare, screening=recall)
+
+    @one_at_a_time
+    def finish_numbers(self, goal: Goal, tolerance: float | None = None) -> DecisionNumbers:
+        """The numbers of :meth:`decision` for a goal about all final labels, as :meth:`decision_numbers`.
+
+        Args:
+            goal: The goal.
+            tolerance: For numbers: a value is wrong if it is off by more than this.
+        """
+        return self._session.finish_numbers(self._view(), goal, checked_tolerance(tolerance, share=self.share))
+
+    def finish_due(self, goal: Goal, tolerance: float | None = None) -> bool:
+        """Whether :meth:`finish_numbers` would make the plan again; arguments as there."""
+        return self._session.finish.due(goal, tolerance)
+
+    def finish_totals(self, goal: Goal, tolerance: float | None = None) -> tuple[tuple[int, int], ...]:
+        """Number of labels at each plan for a goal so far, and the labels by people that it expected at the end."""
+        return self._session.finish.totals(goal, tolerance)
 
     def with_checked(
         self, labels: Mapping[int, Any], *, random: Collection[int], skipped: Collection[int] = ()

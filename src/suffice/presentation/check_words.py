@@ -184,15 +184,16 @@ def checks_sentences(
     A guarantee of the current model is first, and one of an earlier model last.
 
     Args:
-        guarantee: As for :func:`guarantee_sentences`, or None.
+        guarantee: As for :func:`guarantee_sentences`, or with its ``sentences``; or None.
         check: The newest check, as for :func:`check_sentence`, or None.
         open_told: Whether the decision says that the check is open.
     """
     first: list[str] = []
     last: list[str] = []
     if guarantee is not None:
-        present = guarantee["about_present_model"]
-        (first if present else last).extend(guarantee_sentences(guarantee))
+        # A statement about all final labels does not depend on the present model.
+        present = guarantee["about_present_model"] or guarantee.get("corrected", False)
+        (first if present else last).extend(guarantee.get("sentences") or guarantee_sentences(guarantee))
     already_stated = open_told and check is not None and check["state"] == "open"
     if check is not None and not already_stated and (sentence := check_sentence(check)):
         (last if check["state"] == "aborted" else first).append(sentence)

@@ -134,7 +134,15 @@ def _setting_in_words(name: str, before: Any, after: Any) -> list[str]:
             for key, words in costs.items()
             if old[key] != new[key]
         ]
-    words = {"at_most": "the target error", "overlap": "the overlap", "name": "the name"}
+    words = {
+        "at_most": "the target error",
+        "overlap": "the overlap",
+        "name": "the name",
+        "of": "what the target is about",
+        "annotator_error": "the share of labels by people that may be wrong",
+        "correction_cost": "the cost of an answer in a check",
+        "tolerance": "the tolerance",
+    }
     if name in words:
         shown = [
             "none" if value is None else f"“{shortened(value, 40)}”" if isinstance(value, str) else number(value)

@@ -4,9 +4,7 @@ import threading
 import time
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final
-
-from numpy.typing import NDArray
+from typing import Final
 
 from suffice.criteria import Verdict
 from suffice.presentation.decision_words import CATCHING_UP
@@ -15,7 +13,8 @@ from suffice.project.learning_status import LearningStatus, Predictions
 from suffice.project.project_learner import Predictor, reason
 from suffice.project.shared_learner import LearnableProject, LearnerSaver, LearningWork, SharedLearner
 from suffice.project.state import Answer
-from suffice.project.status_summary import decision_of
+from suffice.project.status_summary import check_status, decision_of
+from suffice.session.decision import Decision
 from suffice.session.suspicious_labels import SuspiciousLabel
 
 # Seconds between two checks of the journal for events of other processes.
@@ -212,7 +211,7 @@ class BackgroundLearner:
         """
         return self.learner.suspicious_labels()
 
-    def predicted_labels(self, model: str, answers: list[Answer]) -> NDArray[Any]:
+    def predictions_after(self, model: str, answers: list[Answer]) -> Predictions:
         """Predictions for all items by the model after some answers, for a check.
 
         Args:
@@ -222,7 +221,7 @@ class BackgroundLearner:
         Raises:
             SufficeError: There are too few labels, or the model cannot learn them.
         """
-        return self.learner.predicted_labels(model, answers)
+        return self.learner.predictions_after(model, answers)
 
     def keep(self) -> bool:
         """Save the state, and return whether it was saved. A failure has no other effect."""
@@ -287,12 +286,21 @@ class BackgroundLearner:
         self._afresh = not started
         if started:
             # Record the decision to stop or to continue, if it differs from the journal.
-            decision = decision_of(learning_status, work.settings, learning_status.n_labelled)
+            decision = self._decision(learning_status, work)
             if decision.stop != work.advised:
                 self._project.advise(decision)
         self._done = work
         self._settle(number)
         return False
+
+    def _decision(self, learning_status: LearningStatus, work: LearningWork) -> Decision:
+        """The decision to stop. That for a goal about all labels depends on the checks in the journal."""
+        if work.settings.goal is None:
+            return decision_of(learning_status, work.settings, learning_status.n_labelled)
+        with self._project.lock:
+            state = self._project.state()
+            size, checks = state.labels.size - state.n_skipped, check_status(state, work.settings)
+            return decision_of(learning_status, work.settings, state.n_labelled, size=size, checks=checks)
 
     def _settle(self, number: int) -> None:
         with self._news:

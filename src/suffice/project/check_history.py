@@ -12,6 +12,8 @@ from suffice.project.assigned_items import AssignedItems
 from suffice.project.counted_labels import Answer, CountedLabels
 from suffice.project.events import ClassChange, Event, Label
 from suffice.project.project_check import CheckDraw, ClassesSince, ProjectCheck, ProjectGuarantee
+from suffice.session.finish import proves_goal
+from suffice.session.goals import Goal
 
 # Answers of a sequential check that are read at once.
 _WINDOW: Final = 64
@@ -41,6 +43,8 @@ class _StartedCheck:
         # After a change of the classes: for each answer its old and present name; and old names of present classes.
         self._then: dict[int, tuple[Label, Label]] = {}
         self._same_classes: dict[str, str] = {}
+        # After such a change: the present name of each class of the check.
+        self.present_names: dict[str, str] = {}
         if draw.terms is not None:
             self._places = {item: place for place, item in enumerate(draw.items)}
             self._predicted = draw.prediction_of(draw.items)
@@ -113,6 +117,8 @@ class _StartedCheck:
         else:
             if self.classes_since == "same":
                 self._same_classes = {name: name for name in change.before}
+                self.present_names = {name: name for name in self.draw.classes}
+            self.present_names = {name: change.label(now) for name, now in self.present_names.items()}
             present = {
                 item: label
                 for item in (*self.draw.items, *self.draw.before.labelled)
@@ -207,6 +213,21 @@ class CheckHistory:
     def newest(self) -> ProjectCheck | None:
         """The newest check with the answers that count now, or None."""
         return self._view(self._checks[-1]) if self._checks else None
+
+    def goal_proof(self, goal: Goal, tolerance: float | None) -> ProjectCheck | None:
+        """The newest check that has proven a goal about all final labels, or None.
+
+        Args:
+            goal: The goal. A check of a stricter one proves it as well.
+            tolerance: For numbers: the largest error that is not wrong.
+        """
+        for started in reversed(self._checks):
+            asked = started.draw.asked
+            if proves_goal(asked, goal) and asked.tolerance == tolerance:
+                check = self._view(started)
+                if check.guarantee is not None:
+                    return check
+        return None
 
     def newest_guarantee(self, model: str, learned: Callable[[], list[Answer]]) -> ProjectGuarantee | None:
         """The newest guarantee, or None.
@@ -320,7 +341,8 @@ class CheckHistory:
         )
         before = {item: check.label_then(item, labels.get(item)) for item in draw.before.labelled}
         present = {item: label for item, label in before.items() if label is not None}
-        return ProjectCheck(draw, record, present, check is self._checks[-1], check.classes_since)
+        newest = check is self._checks[-1]
+        return ProjectCheck(draw, record, present, newest, check.classes_since, check.present_names)
 
     def _is_open(self, check: _StartedCheck) -> bool:
         return not check.aborted and len(self._labels.open_among(check.items)) > 0

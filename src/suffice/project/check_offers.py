@@ -122,7 +122,8 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
         alpha, number = project.checks_alpha(confidence), state.checks.next_number
         skipped, left, n_labelled = state.n_skipped, state.left, state.n_labelled
         one_class = classes and sum(each > 0 for each in state.counts().values()) < 2
-        target = project.settings.at_most if at_most is None and classes else at_most
+        own = project.settings.at_most if classes and project.settings.of == "rest" else None
+        target = own if at_most is None else at_most
     if target is not None:
         real(target, "at_most", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
     error = learning_status.errors[-1].value if learning_status.errors else None

@@ -1,6 +1,6 @@
 """Checks of a project: start, abort, and the guarantees that they prove."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
@@ -8,20 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.arguments import whole
-from suffice.checks import Guarantee, SequentialTerms, spent_alpha
+from suffice.checks import Guarantee, spent_alpha
 from suffice.checks.random_source import PROJECT_STREAM, check_rng
 from suffice.errors import InvalidValueError
+from suffice.numerics import Floats
 from suffice.project.events import Draft, Event, EventKind, checked_person, checked_request
 from suffice.project.journal import ConflictError, ProjectJournal, WriteReceipt
+from suffice.project.learning_status import Predictions
 from suffice.project.project_check import CheckDraw, ProjectCheck, ProjectGuarantee, drawn_items, rounded_numbers
 from suffice.project.project_contents import ProjectContents
+from suffice.project.settings import Settings
 from suffice.project.state import Answer, ProjectState
-from suffice.session.model_check import CheckedQuantity, checked_quantity, shared_alpha, sized_quantity
+from suffice.session.goals import TargetOf
+from suffice.session.model_check import (
+    CheckedQuantity,
+    checked_quantity,
+    sequential_terms,
+    shared_alpha,
+    sized_quantity,
+)
 
 # Maximal number of attempts to predict for a check while other people add labels.
 _TRIES: Final = 5
-#: Returns the predictions of a model for all items. Arguments: the name of the model, and the answers to learn.
-Predict = Callable[[str, list[Answer]], NDArray[Any]]
+#: Returns the predictions of a model for all items, with their probabilities if they are known. Arguments: the name of
+#: the model, and the answers to learn.
+Predict = Callable[[str, list[Answer]], Predictions | NDArray[Any]]
 
 
 class CheckSize(NamedTuple):
@@ -36,6 +47,13 @@ class CheckSize(NamedTuple):
     size: int | None
     expected: float | None
     elsewhere: int
+
+
+class _Predicted(NamedTuple):
+    """Predictions for all items, and the probability of each; None if it is not known."""
+
+    labels: NDArray[Any]
+    probabilities: Floats | None
 
 
 class CheckRunner:
@@ -97,6 +115,8 @@ class CheckRunner:
         predicted_as_found: bool = True,
         confidence: float | None = None,
         earlier_checks: int = 0,
+        of: TargetOf | None = None,
+        annotator_error: float | None = None,
         predict: Predict | None = None,
     ) -> WriteReceipt:
         """Draw a random check of the unlabelled items; see :meth:`suffice.project.Project.start_check`."""
@@ -106,11 +126,17 @@ class CheckRunner:
         given = {"recall_of": recall_of, "precision_of": precision_of, "tolerance": tolerance, "share": share}
         with self._journal.lock:
             self._journal.state()
-            task, classes = self._journal.settings.task, self._journal.settings.classes
+            settings = self._journal.settings
+        classes = settings.classes
+        target = {"at_most": at_most, "of": of, "annotator_error": annotator_error, "tolerance": tolerance}
+        if n_items is None and all(value is None for value in (recall_of, precision_of, share)):
+            target = _with_goal(target, settings)
+        given["tolerance"] = target.pop("tolerance")
         asked = checked_quantity(
-            task, list(classes), given, unlabelable_as=unlabelable_as, predicted_as_found=predicted_as_found
+            settings.task, list(classes), given, unlabelable_as=unlabelable_as, predicted_as_found=predicted_as_found
         )
-        asked = sized_quantity(asked, n_items, at_most, size="size")
+        conditions = {"of": target["of"] or "rest", "annotator_error": target["annotator_error"] or 0.0}
+        asked = sized_quantity(asked, n_items, target["at_most"], size="size", **conditions)
         plan = CheckSize(n_items, expected, elsewhere)
         message = Draft(EventKind.check_started, name, data={"size": n_items, **asdict(asked)}, request=sent)
 
@@ -122,7 +148,7 @@ class CheckRunner:
                 shared_alpha(confidence, state.checks.alpha)
             return event
 
-        def attempt(model: str, answers: list[Answer], predictions: NDArray[Any]) -> WriteReceipt | None:
+        def attempt(model: str, answers: list[Answer], predictions: _Predicted) -> WriteReceipt | None:
             """Start the check, unless the answers or the model have changed."""
 
             def decide(state: ProjectState, _: float) -> tuple[list[Draft], Event | None]:
@@ -131,7 +157,7 @@ class CheckRunner:
                     return [], event
                 self._journal.require_classes(classes)
                 same_model = self._journal.settings.using(state.model).model == model
-                if not same_model or state.answers() != answers or len(predictions) != state.labels.size:
+                if not same_model or state.answers() != answers or len(predictions.labels) != state.labels.size:
                     return [], None
                 draw = self._draw(state, asked, predictions, plan, shared_alpha(confidence, state.checks.alpha))
                 return [Draft(EventKind.check_started, name, data=draw.event_data(), request=sent)], None
@@ -170,32 +196,35 @@ class CheckRunner:
 
         return self._journal.write_once(message, decide)
 
-    def _predictions(self, model: str, answers: list[Answer], predict: Predict | None) -> NDArray[Any]:
+    def _predictions(self, model: str, answers: list[Answer], predict: Predict | None) -> _Predicted:
         """Predictions for all items, in the form in which a check stores them."""
-        from suffice.project.project_learner import predicted_labels
+        from suffice.project.project_learner import predictions_after
 
         contents = self._contents
-        predictions = np.asarray(
-            predicted_labels(contents.settings.using(model), contents.X, answers, contents.learned_files)
+        found = (
+            predictions_after(contents.settings.using(model), contents.X, answers, contents.learned_files)
             if predict is None
             else predict(model, answers)
         )
+        known = found.probabilities if isinstance(found, Predictions) else None
+        predictions = np.asarray(found.labels if isinstance(found, Predictions) else found)
         if predictions.shape != (contents.size,):
             raise InvalidValueError(
                 f"predict must return one prediction for each of the {contents.size:,} items of the project; their "
                 f"shape is {predictions.shape}"
             )
         numbers = contents.settings.task == "regression"
-        return rounded_numbers(predictions.astype(np.float64)) if numbers else predictions
+        labels = rounded_numbers(predictions.astype(np.float64)) if numbers else predictions
+        return _Predicted(labels, None if known is None else known.max(axis=1))
 
     def _draw(
-        self, state: ProjectState, asked: CheckedQuantity, predictions: NDArray[Any], plan: CheckSize, alpha: float
+        self, state: ProjectState, asked: CheckedQuantity, predictions: _Predicted, plan: CheckSize, alpha: float
     ) -> CheckDraw:
         """The next check of the present model."""
         settings = self._journal.settings
         before, number = state.labels.items_before(), state.checks.next_number + plan.elsewhere
         rng = check_rng(settings.seed, PROJECT_STREAM, number)
-        predicted = predictions[before.unlabelled]
+        predicted = predictions.labels[before.unlabelled]
         items, pool = drawn_items(plan.size, asked, before, predicted, rng)
         spent = spent_alpha(number, alpha)
         if asked.share is not None:
@@ -203,9 +232,34 @@ class CheckRunner:
             Guarantee.of_tolerance(np.zeros(len(items)), asked.share, pool, alpha=spent)
         terms = None
         if asked.at_most is not None:
-            terms = SequentialTerms.of_share(asked.at_most, pool=pool, alpha=spent, expected=plan.expected)
-        model = settings.using(state.model).model
-        return CheckDraw(items, pool, number, alpha, asked, model, settings.classes, before, predicted, terms=terms)
+            terms = sequential_terms(asked, pool, spent, plan.expected, len(before.labelled))
+        probable = None
+        if asked.of == "all":
+            known = predictions.probabilities
+            probable = None if known is None else known[before.unlabelled]
+        return CheckDraw(
+            items,
+            pool,
+            number,
+            alpha,
+            asked,
+            settings.using(state.model).model,
+            settings.classes,
+            before,
+            predicted,
+            terms=terms,
+            probabilities=probable,
+        )
+
+
+def _with_goal(target: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """The target of a check, with values of the project's goal about all labels where none is given."""
+    goal = settings.goal
+    if goal is None or target["of"] == "rest":
+        return dict(target)
+    own: dict[str, Any] = {"at_most": goal.at_most, "of": goal.of, "annotator_error": goal.annotator_error}
+    own["tolerance"] = settings.tolerance
+    return {name: own[name] if value is None else value for name, value in target.items()}
 
 
 def _require_none_open(state: ProjectState) -> None:

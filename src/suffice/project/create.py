@@ -29,7 +29,7 @@ from suffice.project.settings import (
     DEFAULT_INITIAL,
     DEFAULT_RECALL,
     Settings,
-    checked_target,
+    checked_goal_settings,
     default_rule,
     require_project_model,
 )
@@ -59,6 +59,7 @@ from suffice.project.storage import (
     write_contents,
     write_events,
 )
+from suffice.session.goals import TargetOf
 from suffice.tables.file_reader import is_path
 
 if TYPE_CHECKING:
@@ -227,9 +228,15 @@ class CreationOptions:
         mistake_cost: Cost of one wrong prediction among the unlabelled items, in the same unit, 1 by default; only
             without ``rule``.
         tolerance: For numbers: the largest error that does not count as wrong, in units of the target; only without
-            ``rule``.
+            ``rule``, or with ``of="all"``.
         at_most: The target error: for classes the share of wrong predictions, for numbers the root mean squared error.
-            It does not decide when to stop; the status states whether it is reached.
+            It does not decide when to stop; the status states whether it is reached. With ``of="all"``: the share of
+            wrong labels.
+        of: What ``at_most`` is about. ``"rest"``: the items without a label. ``"all"``: all final labels, those of
+            people included, which count as right. Then the goal alone decides when to stop.
+        annotator_error: With ``of="all"``: the share of the labels by people that may be wrong; it is subtracted from
+            ``at_most``.
+        correction_cost: With ``of="all"``: cost of an answer in a check, relative to a label.
         guidelines: How to label, in Markdown; shown next to the item.
         positive: For screening: the class that is looked for. Its likeliest items are asked for first, and the default
             rule is :class:`~suffice.RecallTest`.
@@ -258,6 +265,9 @@ class CreationOptions:
     mistake_cost: float | None = None
     tolerance: float | None = None
     at_most: float | None = None
+    of: TargetOf = "rest"
+    annotator_error: float = 0.0
+    correction_cost: float = 1.0
     guidelines: str = ""
     positive: str | None = None
     recall: float | None = None
@@ -271,6 +281,9 @@ class CreationOptions:
     def costs(self) -> dict[str, float]:
         """The arguments of the default rule that are given."""
         costs = {"label_cost": self.label_cost, "mistake_cost": self.mistake_cost, "tolerance": self.tolerance}
+        if self.rule is not None and self.of == "all":
+            # The tolerance of the goal.
+            del costs["tolerance"]
         return {name: value for name, value in costs.items() if value is not None}
 
     def checked(self) -> "CreationOptions":
@@ -420,7 +433,7 @@ def make_project(
         root="" if items.root is None else str(items.root),
         notes=items.notes,
         components=items.components,
-        at_most=None if options.at_most is None else checked_target(options.at_most, items.task, "--at-most"),
+        **_target(options, items.task),
         **_screening(positive, options.recall, items),
     )
     settings.estimator()  # refuses a model that does not fit the task
@@ -437,6 +450,16 @@ def make_project(
     settings = settings.with_changes(settings.checked_changes({"guidelines": options.guidelines}))
     settings.require_usable_rule()
     return write_project(place, settings, items, person=options.person or "", progress=progress)
+
+
+def _target(options: CreationOptions, task: str) -> dict[str, Any]:
+    """The validated settings of the target."""
+    names = ("at_most", "of", "annotator_error", "correction_cost")
+    given = {name: getattr(options, name) for name in names}
+    if options.of != "rest":
+        # Otherwise it is an argument of the rule only.
+        given["tolerance"] = options.tolerance
+    return checked_goal_settings(given, task, screening=options.positive is not None, name="--at-most")
 
 
 def _screening(positive: str | None, recall: float | None, items: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from suffice.project.accounts import Account, Role
 from suffice.project.assignment import Assignment, ItemAssigner
 from suffice.project.check_runner import CheckRunner, Predict
 from suffice.project.class_editor import ClassEditor
+from suffice.project.data_set_goal import ProjectLabels, ReachedGoal
 from suffice.project.events import Draft, Event, EventKind, Label, checked_person
 from suffice.project.items import Item
 from suffice.project.journal import ConflictError, ProjectJournal, WriteReceipt
@@ -26,6 +27,7 @@ from suffice.project.settings_editor import SettingsEditor
 from suffice.project.state import PredictedLabel, ProjectState
 from suffice.project.storage import FILE, Database
 from suffice.session.decision import Decision
+from suffice.session.goals import TargetOf
 
 if TYPE_CHECKING:
     from suffice.project.incoming_rows import Conflicts, ImportReport, MatchBy
@@ -759,6 +761,8 @@ class Project:
         predicted_as_found: bool = True,
         confidence: float | None = None,
         earlier_checks: int = 0,
+        of: TargetOf | None = None,
+        annotator_error: float | None = None,
         predict: Predict | None = None,
     ) -> WriteReceipt:
         """Draw a random check of the unlabelled items, to guarantee predictions of the present model for them.
@@ -787,9 +791,16 @@ class Project:
                 of the first check afterwards.
             earlier_checks: Number of checks of these items that were started outside the project, and were not stated
                 before. Each check of the same items has a smaller error probability.
-            predict: Returns the predictions of a model that has learned some answers, for all items of the project. By
+            of: With ``at_most``: what it is a share of. ``"rest"``: the items that are unlabelled now. ``"all"``: all
+                final labels. Then the items that the check finds wrong count as corrected, skipped items are left out,
+                and :meth:`final_labels` returns the result. By default that of the settings. If that is ``"all"``,
+                ``at_most`` may be left out too.
+            annotator_error: With ``of="all"``: share of the labels by people that may be wrong; that of the settings if
+                left out.
+            predict: Returns the predictions of a model that has learned some answers, for all items of the project, as
+                an array or :class:`suffice.project.learning_status.Predictions`. By
                 default a new model learns them, from the first on; pass
-                :meth:`suffice.project.background_learner.BackgroundLearner.predicted_labels` if there is one.
+                :meth:`suffice.project.background_learner.BackgroundLearner.predictions_after` if there is one.
 
         Raises:
             InvalidValueError: An argument cannot be used; nothing is spent.
@@ -830,8 +841,52 @@ class Project:
             predicted_as_found=predicted_as_found,
             confidence=confidence,
             earlier_checks=earlier_checks,
+            of=of,
+            annotator_error=annotator_error,
             predict=predict,
         )
+
+    def reached_goal(self) -> ReachedGoal | None:
+        """What is guaranteed about all final labels; None if there is no such goal, or it is not reached.
+
+        The goal is ``at_most`` of the settings with ``of="all"``.
+        """
+        return self.model_results.reached_goal()
+
+    def final_labels(self, *, predict: Predict | None = None) -> ProjectLabels:
+        """All labels of the project: those of people, and for the other items predictions that a check has covered.
+
+        The predictions are those of the model when the check started, whatever the model has learned since. Labels that
+        people gave since replace them. Skipped items have no label, and do not count. Items that were added since have
+        a label only if somebody gave one, and are not covered. The same project returns the same labels.
+
+        Args:
+            predict: As for :meth:`start_check`; for predictions that need no check.
+
+        Raises:
+            SufficeError: The goal is not reached; the message says what is missing.
+
+        Examples:
+            >>> from tempfile import TemporaryDirectory
+            >>> from suffice.project import create_project
+            >>> folder = TemporaryDirectory()
+            >>> x = [k / 400 for k in range(400)]
+            >>> goal = {"at_most": 0.05, "of": "all"}
+            >>> project = create_project(f"{folder.name}/sides", {"x": x}, classes=["left", "right"], seed=0, **goal)
+            >>> def label(items: int) -> None:
+            ...     for _ in range(items):
+            ...         item = project.next("ann")[0].position
+            ...         written = project.label(item, "left" if x[item] < 0.5 else "right", person="ann")
+            >>> label(30)
+            >>> started = project.start_check(person="ann")
+            >>> while project.reached_goal() is None:
+            ...     label(1)
+            >>> final = project.final_labels()
+            >>> final.guarantee.wrong_at_most, sorted(set(final.source))
+            (20, ['check', 'model', 'person'])
+            >>> project.close(); folder.cleanup()
+        """
+        return self.model_results.final_labels(predict)
 
     def abort_check(self, *, person: str, request: str | None = None) -> WriteReceipt:
         """Abort the open check: it yields no guarantee, and its error probability stays spent.

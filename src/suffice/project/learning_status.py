@@ -71,6 +71,8 @@ class LearningStatus:
         decided_verdict: The verdict that the decision is made from: that of the rule now if it says stop, or the stop
             that stands; None if it is :attr:`verdict`.
         warning: A sentence if the model may be getting worse; otherwise empty.
+        finish_totals: For a goal about all final labels: number of labels at each plan, and the labels by people that
+            it expected at the end.
     """
 
     n_answers: int = 0
@@ -86,6 +88,7 @@ class LearningStatus:
     numbers: DecisionNumbers | None = None
     decided_verdict: Verdict | None = None
     n_checked: int = 0
+    finish_totals: tuple[tuple[int, int], ...] = ()
 
     @property
     def decision(self) -> Decision | None:

@@ -1,18 +1,33 @@
-"""Results of the model of a project: pipeline, labels that are likely wrong, and advice to stop."""
+"""Results of the model of a project: pipeline, labels that are likely wrong, final labels, and advice to stop."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from suffice.arguments import whole
 from suffice.presentation.decision_words import decision_words
+from suffice.project.check_runner import Predict
+from suffice.project.data_set_goal import (
+    ProjectLabels,
+    ReachedGoal,
+    joined_final_labels,
+    needs_present_model,
+    reached_goal,
+)
 from suffice.project.events import Draft, EventKind
-from suffice.project.journal import ProjectJournal
+from suffice.project.journal import ConflictError, ProjectJournal
+from suffice.project.learning_status import Predictions
 from suffice.project.project_contents import ProjectContents
-from suffice.project.state import ProjectState
+from suffice.project.settings import Settings
+from suffice.project.state import Answer, ProjectState
 from suffice.session.decision import Decision
 
 if TYPE_CHECKING:
     from suffice.session.suspicious_labels import SuspiciousLabel
+
+# Maximal number of attempts to predict while other people add labels.
+_TRIES: Final = 5
 
 
 class ModelResults:
@@ -57,6 +72,36 @@ class ModelResults:
                 and not state.labels.is_confirmed(suspicious.item)
                 and not state.checks.includes(suspicious.item)
             ]
+
+    def reached_goal(self) -> ReachedGoal | None:
+        """What is guaranteed about all final labels; see :meth:`suffice.project.Project.reached_goal`."""
+        with self._journal.lock:
+            return reached_goal(self._journal.state(), self._journal.settings)
+
+    def final_labels(self, predict: Predict | None = None) -> ProjectLabels:
+        """All labels of the project; see :meth:`suffice.project.Project.final_labels`."""
+        for _ in range(_TRIES):
+            with self._journal.lock:
+                state = self._journal.state()
+                if not needs_present_model(state, self._journal.settings):
+                    return joined_final_labels(state, self._journal.settings, None)
+                answers, settings = state.learned(), self._contents.current_settings
+            # Without the lock, because learning and predicting take time.
+            found = self._predictions(settings, answers, predict)
+            with self._journal.lock:
+                state = self._journal.state()
+                if state.learned() == answers and state.labels.size == len(found.labels):
+                    return joined_final_labels(state, self._journal.settings, found)
+        raise ConflictError("labels come faster than the model learns and predicts; try again when fewer people label")
+
+    def _predictions(self, settings: Settings, answers: list[Answer], predict: Predict | None) -> Predictions:
+        from suffice.project.project_learner import predictions_after
+
+        contents = self._contents
+        if predict is None:
+            return predictions_after(settings, contents.X, answers, contents.learned_files)
+        found = predict(settings.model, answers)
+        return found if isinstance(found, Predictions) else Predictions(found, np.full(len(found), np.nan), None)
 
     def advise(self, decision: Decision) -> bool:
         """Record a change of the decision to stop; see :meth:`suffice.project.Project.advise`."""

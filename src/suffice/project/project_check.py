@@ -3,7 +3,7 @@
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -26,6 +26,8 @@ from suffice.session.model_check import (
 ClassesSince = Literal["same", "merged", "changed"]
 #: Significant bits of a stored predicted number, about 9 digits.
 _BITS: Final = 32
+# Stored probabilities are multiples of the inverse.
+_SHARE_STEPS: Final = 10_000
 
 
 def packed_predictions(predictions: NDArray[Any], classes: Sequence[str]) -> str:
@@ -98,6 +100,38 @@ def rounded_numbers(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, _BITS)), exponent - _BITS))
 
 
+def packed_shares(shares: NDArray[np.float64]) -> str:
+    """Probabilities as a short text, rounded to four decimals.
+
+    Examples:
+        >>> unpacked_shares(packed_shares(np.array([0.5, 0.99996, 0.12344])), 3).tolist()
+        [0.5, 1.0, 0.1234]
+    """
+    codes = np.rint(np.clip(shares, 0.0, 1.0) * _SHARE_STEPS).astype("<u2")
+    rows = codes.view(np.uint8).reshape(len(codes), 2)
+    return b64encode(zlib.compress(np.ascontiguousarray(rows.T).tobytes())).decode("ascii")
+
+
+def unpacked_shares(text: str, size: int) -> NDArray[np.float64]:
+    """The probabilities of :func:`packed_shares`.
+
+    Args:
+        text: Result of :func:`packed_shares`.
+        size: Number of probabilities.
+
+    Raises:
+        ValueError: The text is damaged, or has another number of probabilities.
+    """
+    try:
+        content = zlib.decompress(b64decode(text, validate=True))
+    except zlib.error as error:
+        raise ValueError(f"the probabilities of a check cannot be read: {error}") from None
+    if len(content) != 2 * size:
+        raise ValueError(f"the probabilities of a check are not those of {size} items")
+    rows = np.frombuffer(content, dtype=np.uint8).reshape(2, size)
+    return np.ascontiguousarray(rows.T).view("<u2").reshape(size) / _SHARE_STEPS
+
+
 def packed_order(items: Sequence[int]) -> str:
     """The random order of a sequential check as a short text.
 
@@ -164,6 +198,7 @@ class CheckDraw:
         person: Who started the check.
         at: Time of the start, in seconds since 1970.
         terms: The terms of a sequential check; None for a check of fixed size.
+        probabilities: For a goal about all labels, the probability of each of ``predictions``; None if it is not known.
     """
 
     items: tuple[int, ...]
@@ -178,12 +213,14 @@ class CheckDraw:
     person: str = ""
     at: float = 0.0
     terms: SequentialTerms | None = None
+    probabilities: NDArray[np.float64] | None = None
 
     def event_data(self) -> dict[str, Any]:
         """Data for the journal, as JSON values; the rest follows from the events before it."""
         drawn: dict[str, Any] = {"size": len(self.items), "items": list(self.items)}
         if self.terms is not None:
             drawn = {"size": None, "order": packed_order(self.items), "terms": self.terms.state_dict()}
+        known = {} if self.probabilities is None else {"probabilities": packed_shares(self.probabilities)}
         return {
             "number": self.number,
             "alpha": self.alpha,
@@ -195,6 +232,7 @@ class CheckDraw:
             **asdict(self.asked),
             "classes": list(self.classes),
             "predictions": packed_predictions(self.predictions, self.classes),
+            **known,
         }
 
     @staticmethod
@@ -230,6 +268,9 @@ class CheckDraw:
             person=person,
             at=at,
             terms=terms,
+            probabilities=None
+            if "probabilities" not in data
+            else unpacked_shares(data["probabilities"], len(before.unlabelled)),
         )
 
     def renamed(self, name: Callable[[str], str]) -> "CheckDraw":
@@ -247,6 +288,21 @@ class CheckDraw:
         if asked.class_name is not None:
             asked = replace(asked, class_name=name(asked.class_name))
         return replace(self, classes=classes, asked=asked, predictions=np.asarray(classes)[codes])
+
+    @property
+    def covered(self) -> NDArray[np.intp]:
+        """Items whose predictions a goal about all labels covers: those without a label that were not skipped."""
+        return self.before.unlabelled[self._covered]
+
+    @property
+    def _covered(self) -> NDArray[np.bool_]:
+        return ~np.isin(self.before.unlabelled, list(self.before.skipped))
+
+    def delivered(self) -> tuple[NDArray[np.intp], NDArray[Any], NDArray[np.float64]]:
+        """The covered items, their predictions, and the probabilities of these; NaN if they are not known."""
+        covered = self._covered
+        probable = np.full(len(covered), np.nan) if self.probabilities is None else self.probabilities
+        return self.before.unlabelled[covered], self.predictions[covered], probable[covered]
 
     def prediction_of(self, items: Iterable[int]) -> dict[int, Any]:
         """Predictions of some items that had no label."""
@@ -296,6 +352,7 @@ class ProjectCheck:
         newest: Whether no other check has started since.
         classes_since: Change of the classes since the check started. If classes were merged, added or removed, the
             check uses the original classes, also in ``record`` and ``labels``.
+        present_names: After such a change: present names of the original classes.
     """
 
     draw: CheckDraw
@@ -303,6 +360,7 @@ class ProjectCheck:
     labels: Mapping[int, Any]
     newest: bool
     classes_since: ClassesSince = "same"
+    present_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def number(self) -> int:

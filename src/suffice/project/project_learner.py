@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.criteria import ErrorStability, Verdict
 from suffice.errors import SufficeError
@@ -349,7 +348,7 @@ class ProjectLearner:
         if self._judge is None or self._tracker is None:
             return LearningStatus(problem=self._problem)
         judge, checked = self._judge, self.checked if self._tracker.begun else []
-        stop = judge.standing_stop
+        stop, goal = judge.standing_stop, self._settings.goal
         verdict = judge.verdict if stop is None else replace(stop, n_labelled=self._tracker.n)
         labels = {answer.item: answer.label for answer in checked if answer.label is not None}
         random = [answer.item for answer in checked if answer.random]
@@ -374,12 +373,22 @@ class ProjectLearner:
             numbers=numbers,
             decided_verdict=decided,
             n_checked=len(checked),
+            finish_totals=() if goal is None else judge.finish_totals(goal, self._settings.tolerance),
         )
 
     def _numbers(self, judge: ActiveLearner) -> DecisionNumbers:
         """The numbers of the decision, with the standing advice."""
         settings = self._settings
+        if settings.goal is not None:
+            return judge.finish_numbers(settings.goal, settings.tolerance)
         return judge.decision_numbers(settings.at_most, compare=self._compares, recall=self._recall)
+
+    def _due(self, judge: ActiveLearner) -> bool:
+        """Whether a decision would update the standing advice, or the standing plan."""
+        settings = self._settings
+        if settings.goal is not None:
+            return judge.finish_due(settings.goal, settings.tolerance)
+        return judge.decision_due(settings.at_most, compare=self._compares)
 
     @property
     def _recall(self) -> float | None:
@@ -532,7 +541,7 @@ class ProjectLearner:
         else:
             judge.tell(answer.item, answer.label, random=answer.random)
             self._tracker.label_learned()
-            if self._tracker.begun and judge.decision_due(self._settings.at_most, compare=self._compares):
+            if self._tracker.begun and self._due(judge):
                 # Decisions build on each other, so they are made at the same labels in every process.
                 self._numbers(judge)
         self._answers.append(answer)
@@ -563,9 +572,9 @@ class ProjectLearner:
             return ()
 
 
-def predicted_labels(
+def predictions_after(
     settings: Settings, X: Floats, answers: Sequence[Answer], files: LearnedFiles | None = None
-) -> NDArray[Any]:
+) -> Predictions:
     """Predictions for all items by a model that has learned some answers.
 
     Args:
@@ -579,12 +588,12 @@ def predicted_labels(
     """
     kept = None if files is None else files.predictions(settings, answers)
     if kept is not None:
-        return kept.labels
+        return kept
     learner = ProjectLearner(settings, X, compare=False)
     if files is not None:
         learner.resume_from(files, answers)
     learner.follow(answers)
-    return learner.predict(X).labels
+    return learner.predict(X)
 
 
 def learned_project(project: ReadableProject) -> ProjectLearner:

@@ -10,6 +10,7 @@ from suffice.arguments import real
 from suffice.criteria import Criterion, LabelWorth, criterion_from_dict
 from suffice.errors import InvalidValueError, upgrade_advice
 from suffice.models.factory import MODEL_FAMILIES, chooses_components, make_model, model_description
+from suffice.session.goals import Goal, TargetOf, checked_goal
 
 Task = Literal["classification", "regression"]
 Shown = Literal["table", "text", "image"]
@@ -24,8 +25,13 @@ DEFAULT_RECALL: Final = 0.95
 LONGEST_GUIDELINES: Final = 20_000
 LONGEST_DESCRIPTION: Final = 500
 LONGEST_TITLE: Final = 200
+# Settings of a goal for the whole data set, besides the share.
+_OF_GOAL: Final = ("of", "annotator_error", "correction_cost", "tolerance")
 #: Settings that can be changed at any time. The costs are parameters of the rule.
-CHANGEABLE: Final = ("name", "guidelines", "descriptions", "label_cost", "mistake_cost", "at_most", "overlap")
+CHANGEABLE: Final = (
+    *("name", "guidelines", "descriptions", "label_cost", "mistake_cost", "at_most", "overlap"),
+    *_OF_GOAL,
+)
 # Settings that do not affect learning.
 _ONLY_SHOWN: Final = frozenset(
     {
@@ -35,8 +41,18 @@ _ONLY_SHOWN: Final = frozenset(
 )
 
 
-# Settings that are written only if they are used, so that earlier versions can open projects without them.
-_WHERE_USED: Final = frozenset({"positive", "recall", "guidelines", "descriptions"})
+# Settings that are written only if they are used, so that earlier versions can open projects without them; each with
+# its value if it is not used.
+_WHERE_USED: Final[Mapping[str, Any]] = {
+    "positive": None,
+    "recall": None,
+    "guidelines": "",
+    "descriptions": {},
+    "of": "rest",
+    "annotator_error": 0.0,
+    "correction_cost": 1.0,
+    "tolerance": None,
+}
 
 
 @dataclass(frozen=True)
@@ -68,11 +84,15 @@ class Settings:
         regularize: Whether a regression model learns its hyper-parameters as in version 0.8 and later. False in
             projects made by an older version, so that their verdicts do not change.
         at_most: The target error: for classes the share of wrong predictions, for numbers the root mean squared error;
-            or None.
+            or None. With ``of="all"``: the share of wrong labels.
         positive: The class that a screening looks for, or None. Its likeliest items are requested first.
         recall: The share of its items that must be found; None without a positive class.
         guidelines: Instructions for labelling, in Markdown; empty if there are none.
         descriptions: Descriptions of classes, by name. Classes without a description are not included.
+        of: What ``at_most`` is about: the unlabelled items (``"rest"``), or all final labels (``"all"``).
+        annotator_error: For ``"all"``: share of the labels by people that may be wrong.
+        correction_cost: For ``"all"``: cost of an answer in a check, relative to a label.
+        tolerance: For ``"all"`` and numbers: a value is wrong if it is off by more than this.
     """
 
     name: str
@@ -99,6 +119,17 @@ class Settings:
     recall: float | None = None
     guidelines: str = ""
     descriptions: Mapping[str, str] = field(default_factory=dict)
+    of: TargetOf = "rest"
+    annotator_error: float = 0.0
+    correction_cost: float = 1.0
+    tolerance: float | None = None
+
+    @property
+    def goal(self) -> Goal | None:
+        """The goal for all final labels; None if the target is another one, or there is none."""
+        if self.of == "rest" or self.at_most is None:
+            return None
+        return Goal(self.at_most, self.of, self.annotator_error, self.correction_cost)
 
     @property
     def pick_seed(self) -> int:
@@ -108,7 +139,8 @@ class Settings:
     def as_dict(self) -> dict[str, Any]:
         """The settings as JSON values, without settings of later versions that the project does not use."""
         values = asdict(self) | {"rule": dict(self.rule), "descriptions": dict(self.descriptions)}
-        return {name: value for name, value in values.items() if value or name not in _WHERE_USED}
+        used = (name for name, value in values.items() if name not in _WHERE_USED or value != _WHERE_USED[name])
+        return {name: values[name] for name in used}
 
     @staticmethod
     def from_dict(saved: Mapping[str, Any]) -> "Settings":
@@ -169,7 +201,9 @@ class Settings:
 
         Args:
             changes: New values of some of ``name``, ``guidelines``, ``descriptions`` (a text for each class),
-                ``label_cost``, ``mistake_cost``, ``at_most`` (None for none) and ``overlap``.
+                ``label_cost``, ``mistake_cost``, ``at_most`` (None for none), ``overlap``, ``of``,
+                ``annotator_error``, ``correction_cost`` and ``tolerance``. Without a target or with ``of="rest"``, the
+                last three have their defaults again.
 
         Raises:
             InvalidValueError: A value cannot be used, or the setting cannot be changed.
@@ -188,15 +222,25 @@ class Settings:
             found["guidelines"] = _text(changes["guidelines"], "guidelines", LONGEST_GUIDELINES, lines=True)
         if "descriptions" in changes:
             found["descriptions"] = self._checked_descriptions(changes["descriptions"])
-        if "at_most" in changes:
-            found["at_most"] = None if changes["at_most"] is None else checked_target(changes["at_most"], self.task)
+        found |= self._checked_goal({name: changes[name] for name in ("at_most", *_OF_GOAL) if name in changes})
         if "overlap" in changes:
             found["overlap"] = real(changes["overlap"], "overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
         if costs := {name: changes[name] for name in ("label_cost", "mistake_cost") if name in changes}:
             found["rule"] = self._rule_with(costs)
         now = self.as_dict()
-        unused = {"guidelines": "", "descriptions": {}}
-        return {name: value for name, value in found.items() if value != now.get(name, unused.get(name))}
+        return {name: value for name, value in found.items() if value != now.get(name, _WHERE_USED.get(name))}
+
+    def _checked_goal(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Validated changes of the target and of what it is about; empty without changes."""
+        if not changes:
+            return {}
+        removed = "at_most" in changes and changes["at_most"] is None
+        wanted = {name: changes.get(name, getattr(self, name)) for name in ("at_most", *_OF_GOAL)}
+        if "of" not in changes and removed:
+            wanted["of"] = "rest"
+        if wanted["of"] == "rest":
+            wanted |= {name: changes.get(name, _WHERE_USED[name]) for name in _OF_GOAL if name != "of"}
+        return checked_goal_settings(wanted, self.task, screening=self.positive is not None)
 
     def _checked_descriptions(self, descriptions: Any) -> dict[str, str]:
         if not isinstance(descriptions, Mapping):
@@ -306,6 +350,52 @@ def checked_target(at_most: Any, task: str, name: str = "at_most") -> float:
         wanted = "above 0 and below 1, a share of wrong predictions"
         return real(at_most, name, wanted, lambda x: 0.0 < x < 1.0)
     return real(at_most, name, "above 0, in units of the target", lambda x: x > 0.0)
+
+
+def checked_goal_settings(
+    given: Mapping[str, Any], task: str, *, screening: bool = False, name: str = "at_most"
+) -> dict[str, Any]:
+    """Return the validated settings of a target: ``at_most``, ``of``, ``annotator_error`` and so on.
+
+    Args:
+        given: The settings; those that are left out have their defaults.
+        task: Whether labels are classes or numbers.
+        screening: Whether the project looks for a class.
+        name: What to call the target in an error message.
+
+    Raises:
+        InvalidValueError: A value is out of range, or the settings do not go together.
+
+    Examples:
+        >>> checked_goal_settings({"at_most": 0.05, "of": "all"}, "classification")["of"]
+        'all'
+    """
+    values = {"at_most": None, **{each: _WHERE_USED[each] for each in _OF_GOAL}, **given}
+    at_most, of, tolerance = values["at_most"], values["of"], values["tolerance"]
+    if of == "all" and at_most is None:
+        raise InvalidValueError(f"a goal about all labels needs a share: give {name}, the share that may be wrong")
+    if of == "all" and screening:
+        raise InvalidValueError("a goal about all labels does not go with screening for a class; leave one of them out")
+    share = 0.0
+    if at_most is not None:
+        share = at_most = checked_target(at_most, "classification" if of == "all" else task, name)
+    # A target of numbers may be above 1; that about all labels may not.
+    goal = checked_goal(of, share if of == "all" else 0.0, values["annotator_error"], values["correction_cost"])
+    if tolerance is not None:
+        tolerance = real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
+        if goal.of == "rest" or task == "classification":
+            raise InvalidValueError("tolerance is for a goal about all labels that are numbers; leave it out")
+    elif goal.of == "all" and task == "regression":
+        raise InvalidValueError(
+            "a goal about all labels that are numbers needs tolerance: a value is wrong if it is off by more than that"
+        )
+    return {
+        "at_most": at_most,
+        "of": goal.of,
+        "annotator_error": goal.annotator_error,
+        "correction_cost": goal.answer_cost,
+        "tolerance": tolerance,
+    }
 
 
 def _text(value: Any, name: str, longest: int, *, least: int = 0, lines: bool = False) -> str:

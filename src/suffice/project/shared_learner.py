@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, NamedTuple, Protocol
 
-from numpy.typing import NDArray
-
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
 from suffice.project.learned_files import LearnedFiles
@@ -149,7 +147,7 @@ class SharedLearner:
                 self._ranked = settings.model, answers, ranked
             return self._ranked[2]
 
-    def predicted_labels(self, model: str, answers: list[Answer]) -> NDArray[Any]:
+    def predictions_after(self, model: str, answers: list[Answer]) -> Predictions:
         """Predictions for all items by the model after some answers, for a check.
 
         Args:
@@ -165,7 +163,7 @@ class SharedLearner:
             learner = self._learner_of(self._project.settings.using(model), answers)
             learner.follow(answers)
             predictor = learner.predictor()
-        return predictor.predict(self._project.X).labels
+        return predictor.predict(self._project.X)
 
     def save(self, files: LearnedFiles, status: LearningStatus, done: LearningWork | None) -> bool:
         """Save the state, and return whether it was saved. A failure has no other effect.

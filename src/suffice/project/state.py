@@ -11,6 +11,7 @@ from suffice.project.events import ACTS, ClassChange, Event, EventKind, Label
 from suffice.project.item_acts import ItemActs, Opinion
 from suffice.project.prediction_log import PredictedLabel, PredictionLog
 from suffice.project.project_check import ProjectCheck, ProjectGuarantee
+from suffice.session.goals import Goal
 
 __all__ = [
     "Advice",
@@ -134,6 +135,8 @@ class ProjectState:
         self._last_at: dict[str, float] = {}
         # Cache of the newest guarantee, with the number of the last event and the name of the model.
         self._newest_guarantee: tuple[int, str, ProjectGuarantee | None] | None = None
+        # Cache of the check that has proven a goal, with the number of the last event, the goal and the tolerance.
+        self._goal_proof: tuple[int, Goal, float | None, ProjectCheck | None] | None = None
         # Cache of the newest check, with the number of the last event.
         self._newest_check: tuple[int, ProjectCheck | None] | None = None
 
@@ -282,15 +285,18 @@ class ProjectState:
         before_check = self.checks.learned
         return self.n_labelled if before_check is None else sum(answer.label is not None for answer in before_check)
 
-    def labelled(self, *, several_acts: bool = False) -> list[LabelledItem]:
+    def labelled(self, *, several_acts: bool = False, newest: int | None = None) -> list[LabelledItem]:
         """All items with a label, in the order of labelling.
 
         Args:
             several_acts: Return only items with more than one label, skip or correction.
+            newest: Return only so many, the last in the order.
         """
         items = [item for item, label in self.labels.by_item.items() if label is not None]
         if several_acts:
             items = [item for item in items if len(self.acts.of_item(item)) > 1]
+        if newest is not None:
+            items = items[-newest:]
         deciding = [(item, act) for item in items if (act := self.acts.deciding(item)) is not None]
         random = self.random_items() if items else set()
         return [
@@ -327,6 +333,17 @@ class ProjectState:
         if self._newest_check is None or self._newest_check[0] != self.seq:
             self._newest_check = self.seq, self.checks.newest()
         return self._newest_check[1]
+
+    def goal_proof(self, goal: Goal, tolerance: float | None) -> ProjectCheck | None:
+        """The newest check that has proven a goal about all final labels, or None.
+
+        Args:
+            goal: The goal.
+            tolerance: For numbers: the largest error that is not wrong.
+        """
+        if self._goal_proof is None or self._goal_proof[:3] != (self.seq, goal, tolerance):
+            self._goal_proof = self.seq, goal, tolerance, self.checks.goal_proof(goal, tolerance)
+        return self._goal_proof[3]
 
     def guarantee(self, model: str) -> ProjectGuarantee | None:
         """The newest guarantee, or None.

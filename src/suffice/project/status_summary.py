@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from suffice.checks import Guarantee, GuaranteePlan, plan_total, spent_alpha
+from suffice.checks import DataSetGuarantee, Guarantee, GuaranteePlan, plan_total, spent_alpha
 from suffice.criteria import Verdict
 from suffice.criteria.prediction_statistics import cohen_kappa
 from suffice.presentation.check_words import check_sentence, checks_sentences, guarantee_figure, guarantee_sentences
 from suffice.presentation.decision_words import DecisionWords, decision_words, status_sentences
+from suffice.presentation.goal_words import expected_answers_words
 from suffice.presentation.text_format import thinned_positions
+from suffice.project.data_set_goal import reached_goal
 from suffice.project.events import Label, moment
+from suffice.project.goal_status import goal_status, plan_now
 from suffice.project.learning_status import LearningStatus, Point
 from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings, described_model
@@ -71,6 +74,37 @@ def agreement(state: ProjectState, settings: Settings) -> Agreement | None:
     return Agreement(len(pairs), same, cohen_kappa(first, second), None)
 
 
+# Opinions of two people on fewer items say little about their errors.
+_FEWEST_PAIRS: Final = 20
+
+
+def annotator_error_seen(state: ProjectState, settings: Settings) -> dict[str, Any] | None:
+    """The share of wrong labels of one person, estimated from the opinions of two people on the same items.
+
+    If two people err independently with the share ``e``, and differ whenever one of them is wrong, they differ on
+    ``2 e (1 - e)`` of the items. Numbers differ if one of the two must be off by more than the tolerance.
+
+    Args:
+        state: The state of the project.
+        settings: Settings of the project.
+
+    Returns:
+        ``share``, ``both`` (items with two opinions) and ``different`` (items on which they differ); None if there are
+        fewer than 20 such items, or people agree on all of them.
+    """
+    pairs = [pair for each in state.labelled(several_acts=True) if (pair := pair_of(each)) is not None]
+    if settings.task == "classification":
+        different = sum(one != other for one, other in pairs)
+    elif settings.tolerance is None:
+        return None
+    else:
+        different = sum(abs(float(one) - float(other)) > 2.0 * settings.tolerance for one, other in pairs)
+    if len(pairs) < _FEWEST_PAIRS or not different:
+        return None
+    share = 0.5 * (1.0 - math.sqrt(max(0.0, 1.0 - 2.0 * different / len(pairs))))
+    return {"share": round(share, 4), "both": len(pairs), "different": different}
+
+
 def pair_of(labelled: LabelledItem) -> tuple[Label, Label] | None:
     """The labels of the first two people who labelled an item, ordered by their names; None if there was only one.
 
@@ -94,6 +128,8 @@ class CheckStatus:
         proven: The guarantee, if it covers the present model.
         least_error: The share of wrong predictions of the present model that its last check has found at least; None
             if it is not known.
+        data_set: What is guaranteed about all final labels, if that is the goal and it is reached; otherwise None.
+        goal_check: The open check, if it is for a goal about all final labels; otherwise None.
     """
 
     check: dict[str, Any] | None = None
@@ -102,6 +138,8 @@ class CheckStatus:
     alpha: float | None = None
     proven: Guarantee | None = None
     least_error: float | None = None
+    data_set: DataSetGuarantee | None = None
+    goal_check: ProjectCheck | None = None
 
     @property
     def awaits_answers(self) -> bool:
@@ -126,9 +164,10 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
         state: The state of the project.
         settings: Settings of the project.
     """
-    newest = state.newest_check()
+    newest, reached = state.newest_check(), reached_goal(state, settings)
+    data_set = None if reached is None else reached.guarantee
     if newest is None:
-        return CheckStatus()
+        return CheckStatus(data_set=data_set)
     found, draw, record = state.guarantee(settings.using(state.model).model), newest.draw, newest.record
     told: dict[str, Any] = {
         "number": newest.number,
@@ -150,6 +189,8 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
     if found is not None:
         guarantee = found.as_dict()
         guarantee["sentences"] = guarantee_sentences(guarantee)
+        if reached is not None and reached.check is not None and reached.check.number == found.check.number:
+            guarantee["sentences"] = reached.sentences()
         guarantee["figure"], guarantee["figure_note"] = guarantee_figure(guarantee)
     return CheckStatus(
         told,
@@ -158,6 +199,8 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
         spent_alpha(state.checks.next_number, record.alpha),
         found.guarantee if found is not None and found.about_present_model else None,
         newest.least_error if state.checks.learned is not None else None,
+        data_set,
+        newest if newest.state == "open" and draw.asked.of == "all" else None,
     )
 
 
@@ -212,8 +255,12 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         n_counted = learning_status.n_answers + learning_status.n_checked
         behind = max(0, len(state.learned()) + len(state.checked()) - n_counted)
         checks = check_status(state, project.settings)
-    n_labelled, size = counted["n_labelled"], project.size - counted["n_skipped"]
-    decision = decision_of(learning_status, project.settings, n_labelled, size=size, checks=checks)
+        n_labelled, size = counted["n_labelled"], project.size - counted["n_skipped"]
+        decision = decision_of(learning_status, project.settings, n_labelled, size=size, checks=checks)
+        seen = None if project.settings.goal is None else annotator_error_seen(state, project.settings)
+        goal = goal_status(
+            state, project.settings, plan=decision.finish, totals=learning_status.finish_totals, seen=seen
+        )
     words = _words(decision, project.settings, checks)
     sentences = _sentences(decision, words, learning_status, n_labelled, checks)
     if counted["advice"] is not None and decision.since is not None:
@@ -239,6 +286,7 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         },
         "check": checks.check,
         "guarantee": checks.guarantee,
+        "goal": goal,
         "warning": learning_status.warning,
         "problem": learning_status.problem,
         "words": sentences,
@@ -280,12 +328,16 @@ def _sentences(
     decision: Decision, words: DecisionWords, learning_status: LearningStatus, n_labelled: int, checks: CheckStatus
 ) -> list[str]:
     """A decision in sentences, with the warnings and the checks."""
+    first, last = checks_sentences(checks.guarantee, checks.check, open_told=decision.check_pending > 0)
+    if decision.data_set is not None and checks.guarantee is not None and checks.guarantee.get("corrected"):
+        # The decision states the guarantee about all labels.
+        first = [sentence for sentence in first if sentence != checks.guarantee["sentences"][0]]
     return status_sentences(
         words,
         warning=learning_status.warning,
         problem=learning_status.problem,
         behind=n_labelled - checks.held - learning_status.n_labelled,
-        checked=checks_sentences(checks.guarantee, checks.check, open_told=decision.check_pending > 0),
+        checked=(first, last),
     )
 
 
@@ -298,6 +350,9 @@ def _words(decision: Decision, settings: Settings, checks: CheckStatus) -> Decis
     assert checks.check is not None
     first, pending, *rest = words.sentences
     said = str(checks.check["sentence"])
+    if decision.finish is not None:
+        expected = expected_answers_words(decision.finish.check_size)
+        return words._replace(sentences=[f"{words.headline}: {expected}", said, pending, *rest], summary=expected)
     note = "This is computed again when the check has ended." if words.outlook_note == pending else words.outlook_note
     return words._replace(sentences=[first, said, *rest], outlook_note=note)
 
@@ -328,10 +383,22 @@ def decision_of(
         numbers = replace(numbers, unlabelled=left) if left else None
     if numbers is None:
         # While all labels are learned again, the verdict states the progress.
-        share = settings.task == "classification"
-        return decide(learning_status.verdict, DecisionNumbers(n_labelled, max(left, 0), share))
+        share, goal = settings.task == "classification", settings.goal
+        about = DecisionNumbers(n_labelled, max(left, 0), share)
+        if goal is not None:
+            about = replace(about, share=True, at_most=goal.at_most, of=goal.of, data_set=checks.data_set)
+        return decide(learning_status.verdict, about)
     verdict = learning_status.decided_verdict or learning_status.verdict
     pending = checks.check["size"] - checks.check["answered"] if checks.check and checks.awaits_answers else 0
+    if numbers.of == "all":
+        reached = checks.data_set or numbers.data_set
+        finish = None if reached is not None or numbers.finish is None else numbers.finish
+        if finish is not None and checks.alpha is not None:
+            finish = finish.with_alpha(checks.alpha)
+        finish = plan_now(finish, checks.goal_check, n_labelled)
+        # The goal may be reached while another check is open.
+        pending = pending if reached is None else 0
+        return decide(verdict, replace(numbers, check_pending=pending, data_set=reached, finish=finish))
     plan = next_check_plan(numbers.plan, checks)
     found = replace(numbers, check_pending=pending, guarantee=checks.proven, plan=plan, least_error=checks.least_error)
     return decide(verdict, found)

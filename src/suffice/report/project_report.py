@@ -15,6 +15,7 @@ from suffice.criteria import LabelWorth, Verdict
 from suffice.errors import InvalidValueError
 from suffice.presentation.charts import Chart, both_widths, ticks
 from suffice.presentation.error_words import error_words, expected_error_basis, target_words
+from suffice.presentation.goal_words import goal_words
 from suffice.presentation.project_words import agreement_sentence
 from suffice.presentation.report_words import (
     corrections_and_skips,
@@ -35,6 +36,7 @@ from suffice.presentation.rule_words import (
 from suffice.presentation.text_format import as_sentence, count, item_summary, number, percent, shortened, utc_time
 from suffice.project.events import moment
 from suffice.project.items import Item
+from suffice.project.labelling_pace import pace
 from suffice.project.learning_status import LearningStatus
 from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings, described_model
@@ -48,10 +50,6 @@ if TYPE_CHECKING:
 
 #: Items that are shown with their labels.
 EXAMPLES: Final = 10
-#: Longer pauses, in seconds, do not count as work; intervals below the other limit are not by a person.
-_PAUSE: Final = 300.0
-_QUICKEST: Final = 0.3
-_FEWEST_GAPS: Final = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,31 +127,6 @@ def project_report_contents(project: "Project", learning_status: LearningStatus)
         pace=pace([each for each in labelled if each.person != project.settings.source]),
         checks=checks,
     )
-
-
-def pace(labelled: Sequence[LabelledItem]) -> float | None:
-    """Seconds that a label typically took: the median between two labels of one person, pauses left out.
-
-    Args:
-        labelled: Labels that people gave.
-
-    Returns:
-        Seconds; None where there are too few labels to tell, or a program gave them.
-
-    Examples:
-        >>> from suffice.project.state import Opinion
-        >>> made = [LabelledItem(n, "a", "ann", 0.0, False, (Opinion("ann", "a", 4.0 * n),)) for n in range(20)]
-        >>> pace(made), pace(made[:5])
-        (4.0, None)
-    """
-    moments: dict[str, list[float]] = {}
-    for each in labelled:
-        for opinion in each.opinions:
-            moments.setdefault(opinion.person, []).append(opinion.at)
-    gaps = [later - before for times in moments.values() for before, later in pairwise(sorted(times))]
-    work = [gap for gap in gaps if gap <= _PAUSE]
-    typical = median(work) if len(work) >= _FEWEST_GAPS else 0.0
-    return typical if typical >= _QUICKEST else None
 
 
 #: Rows of a table of counts, and of one of people.
@@ -303,7 +276,7 @@ def method_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
         *(("What was done to the data", shortened(note, _LONGEST_NOTE)) for note in settings.notes),
         ("Model", _model_words(told)),
         ("Stopping rule", _rule_words(told)),
-        *([("Target", target_words(settings.at_most, settings.task))] if settings.at_most is not None else []),
+        *([("Target", _target(settings))] if settings.at_most is not None else []),
         ("Start", f"{count(settings.initial, 'label')} of items drawn at random, then the model chose"),
     ]
     if settings.random_share:
@@ -487,6 +460,13 @@ def _check_progress(check: ProjectCheck) -> tuple[str, str]:
     # The number of items that a sequential check needs is not known before it ends.
     state = "ended without a proof" if progress["state"] == "failed" else progress["state"]
     return f"{progress['answered']:,} answered of {check.record.pool:,}", state
+
+
+def _target(settings: Settings) -> str:
+    assert settings.at_most is not None
+    if settings.goal is not None:
+        return goal_words(settings.at_most, settings.tolerance)
+    return target_words(settings.at_most, settings.task)
 
 
 def checks_table(told: ProjectReportContents) -> ReportTable:

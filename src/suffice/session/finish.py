@@ -1,18 +1,19 @@
 """The way to a finished data set: the standing plan for a goal, and the final labels that a check has proven."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.checks import DataSetGuarantee, FinishPlan, plan_finish
+from suffice.checks import DataSetGuarantee, FinishPlan, Guarantee, plan_finish
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
 from suffice.session.advice import spacing
 from suffice.session.goals import Goal
-from suffice.session.model_check import ModelCheck, SessionChecks
+from suffice.session.model_check import CheckedQuantity, ModelCheck, SessionChecks
 from suffice.session.model_view import ModelView
 from suffice.session.session_estimates import SessionEstimates
 from suffice.session.session_labels import SessionLabels
@@ -20,8 +21,9 @@ from suffice.session.session_labels import SessionLabels
 #: Who gave a final label: a person before the check or after it, a person in the check, or the model.
 PERSON, CHECK, MODEL = "person", "check", "model"
 
-# A check is not advised with fewer labels, because estimates from so few are too noisy.
-_FEWEST_LABELS: Final = 20
+# A check is not advised before a tenth of the rows is labelled, within these limits, because estimates from few labels
+# are noisy.
+_FEWEST_LABELS: Final = (20, 60)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +61,13 @@ class StandingFinish:
         n_labelled: Number of labels at that estimate; 0 before the first.
         plan: The plan; None before the first.
         check_advised: Whether a check is advised: the plan is to check at once, and there are enough labels to plan.
+        totals: Number of labels at each plan, and the labels by people that it expected at the end.
     """
 
     n_labelled: int = 0
     plan: FinishPlan | None = None
     check_advised: bool = False
+    totals: tuple[tuple[int, int], ...] = ()
 
     def due(self, n_labelled: int) -> bool:
         """Whether the plan is to be made again."""
@@ -72,7 +76,8 @@ class StandingFinish:
 
     def next(self, n_labelled: int, plan: FinishPlan) -> "StandingFinish":
         """The plan at the next estimate, made with ``check_advised`` of this one."""
-        return StandingFinish(n_labelled, plan, plan.check_now and n_labelled >= _FEWEST_LABELS)
+        totals = (*self.totals, (n_labelled, plan.by_people_at_end))
+        return StandingFinish(n_labelled, plan, plan.check_now and n_labelled >= _fewest_labels(plan.rows), totals)
 
     def now(self, n_labelled: int) -> FinishPlan:
         """The plan now: as at the last estimate, with fewer labels before the check."""
@@ -81,6 +86,11 @@ class StandingFinish:
         if plan.check_now and not self.check_advised:
             plan = replace(plan, more_labels=max(1, spacing(n_labelled) - (n_labelled - self.n_labelled)))
         return plan
+
+
+def _fewest_labels(rows: int) -> int:
+    least, most = _FEWEST_LABELS
+    return min(max(least, rows // 10), most)
 
 
 class DataSetFinish:
@@ -107,13 +117,33 @@ class DataSetFinish:
             tolerance: For numbers: the largest error that is not wrong.
         """
         n, key = len(self._labels.everything), (goal, tolerance)
-        standing = self._standing.get(key, StandingFinish())
-        if standing.n_labelled > n:
-            standing = StandingFinish()
+        standing = self._standing_at(key, n)
         if standing.due(n):
             made = self._made(view, goal, tolerance, check_advised=standing.check_advised)
             standing = self._standing[key] = standing.next(n, made)
         return standing.now(n)
+
+    def _standing_at(self, key: tuple[Goal, float | None], n_labelled: int) -> StandingFinish:
+        standing = self._standing.get(key, StandingFinish())
+        return StandingFinish() if standing.n_labelled > n_labelled else standing
+
+    def due(self, goal: Goal, tolerance: float | None = None) -> bool:
+        """Whether :meth:`plan` would make the plan again."""
+        n = len(self._labels.everything)
+        return self._standing_at((goal, tolerance), n).due(n)
+
+    def totals(self, goal: Goal, tolerance: float | None = None) -> tuple[tuple[int, int], ...]:
+        """Number of labels at each plan so far, and the labels by people that it expected at the end."""
+        return self._standing_at((goal, tolerance), len(self._labels.everything)).totals
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Forget plans that are made in the context."""
+        before = dict(self._standing)
+        try:
+            yield
+        finally:
+            self._standing = before
 
     def _made(self, view: ModelView, goal: Goal, tolerance: float | None, *, check_advised: bool) -> FinishPlan:
         estimate, shares = self._estimates.wrong_shares(view, tolerance)
@@ -138,14 +168,8 @@ class DataSetFinish:
         Args:
             goal: The goal; any if left out. A check of a stricter goal proves it as well.
         """
-        for check in reversed(self._checks.checks):
-            asked = check.asked
-            if asked.of != "all" or check.guarantee is None:
-                continue
-            assert asked.at_most is not None
-            if goal is None or (asked.at_most <= goal.at_most and asked.annotator_error >= goal.annotator_error):
-                return check
-        return None
+        found = (check for check in reversed(self._checks.checks) if proves_goal(check.asked, goal))
+        return next((check for check in found if check.guarantee is not None), None)
 
     def guarantee(self, goal: Goal | None = None, tolerance: float | None = None) -> DataSetGuarantee | None:
         """What is guaranteed about all final labels; None if the goal is not reached.
@@ -156,28 +180,12 @@ class DataSetFinish:
         """
         check, labels = self.proof(goal), self._labels
         people, left_out = len(labels.everything), len(labels.skipped)
-        if check is not None and check.asked.tolerance == tolerance:
-            asked, proven = check.asked, check.guarantee
-            assert asked.at_most is not None
-            assert proven is not None
-            assert proven.allowed is not None
-            return DataSetGuarantee(
-                rows=labels.size - left_out,
-                by_people=people,
-                proof=proven,
-                allowed=proven.allowed,
-                at_most=asked.at_most,
-                annotator_error=asked.annotator_error,
-                left_out=left_out,
-                tolerance=asked.tolerance,
-            )
+        if check is not None and check.asked.tolerance == tolerance and check.guarantee is not None:
+            rows = labels.size - left_out
+            return proven_data_set(check.asked, check.guarantee, rows=rows, by_people=people, left_out=left_out)
         if goal is None:
             return None
-        rows = people + labels.left
-        allowed = goal.allowed(rows)
-        if labels.left > allowed:
-            return None
-        return DataSetGuarantee(rows, people, None, allowed, goal.at_most, goal.annotator_error, left_out, tolerance)
+        return unchecked_data_set(goal, labels.left, by_people=people, left_out=left_out, tolerance=tolerance)
 
     def final_labels(self, view: ModelView | None, goal: Goal | None, tolerance: float | None = None) -> FinalLabels:
         """All labels: those of people, and for the other items the predictions that the check has covered.
@@ -198,19 +206,9 @@ class DataSetFinish:
             raise SufficeError(
                 'the goal is not reached: no check has proven it; decision(at_most, of="all") says what is missing'
             )
-        size = self._labels.size
-        labels: list[Any] = [None] * size
-        source, probability = [""] * size, np.full(size, np.nan)
-        predicted, values, probable = self._predictions(view, check)
-        for item, label, share in zip(predicted.tolist(), values, probable.tolist(), strict=True):
-            labels[item], source[item], probability[item] = label, MODEL, share
         answered = set() if check is None else set(check.record.labels)
-        for item, label in self._labels.everything.items():
-            labels[item], source[item] = label, CHECK if item in answered else PERSON
-            probability[item] = np.nan
-        for item in self._labels.skipped:
-            labels[item], source[item], probability[item] = None, "", np.nan
-        return FinalLabels(labels, source, probability, guarantee)
+        people = (self._labels.everything, answered, self._labels.skipped)
+        return joined_labels(self._labels.size, self._predictions(view, check), *people, guarantee)
 
     def _predictions(self, view: ModelView | None, check: ModelCheck | None) -> tuple[NDArray[np.intp], Any, Floats]:
         """Items, their predictions, and the probabilities of these."""
@@ -239,7 +237,96 @@ class DataSetFinish:
             values = dict(saved)
             key = (Goal(**values.pop("goal")), values.pop("tolerance"))
             plan = values.pop("plan")
-            self._standing[key] = StandingFinish(**values, plan=None if plan is None else FinishPlan(**plan))
+            totals = tuple((int(n), int(total)) for n, total in values.pop("totals", ()))
+            made = None if plan is None else FinishPlan(**plan)
+            self._standing[key] = StandingFinish(**values, plan=made, totals=totals)
+
+
+def proves_goal(asked: CheckedQuantity, goal: Goal | None = None) -> bool:
+    """Whether a check with a guarantee proves a goal about all final labels. That of a stricter goal does as well.
+
+    Args:
+        asked: What the check is to guarantee.
+        goal: The goal; any if left out.
+    """
+    if asked.of != "all" or asked.at_most is None:
+        return False
+    return goal is None or (asked.at_most <= goal.at_most and asked.annotator_error >= goal.annotator_error)
+
+
+def proven_data_set(
+    asked: CheckedQuantity, proven: Guarantee, *, rows: int, by_people: int, left_out: int
+) -> DataSetGuarantee:
+    """What a check has proven about all final labels.
+
+    Args:
+        asked: What it was to guarantee.
+        proven: What it has proven about the items that were unlabelled when it started.
+        rows: Number of final labels.
+        by_people: Number of them that people gave.
+        left_out: Number of items without a final label.
+    """
+    assert asked.at_most is not None
+    assert proven.allowed is not None
+    return DataSetGuarantee(
+        rows=rows,
+        by_people=by_people,
+        proof=proven,
+        allowed=proven.allowed,
+        at_most=asked.at_most,
+        annotator_error=asked.annotator_error,
+        left_out=left_out,
+        tolerance=asked.tolerance,
+    )
+
+
+def unchecked_data_set(
+    goal: Goal, left: int, *, by_people: int, left_out: int, tolerance: float | None = None
+) -> DataSetGuarantee | None:
+    """What holds about all final labels without a check; None if it is not the goal.
+
+    Args:
+        goal: The goal.
+        left: Number of items without a label.
+        by_people: Number of labels by people.
+        left_out: Number of items without a final label.
+        tolerance: For numbers: the largest error that is not wrong.
+    """
+    rows = by_people + left
+    allowed = goal.allowed(rows)
+    if left > allowed:
+        return None
+    return DataSetGuarantee(rows, by_people, None, allowed, goal.at_most, goal.annotator_error, left_out, tolerance)
+
+
+def joined_labels(  # noqa: PLR0913, PLR0917 - all of them are needed
+    size: int,
+    predictions: tuple[NDArray[np.intp], Any, Floats],
+    people: Mapping[int, Any],
+    answered: Collection[int],
+    left_out: Collection[int],
+    guarantee: DataSetGuarantee,
+) -> FinalLabels:
+    """Join labels of people and predictions.
+
+    Args:
+        size: Number of items.
+        predictions: Items, their predictions, and the probabilities of these.
+        people: Labels by people, which replace predictions.
+        answered: Items that people have labelled in the check.
+        left_out: Items without a final label.
+        guarantee: What is guaranteed about the labels.
+    """
+    labels: list[Any] = [None] * size
+    source, probability = [""] * size, np.full(size, np.nan)
+    items, values, probable = predictions
+    for item, label, share in zip(items.tolist(), values, probable.tolist(), strict=True):
+        labels[item], source[item], probability[item] = label, MODEL, share
+    for item, label in people.items():
+        labels[item], source[item], probability[item] = label, CHECK if item in answered else PERSON, np.nan
+    for item in left_out:
+        labels[item], source[item], probability[item] = None, "", np.nan
+    return FinalLabels(labels, source, probability, guarantee)
 
 
 def prediction_probabilities(view: ModelView, items: NDArray[np.intp]) -> Floats | None:

@@ -214,12 +214,16 @@ class Session:
             goal: The goal.
             tolerance: For numbers: the largest error that is not wrong.
         """
+        return decide(self.standing_verdict, self.finish_numbers(view, goal, tolerance))
+
+    def finish_numbers(self, view: ModelView | None, goal: Goal, tolerance: float | None = None) -> DecisionNumbers:
+        """Return the numbers of :meth:`decide_finish`, with the standing plan; arguments as there."""
         labels, reached = self.labels, self.finish.guarantee(goal, tolerance)
         planned = view is not None and reached is None and labels.left > 0
         estimate = None
         if view is not None and labels.left:
             estimate = self.estimates.estimate(view, tolerance=tolerance)
-        numbers = DecisionNumbers(
+        return DecisionNumbers(
             n_labelled=len(labels.everything),
             unlabelled=labels.left,
             share=self.estimates.share or tolerance is not None,
@@ -230,7 +234,6 @@ class Session:
             finish=self.finish.plan(view, goal, tolerance) if planned and view is not None else None,
             data_set=reached,
         )
-        return decide(self.standing_verdict, numbers)
 
     def due(self, at_most: float | None, *, compare: bool) -> bool:
         """Whether a decision would update the standing advice, or compare the model with others."""
@@ -341,7 +344,8 @@ class Session:
             if compared is not None:
                 # The model has learned nothing since the last comparison.
                 self._compared = len(own.everything), compared[1]
-            yield
+            with self.finish.kept():
+                yield
         finally:
             own.checked, own.checked_random = checked, checked_random
             own.status[items] = status

@@ -23,6 +23,7 @@ from suffice.project.events import checked_person, checked_request, shown
 from suffice.project.labelling_project import ConflictError
 from suffice.project.storage import StorageError, StorageFullError
 from suffice.report.html_page import rendered
+from suffice.session.goals import TargetOf
 
 #: Maximal number of items per request.
 MOST_ITEMS: Final = 20
@@ -59,6 +60,9 @@ MEANINGS: Final = {
     "descriptions": "a text of up to 500 characters for each class, by its name",
     "cost": "a number above 0",
     "at_most": "the target error: for classes a share above 0 and below 1, for numbers above 0; null for none",
+    "of": "what at_most is about: rest, the items without a label; or all, all final labels",
+    "annotator_error": "for all: the share of the labels by people that may be wrong, at least 0 and below at_most",
+    "correction_cost": "for all: the cost of an answer in a check, relative to a label, above 0",
     "overlap": "the share of the items that two people label, from 0 to 1",
     "reason": "a text of up to 500 characters without control characters",
     "only": "all, skipped, unsure, disagreed, unresolved or corrected",
@@ -246,6 +250,10 @@ class SettingsSent(_Request):
     mistake_cost: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["cost"])] = None
     at_most: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["at_most"])] = None
     overlap: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["overlap"])] = None
+    of: Annotated[TargetOf | None, Field(description=MEANINGS["of"])] = None
+    annotator_error: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["annotator_error"])] = None
+    correction_cost: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["correction_cost"])] = None
+    tolerance: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["tolerance"])] = None
     request: RequestName | None = None
 
     def changes(self) -> dict[str, Any]:
@@ -264,7 +272,8 @@ class CheckSent(_Request):
 
     For classes it guarantees the share of wrong predictions, or the recall or the precision of a class. For numbers it
     guarantees the share of predictions that are off by more than ``tolerance``, or the tolerance that ``share`` of them
-    exceed at most.
+    exceed at most. With ``of`` all, ``at_most`` is a share of all final labels. In a project with such a goal, what is
+    left out is taken from its settings.
     """
 
     size: Annotated[int | None, Field(ge=1, le=LAST_ITEM, description=MEANINGS["size"]), BeforeValidator(whole)] = None
@@ -276,6 +285,8 @@ class CheckSent(_Request):
     unlabelable_as: Literal["wrong", "excluded"] = "wrong"
     predicted_as_found: Annotated[bool, Field(description=MEANINGS["predicted_as_found"])] = True
     confidence: _Share | None = None
+    of: Annotated[TargetOf | None, Field(description=MEANINGS["of"])] = None
+    annotator_error: Annotated[float | None, Field(ge=0.0, lt=1.0, description=MEANINGS["annotator_error"])] = None
     request: RequestName | None = None
 
 
@@ -365,6 +376,10 @@ class SettingsAnswer(_Response):
     label_cost: Number
     mistake_cost: Number
     at_most: Number
+    of: TargetOf
+    annotator_error: float
+    correction_cost: float
+    tolerance: Number
     overlap: float
     rule: Text
     history: list[SettingChangeAnswer]
@@ -684,6 +699,136 @@ class ScreeningAnswer(_Response):
     recall: float
 
 
+class FinishPlanAnswer(_Response):
+    """Plan for a goal about all labels: labels by people, a check, and predictions for the rest. It is an estimate.
+
+    ``by_people`` are labels now, ``more_labels`` those before the check, ``check_size`` the typical number of answers
+    of the check (``check_low`` to ``check_high``), ``by_people_at_end`` their sum, and ``predicted`` the other labels.
+    ``wrong`` is the expected number of wrong predictions for the items without a label now (``low`` to ``high``), and
+    ``wrong_at_check`` that when the check starts.
+    """
+
+    at_most: float
+    rows: int
+    by_people: int
+    allowed: int
+    wrong: float
+    low: float
+    high: float
+    more_labels: int
+    check_size: int
+    check_low: int
+    check_high: int
+    wrong_at_check: float
+    by_people_at_end: int
+    predicted: int
+    check_now: bool
+    sentence: Text
+
+
+class ProofAnswer(_Response):
+    """What a check has proven about the items that were unlabelled when it started."""
+
+    format: int
+    quantity: Literal["error", "within"]
+    statement: Text
+    value: Number
+    value_for_all: Number = None
+    wrong_at_most: int | None = None
+    remaining: int
+    pool: int
+    checked: int
+    wrong: int
+    alpha: float
+    confidence: float
+    model: Text
+    unlabelable: int
+    unlabelable_as: Literal["wrong", "excluded"]
+    tolerance: Number = None
+    allowed: int | None = None
+    corrected: bool = False
+    corrections: int = 0
+    wrong_at_first: int | None = None
+    number: int = 1
+
+
+class DataSetAnswer(_Response):
+    """What is guaranteed about all final labels: ``wrong_at_most`` of ``rows``.
+
+    ``by_people`` were given by people, ``predicted`` are predictions. ``proof`` is null if no check was necessary.
+    ``left_out`` rows have no label, because nobody could label them.
+    """
+
+    rows: int
+    by_people: int
+    proof: ProofAnswer | None = None
+    allowed: int
+    at_most: float
+    annotator_error: float
+    left_out: int
+    tolerance: Number = None
+    statement: Text
+    value: float
+    wrong_at_most: int
+    confidence: float
+    predicted: int
+
+
+class ReachedGoalAnswer(DataSetAnswer):
+    """What is guaranteed about all final labels, and what it covers.
+
+    ``check`` is the number of the check and ``at`` its start; null if no check was necessary. ``added`` rows are newer
+    and not covered.
+    """
+
+    evidence: Text
+    check: int | None
+    at: str | None
+    classes_since: Literal["same", "merged", "changed"]
+    added: int
+    sentences: list[Text]
+
+
+class AnnotatorErrorAnswer(_Response):
+    """Share of wrong labels of one person, estimated from the items that two people labelled."""
+
+    share: float
+    both: int
+    different: int
+
+
+class GoalAnswer(_Response):
+    """Progress towards a goal about all labels.
+
+    Of ``rows`` labels, ``by_people`` are given, and ``allowed`` predictions may be wrong. ``more_labels`` are expected
+    until the end, those of the check included, ``expected_total`` in all; ``hours`` at the pace of the people, who
+    take ``seconds_per_label``. ``history`` has the number of labels and the expected total at each plan. ``missing``
+    says why the final labels are not available; it is empty if the goal is ``reached``.
+    """
+
+    at_most: float
+    of: TargetOf
+    tolerance: Number
+    annotator_error: float
+    correction_cost: float
+    rows: int
+    by_people: int
+    left_out: int
+    allowed: int
+    plan: FinishPlanAnswer | None
+    check_open: bool
+    reached: ReachedGoalAnswer | None
+    missing: Text
+    more_labels: int | None
+    expected_total: int | None
+    predicted: int | None
+    seconds_per_label: Number
+    hours: Number
+    history: list[tuple[int, int]]
+    annotator_error_seen: AnnotatorErrorAnswer | None
+    sentences: list[Text]
+
+
 class DecisionAnswer(_Response):
     """The decision whether to continue labelling: the answer, its numbers, and the same in words.
 
@@ -718,6 +863,9 @@ class DecisionAnswer(_Response):
     avoided: Number
     price: Number
     screening: ScreeningAnswer | None = None
+    of: TargetOf = "rest"
+    finish: FinishPlanAnswer | None = None
+    data_set: DataSetAnswer | None = None
     headline: Text
     tone: Literal["quiet", "on", "good", "limit"]
     sentences: list[Text]
@@ -785,6 +933,7 @@ class StatusAnswer(_Response):
     advice: AdviceAnswer | None
     check: CheckAnswer | None
     guarantee: GuaranteeAnswer | None
+    goal: GoalAnswer | None
     warning: Text
     problem: Text
     words: list[Text]

@@ -539,6 +539,10 @@ def get_settings(context: Context) -> SettingsAnswer:
         label_cost=label_cost,
         mistake_cost=mistake_cost,
         at_most=settings.at_most,
+        of=settings.of,
+        annotator_error=settings.annotator_error,
+        correction_cost=settings.correction_cost,
+        tolerance=settings.tolerance,
         overlap=settings.overlap,
         rule=type(settings.criterion()).__name__,
         history=[
@@ -895,10 +899,13 @@ def start_check(sent: CheckSent, context: Context) -> Receipt:
     """
     asked = sent.model_dump(exclude={"size"})
 
-    expected = expected_share(context.background.learning_status, sent.tolerance) if sent.at_most is not None else None
+    expected = None
+    if sent.size is None:
+        tolerance = context.project.settings.tolerance if sent.tolerance is None else sent.tolerance
+        expected = expected_share(context.background.learning_status, tolerance)
 
     def start() -> WriteReceipt:
-        predict = context.background.predicted_labels
+        predict = context.background.predictions_after
         return context.project.check_runner.start(sent.size, expected=expected, predict=predict, **asked)
 
     return _done(context, lambda: _or_conflict(start))

@@ -1,0 +1,106 @@
+"""Options of commands about a goal for all labels of a data set."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from suffice.cli.rule_options import cost, share_of
+from suffice.cli.settings_options import Before
+from suffice.errors import InvalidValueError
+
+Of = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHAT",
+        help="What --at-most is a share of: rest, the items without a label; or all, all final labels, of which those "
+        "of people count as right. With all, the goal decides when to stop.",
+        show_default="rest",
+    ),
+    Before("error_cost"),
+]
+AnnotatorError = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SHARE",
+        help="With --of all: the share of people's labels that may be wrong; it is subtracted from --at-most.",
+        show_default="0",
+    ),
+    Before("error_cost"),
+]
+CorrectionCost = Annotated[
+    float | None,
+    typer.Option(
+        metavar="COST",
+        help="With --of all: cost of an answer in the check, relative to a label.",
+        show_default="1",
+    ),
+    Before("error_cost"),
+]
+
+
+def target_of(text: str | None) -> str | None:
+    """What ``--of`` says: ``"rest"`` or ``"all"``; None if it was not given.
+
+    Raises:
+        InvalidValueError: It is something else.
+
+    Examples:
+        >>> target_of("all"), target_of(None)
+        ('all', None)
+    """
+    of = None if text is None else text.strip().lower()
+    if of not in (None, "rest", "all"):
+        raise InvalidValueError(f"--of must be rest or all, not {text!r}")
+    return of
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoalOptions:
+    """Options of a project about a goal for all labels; None if an option was not given."""
+
+    of: Of = None
+    annotator_error: AnnotatorError = None
+    correction_cost: CorrectionCost = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the goal is about all labels.
+
+        Raises:
+            InvalidValueError: ``--of`` is not known, or another option is of no use without it.
+        """
+        whole = target_of(self.of) == "all"
+        others = [name for name, value in vars(self).items() if value is not None and name != "of"]
+        if others and not whole:
+            name = others[0].replace("_", "-")
+            raise InvalidValueError(f"--{name} is for a goal about all labels; give --of all too")
+        return whole
+
+    def arguments(self, at_most: float | None) -> dict[str, Any]:
+        """The settings of a project that were given, besides the share.
+
+        Args:
+            at_most: The share, or None.
+
+        Raises:
+            InvalidValueError: An option cannot be used, or does not go with the others.
+
+        Examples:
+            >>> GoalOptions(of="all", annotator_error="1%").arguments(0.05)
+            {'of': 'all', 'annotator_error': 0.01}
+        """
+        people = share_of(self.annotator_error, "--annotator-error")
+        given = {"of": target_of(self.of), "annotator_error": people, "correction_cost": self.correction_cost}
+        if self.whole and at_most is None:
+            raise InvalidValueError(
+                "--of all needs --at-most, the share of wrong labels that is acceptable, such as 5%"
+            )
+        if people is not None and at_most is not None and people >= at_most:
+            raise InvalidValueError(
+                f"--annotator-error {self.annotator_error} must be below --at-most {100.0 * at_most:g}%: people who "
+                "label every row make as many mistakes; raise --at-most, or leave --annotator-error out"
+            )
+        if self.correction_cost is not None:
+            cost(self.correction_cost, "--correction-cost")
+        return {name: value for name, value in given.items() if value is not None}

@@ -1,0 +1,193 @@
+"""The goal of a project about all final labels: what is guaranteed, what is missing, and the final labels."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from suffice.checks import DataSetGuarantee
+from suffice.errors import SufficeError
+from suffice.presentation.goal_words import missing_sentence, reached_sentences
+from suffice.project.events import moment
+from suffice.project.learning_status import Predictions
+from suffice.project.project_check import CheckDraw, ProjectCheck
+from suffice.project.settings import Settings
+from suffice.project.state import ProjectState
+from suffice.session.finish import FinalLabels, joined_labels, proven_data_set, unchecked_data_set
+
+
+@dataclass(frozen=True, eq=False)
+class ReachedGoal:
+    """What is guaranteed about all final labels of a project.
+
+    Attributes:
+        guarantee: The statement.
+        check: The check that proves it; None if no check was necessary.
+        added: Number of rows that were added since the check started; they are not covered.
+    """
+
+    guarantee: DataSetGuarantee
+    check: ProjectCheck | None = None
+    added: int = 0
+
+    def sentences(self) -> list[str]:
+        """The statement, what it does not cover, and its evidence."""
+        return reached_sentences(self.values())
+
+    def values(self) -> dict[str, Any]:
+        """The statement as JSON values: those of the guarantee, and what it covers."""
+        check = self.check
+        return {
+            **self.guarantee.to_dict(),
+            "evidence": self.guarantee.evidence,
+            "check": None if check is None else check.number,
+            "at": None if check is None else moment(check.draw.at),
+            "classes_since": "same" if check is None else check.classes_since,
+            "added": self.added,
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same with sentences."""
+        return {**self.values(), "sentences": self.sentences()}
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectLabels(FinalLabels):
+    """All labels of a project, in the order of its items.
+
+    Attributes:
+        person: Who gave each label; empty for predictions, and without a label.
+        at: When, in UTC; empty as above.
+        reached: What is guaranteed about them, and by which check. Rows that were added since have a label only if
+            somebody gave one, and are not covered.
+    """
+
+    person: list[str]
+    at: list[str]
+    reached: ReachedGoal
+
+    def __str__(self) -> str:
+        return " ".join(self.reached.sentences())
+
+    def to_frame(self) -> Any:
+        """The labels as a DataFrame with the columns ``label``, ``source``, ``probability``, ``person`` and ``at``."""
+        return super().to_frame().assign(person=self.person, at=self.at)
+
+
+def reached_goal(state: ProjectState, settings: Settings) -> ReachedGoal | None:
+    """What is guaranteed about all final labels; None if the project has no such goal, or it is not reached.
+
+    The newest check that has proven the goal counts, with the answers that count now. Labels that people gave since
+    replace its predictions. Without a check, people must have labelled all items but the number that may be wrong.
+
+    Args:
+        state: The state of the project.
+        settings: Settings of the project.
+    """
+    goal = settings.goal
+    if goal is None:
+        return None
+    check = state.goal_proof(goal, settings.tolerance)
+    found = None if check is None or _voided(state, check) else _proven(state, check)
+    if found is None or found.added:
+        # If people have labelled nearly all rows, a statement without a check covers the new ones too.
+        left_out = {"by_people": state.n_labelled, "left_out": state.n_skipped}
+        unchecked = unchecked_data_set(goal, state.left, **left_out, tolerance=settings.tolerance)
+        if unchecked is not None and state.n_labelled:
+            return ReachedGoal(unchecked)
+    return found
+
+
+def missing_for_goal(state: ProjectState, settings: Settings) -> str:
+    """What is missing for the goal, in a sentence; empty if it is reached.
+
+    Args:
+        state: The state of the project.
+        settings: Settings of the project.
+    """
+    goal = settings.goal
+    if goal is None:
+        return missing_sentence({"reason": "no goal"})
+    if reached_goal(state, settings) is not None:
+        return ""
+    check = state.goal_proof(goal, settings.tolerance)
+    if check is not None:
+        return missing_sentence({"reason": _voided(state, check), "labels": len(_taken_back(state, check.draw))})
+    newest = state.newest_check()
+    if newest is not None and newest.draw.asked.of == "all" and newest.state in ("open", "incomplete"):
+        return missing_sentence({"reason": newest.state, "pending": len(newest.record.pending)})
+    return missing_sentence({"reason": "unchecked", "left": state.left, "at_most": goal.at_most})
+
+
+def _voided(state: ProjectState, check: ProjectCheck) -> str:
+    """Why a check no longer covers all labels; empty if it does."""
+    if check.classes_since == "changed":
+        return "classes"
+    return "taken back" if len(_taken_back(state, check.draw)) else ""
+
+
+def _taken_back(state: ProjectState, draw: CheckDraw) -> list[int]:
+    """Items that had a label or were skipped when a check started, and are open now: nothing covers them."""
+    answered = np.setdiff1d(np.arange(draw.before.size, dtype=np.intp), draw.covered, assume_unique=True)
+    found: list[int] = state.labels.open_among(answered).tolist()
+    return found
+
+
+def _proven(state: ProjectState, check: ProjectCheck) -> ReachedGoal:
+    """What a check guarantees about the labels of the items that existed when it started."""
+    assert check.guarantee is not None
+    size = check.draw.before.size
+    labels = [label for item, label in state.labels.by_item.items() if item < size]
+    left_out = sum(label is None for label in labels)
+    rows, people = size - left_out, len(labels) - left_out
+    made = proven_data_set(check.draw.asked, check.guarantee, rows=rows, by_people=people, left_out=left_out)
+    return ReachedGoal(made, check, state.labels.size - size)
+
+
+def needs_present_model(state: ProjectState, settings: Settings) -> bool:
+    """Whether the final labels have predictions of the present model, because no check was necessary.
+
+    Args:
+        state: The state of the project.
+        settings: Settings of the project.
+    """
+    reached = reached_goal(state, settings)
+    return reached is not None and reached.check is None and state.left > 0
+
+
+def joined_final_labels(state: ProjectState, settings: Settings, predictions: Predictions | None) -> ProjectLabels:
+    """All labels of a project.
+
+    Args:
+        state: The state of the project.
+        settings: Settings of the project.
+        predictions: Predictions of the present model for all items, if :func:`needs_present_model` says so.
+
+    Raises:
+        SufficeError: The goal is not reached; the message says what is missing.
+    """
+    reached = reached_goal(state, settings)
+    if reached is None:
+        raise SufficeError(missing_for_goal(state, settings))
+    answers, size = state.labels.by_item, state.labels.size
+    people = {item: label for item, label in answers.items() if label is not None}
+    left_out = [item for item, label in answers.items() if label is None]
+    check = reached.check
+    if check is None:
+        items = np.array([item for item in range(size) if item not in answers], dtype=np.intp)
+        answered, values, probable = frozenset[int](), np.zeros(0), np.zeros(0)
+        if len(items):
+            assert predictions is not None
+            known = predictions.probabilities
+            values = predictions.labels[items]
+            probable = np.full(len(items), np.nan) if known is None else known[items].max(axis=1)
+    else:
+        items, values, probable = check.draw.delivered()
+        answered = frozenset(check.record.labels)
+        if check.present_names:
+            values = np.array([check.present_names[str(name)] for name in values.tolist()], dtype=object)
+    joined = joined_labels(size, (items, values.tolist(), probable), people, answered, left_out, reached.guarantee)
+    person, at = [""] * size, [""] * size
+    for each in state.labelled():
+        person[each.item], at[each.item] = each.person, moment(each.at)
+    return ProjectLabels(joined.labels, joined.source, joined.probability, joined.guarantee, person, at, reached)
