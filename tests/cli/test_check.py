@@ -153,8 +153,8 @@ def test_a_check_for_a_target_is_given_up(pets: str) -> None:
 @pytest.mark.parametrize("skips", [0, 6])
 def test_the_status_and_the_check_plan_the_same_size(pets: str, skips: int) -> None:
     with open_project(pets) as project:
-        label_some(project, range(20, 60))
-        for item in range(60, 60 + skips):
+        label_some(project, range(20, 100))
+        for item in range(100, 100 + skips):
             project.skip(item, person="ann")
     plan = told("status", pets)["decision"]["plan"]
     assert plan["check_now"]

@@ -172,7 +172,7 @@ GOAL = ["--at-most", "5%", "--of", "all"]
         ([*GOAL, "--correction-cost", "0"], "--correction-cost must be a number above 0"),
         ([*GOAL, "--tolerance", "2"], "--tolerance is for numbers, and the target is a class"),
         ([*GOAL, "--task", "regression", "--tolerance", "1"], "must hold numbers for regression"),
-        ([*GOAL, "--final", "final.docx"], "--final must end in .csv, .jsonl or .parquet"),
+        ([*GOAL, "--final", "final.docx"], "the name of the final file must end in .csv, .xlsx, .jsonl or .parquet"),
         ([*GOAL, "--final", "missing/final.csv"], "cannot be saved to missing/final.csv"),
         ([*GOAL, "--final", "cancer.csv"], "is the table itself"),
         ([*GOAL, "--mistake-cost", "2"], "--mistake-cost is not used with --of all"),
@@ -202,11 +202,24 @@ def test_numbers_need_a_tolerance() -> None:
     assert "--of all for numbers needs --tolerance" in (done.stderr or str(done.exception))
 
 
-@pytest.mark.parametrize("column", ["label", "Source", "probability"])
-def test_a_column_of_the_final_file_is_in_the_table(column: str) -> None:
-    done = RUN.invoke(app, ["run", cancer(extra=column), "--target", "kind", *GOAL, "--final", "final.csv"])
-    assert f"has a column '{column}', which --final would add" in (done.stderr or str(done.exception))
-    assert not Path("final.csv").exists()
+def test_a_column_of_the_final_file_is_in_the_table() -> None:
+    done = RUN.invoke(app, ["run", cancer(extra="source"), "--target", "kind", *GOAL, "--final", "final.csv"])
+    assert done.exit_code == 0, done.output
+    assert "The column source is named source_2, because the table has a column source." in done.output
+    with open("final.csv", newline="") as file:
+        names = next(csv.reader(file))
+    assert names[-3:] == ["label", "source_2", "probability"]
+    assert "source" in names
+
+
+def test_the_final_file_as_a_workbook() -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    done = RUN.invoke(app, ["run", cancer(), "--target", "kind", *GOAL, "--final", "final.xlsx"])
+    assert done.exit_code == 0, done.output
+    rows = list(openpyxl.load_workbook("final.xlsx").active.values)
+    assert rows[0][-3:] == ("label", "source", "probability")
+    assert len(rows) == 570
+    assert {row[-2] for row in rows[1:]} >= {"person", "check", "model"}
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="a file system that nobody may write to")

@@ -19,14 +19,14 @@ from suffice.models.factory import MODEL_FAMILIES, model_description
 from suffice.presentation.finish_words import finished_run_sentences, model_switch_sentence
 from suffice.session.goals import Goal, checked_goal
 from suffice.tables.file_reader import read_columns
-from suffice.tables.file_writer import Column, Format, finite_cells, write_rows
+from suffice.tables.file_writer import finite_cells
+from suffice.tables.final_writer import encoded_final, final_columns, final_format
 
 if TYPE_CHECKING:
     from suffice.learner.goal_run import FinishedRun
 
 #: Columns that the final file adds to those of the table.
-_ADDED: Final = (Column("label"), Column("source"), Column("probability", "number"))
-_FORMATS: Final[dict[str, Format]] = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+_ADDED: Final = ("label", "source", "probability")
 _ROWS_AT_A_TIME: Final = 10_000
 # Options about the rule, which does not decide when to stop.
 _OF_RULE: Final = tuple(name for name in RuleOptions.__dataclass_fields__ if name not in ("at_most", "tolerance"))
@@ -40,7 +40,7 @@ class FinishOptions(GoalOptions):
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="With --of all: where to write all rows with their final labels (.csv, .jsonl, .parquet).",
+            help="With --of all: where to write all rows with their final labels (.csv, .xlsx, .jsonl, .parquet).",
             show_default=False,
         ),
     ] = None
@@ -134,9 +134,12 @@ def finish_table(request: RunRequest, given: FinishOptions, *, acquisition: str 
                 progress=progress,
             )
     found = _Finished(job, goal, run)
-    if given.final is not None:
-        _write_final(given.final, request.table.data, found)
+    names = {} if given.final is None else _write_final(given.final, request.table.data, found)
     _show(output.console, found, given.final)
+    for usual, name in names.items():
+        if usual != name:
+            said = f"The column {usual} is named {name}, because the table has a column {usual}."
+            output.console.print(said, markup=False)
     if request.as_json:
         typer.echo(json.dumps({**found.about(), "final": None if given.final is None else str(given.final)}))
 
@@ -164,8 +167,7 @@ def _require_tolerance(job: TableJob, tolerance: float | None) -> None:
 
 def _require_final(path: Path, data: Path) -> None:
     """Raise an error before the run if the final file cannot be written."""
-    if path.suffix.lower() not in _FORMATS:
-        raise InvalidValueError(f"--final must end in .csv, .jsonl or .parquet, not {path.name!r}")
+    final_format(path)
     try:
         require_writable(path, "the final labels")
         # The administrator may write to every folder, but not to every file system.
@@ -176,34 +178,26 @@ def _require_final(path: Path, data: Path) -> None:
         raise InvalidValueError(f"the final labels cannot be saved to {path}: {error.strerror}") from None
     if data.is_file() and path.exists() and path.samefile(data):
         raise InvalidValueError(f"--final {path} is the table itself; give another name")
-    if not data.is_file():
-        # The reader reports what is wrong.
-        return
-    names = {name.lower(): name for name in read_columns(data).names}
-    for column in _ADDED:
-        if column.name in names:
-            raise InvalidValueError(
-                f"{data} has a column {names[column.name]!r}, which --final would add; rename it first"
-            )
 
 
-def _write_final(path: Path, data: Path, found: _Finished) -> None:
-    """Write all rows of the table in their order, with the final labels; rows without a target have none."""
+def _write_final(path: Path, data: Path, found: _Finished) -> dict[str, str]:
+    """Write all rows of the table in their order, with the final labels; rows without a target have none.
+
+    Returns:
+        The names of the added columns: a number is appended if the table has a column with that name.
+    """
     table, final = read_columns(data), found.run.final
     probability = finite_cells(final.probability)
     added: dict[int, tuple[Any, ...]] = {}
     for place, row in enumerate(found.job.table.rows[found.job.pool].tolist()):
         added[row] = final.labels[place], final.source[place], probability[place]
-    kind: Any = "number" if found.job.table.kind == "regression" else "text"
-    columns = [*(Column(name) for name in table.names), Column("label", kind), *_ADDED[1:]]
+    columns = final_columns(table.names, numbers=found.job.table.kind == "regression", added=_ADDED)
     cells = table.cells()
     rows = [(*cells[row], *added.get(row, (None, "", None))) for row in range(len(table))]
     chunks = [rows[k : k + _ROWS_AT_A_TIME] for k in range(0, len(rows), _ROWS_AT_A_TIME)]
-
-    def write(part: Path) -> None:
-        write_rows(part, columns, chunks, _FORMATS[path.suffix.lower()])
-
-    write_whole(path, write)
+    content = encoded_final(columns, chunks, final_format(path))
+    write_whole(path, lambda part: part.write_bytes(content))
+    return {usual: column.name for usual, column in zip(_ADDED, columns[-len(_ADDED) :], strict=True)}
 
 
 def _show(console: Console, found: _Finished, final: Path | None) -> None:

@@ -21,9 +21,9 @@ from suffice.session.session_labels import SessionLabels
 #: Who gave a final label: a person before the check or after it, a person in the check, or the model.
 PERSON, CHECK, MODEL = "person", "check", "model"
 
-# A check is not advised before a tenth of the rows is labelled, within these limits, because estimates from few labels
-# are noisy.
-_FEWEST_LABELS: Final = (20, 60)
+# A check is not advised with fewer labels, and not if it is expected to take more answers than there are labels:
+# estimates from few labels are noisy.
+_FEWEST_LABELS: Final = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,8 @@ class StandingFinish:
     Attributes:
         n_labelled: Number of labels at that estimate; 0 before the first.
         plan: The plan; None before the first.
-        check_advised: Whether a check is advised: the plan is to check at once, and there are enough labels to plan.
+        check_advised: Whether a check is advised: the plan is to check at once, and there are as many labels as the
+            check is expected to take.
         totals: Number of labels at each plan, and the labels by people that it expected at the end.
     """
 
@@ -74,23 +75,26 @@ class StandingFinish:
         every = spacing(n_labelled)
         return self.plan is None or n_labelled // every > self.n_labelled // every
 
-    def next(self, n_labelled: int, plan: FinishPlan) -> "StandingFinish":
-        """The plan at the next estimate, made with ``check_advised`` of this one."""
+    def next(self, n_labelled: int, plan: FinishPlan, answer_cost: float = 1.0) -> "StandingFinish":
+        """The plan at the next estimate, made with ``check_advised`` of this one.
+
+        Args:
+            n_labelled: Number of labels.
+            plan: The plan.
+            answer_cost: Cost of an answer in the check, relative to a label.
+        """
         totals = (*self.totals, (n_labelled, plan.by_people_at_end))
-        return StandingFinish(n_labelled, plan, plan.check_now and n_labelled >= _fewest_labels(plan.rows), totals)
+        advised = plan.check_now and n_labelled >= max(_FEWEST_LABELS, answer_cost * plan.check_size)
+        return StandingFinish(n_labelled, plan, advised, totals)
 
     def now(self, n_labelled: int) -> FinishPlan:
         """The plan now: as at the last estimate, with fewer labels before the check."""
         assert self.plan is not None
         plan = self.plan.after(n_labelled)
         if plan.check_now and not self.check_advised:
-            plan = replace(plan, more_labels=max(1, spacing(n_labelled) - (n_labelled - self.n_labelled)))
+            until_next = spacing(n_labelled) - (n_labelled - self.n_labelled)
+            plan = replace(plan, more_labels=max(1, until_next))
         return plan
-
-
-def _fewest_labels(rows: int) -> int:
-    least, most = _FEWEST_LABELS
-    return min(max(least, rows // 10), most)
 
 
 class DataSetFinish:
@@ -120,7 +124,7 @@ class DataSetFinish:
         standing = self._standing_at(key, n)
         if standing.due(n):
             made = self._made(view, goal, tolerance, check_advised=standing.check_advised)
-            standing = self._standing[key] = standing.next(n, made)
+            standing = self._standing[key] = standing.next(n, made, goal.answer_cost)
         return standing.now(n)
 
     def _standing_at(self, key: tuple[Goal, float | None], n_labelled: int) -> StandingFinish:

@@ -30,8 +30,14 @@ _ENDINGS: Final[dict[str, FinalFormat]] = {
     ".pq": "parquet",
 }
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-#: The columns after those of the data, see :func:`final_columns`.
-ADDED: Final = ("label", "source", "probability", "labelled_by", "labelled_at")
+#: The columns after those of the data and whether they are numbers, see :func:`final_columns`.
+ADDED: Final[dict[str, Literal["text", "number"]]] = {
+    "label": "text",
+    "source": "text",
+    "probability": "number",
+    "labelled_by": "text",
+    "labelled_at": "text",
+}
 
 
 def final_format(name: str | PurePath) -> FinalFormat:
@@ -68,7 +74,7 @@ def checked_final_format(value: str) -> FinalFormat:
     raise InvalidValueError(f"format must be {', '.join(get_args(FinalFormat)[:-1])} or parquet, not {value!r}")
 
 
-def final_columns(cells: Sequence[str], *, numbers: bool = False) -> list[Column]:
+def final_columns(cells: Sequence[str], *, numbers: bool = False, added: Sequence[str] = tuple(ADDED)) -> list[Column]:
     """The columns of a final file: those of the data, then ``label``, ``source``, and so on.
 
     If the data have a column with the name of an added one, a number is appended to the name of the added one.
@@ -76,15 +82,16 @@ def final_columns(cells: Sequence[str], *, numbers: bool = False) -> list[Column
     Args:
         cells: Names of the columns of the data.
         numbers: Whether labels are numbers.
+        added: Those of :data:`ADDED` that are added.
 
     Examples:
         >>> [column.name for column in final_columns(["id", "label", "text"])]
         ['id', 'label', 'text', 'label_2', 'source', 'probability', 'labelled_by', 'labelled_at']
     """
     first = distinct(cells)
-    names = distinct(ADDED, taken=first)
-    kinds: list[Literal["text", "number"]] = ["number" if numbers else "text", "text", "number", "text", "text"]
-    return [*map(Column, first), *(Column(name, kind) for name, kind in zip(names, kinds, strict=True))]
+    kinds = {**ADDED, "label": "number"} if numbers else ADDED
+    named = zip(distinct(added, taken=first), added, strict=True)
+    return [*map(Column, first), *(Column(name, kinds[usual]) for name, usual in named)]
 
 
 def encoded_final(
