@@ -103,13 +103,14 @@ def test_without_a_check_there_is_nothing_to_say(project: Project) -> None:
 
 
 def test_an_open_check_says_how_far_it_is(project: Project) -> None:
+    label_some(project, range(30, 60))
     before = told(project)
     project.start_check(20, person="ann")
     label_some(project, project.checks()[0].record.items[:7])
     found = told(project)
     check = found["check"]
     assert (check["state"], check["size"], check["answered"], check["number"]) == ("open", 20, 7, 1)
-    assert (check["pool"], check["n_labelled"], check["person"]) == (90, 30, "ann")
+    assert (check["pool"], check["n_labelled"], check["person"]) == (60, 60, "ann")
     assert (check["quantity"], check["unlabelable_as"], check["confidence"]) == ("error", "wrong", 0.95)
     assert check["model_name"] == "logistic"
     assert found["guarantee"] is None
@@ -119,8 +120,8 @@ def test_an_open_check_says_how_far_it_is(project: Project) -> None:
     assert found["words"][1].startswith("13 random items still to answer.")
     assert (found["decision"]["headline"], found["decision"]["tone"]) == ("A check is running", "on")
     # The model has learned nothing since, but the items that are labelled are not unlabelled.
-    assert (found["learned"], found["n_labelled"]) == (30, 37)
-    assert (found["decision"]["n_labelled"], found["decision"]["unlabelled"]) == (30, 83)
+    assert (found["learned"], found["n_labelled"]) == (60, 67)
+    assert (found["decision"]["n_labelled"], found["decision"]["unlabelled"]) == (60, 53)
     assert before["decision"]["error"] == found["decision"]["error"]
     # No other check is proposed meanwhile.
     assert before["words"][0].startswith("Time for a check: ")

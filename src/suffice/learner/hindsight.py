@@ -230,8 +230,8 @@ def guaranteed_run(trace: Trace) -> GuaranteedRun:
         >>> X = np.random.default_rng(0).normal(size=(1000, 3)); y = np.where(X[:, 0] > 0.0, "right", "left")
         >>> trace = simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(at_most=0.1), batch=5, seed=0)
         >>> print(guaranteed_run(trace))
-        At most 10 % of the predictions for the 955 items that were unlabelled at the start of the check are wrong
-        (95 % confidence). It took 90 labels, 45 of them in 1 check. At 15 labels the plan expected 213 in all.
+        At most 10 % of the predictions for the 945 items that were unlabelled at the start of the check are wrong
+        (95 % confidence). It took 99 labels, 44 of them in 1 check. At 15 labels the plan expected 255 in all.
     """
     proved = [check for check in trace.checks if check.guarantee is not None]
     return GuaranteedRun(
