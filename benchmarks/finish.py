@@ -90,7 +90,7 @@ SETS: Final[dict[str, Callable[[], tuple[Any, Any]]]] = {
 }
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def data_of(name: str) -> tuple[Any, Any]:
     X, y = SETS[name]()
     return X, np.unique(y, return_inverse=True)[1]
@@ -286,7 +286,7 @@ def small_run(number: int) -> tuple[bool, float]:
     warnings.simplefilter("ignore")
     rng = np.random.default_rng([number, 5])
     X, y = data_of(("spambase", "segment", "page blocks", "cells")[number * 4 // 100_000 % 4])
-    kept = rng.permutation(len(X))[: int(rng.integers(200, 401))]
+    kept = rng.permutation(len(X))[: int(rng.integers(100, 301))]
     X, y, goal = X[kept], y[kept], GOALS[number % len(GOALS)]
     model = make_model("logistic", classes=list(range(int(y.max()) + 1)))
     run = finished_run(model, X, y, goal, seed=None)
@@ -297,7 +297,7 @@ def false_report(found: Sequence[tuple[bool, float]]) -> str:
     false = sum(each for each, _ in found)
     shares = [share for _, share in found]
     return (
-        f"{len(found):,} complete runs of 200 to 400 rows, each with its own sample, labels, model and check; goals 2, "
+        f"{len(found):,} complete runs of 100 to 300 rows, each with its own sample, labels, model and check; goals 2, "
         f"5 and 10 %: {false:,} guarantees are false, {100 * false / len(found):.1f} %, where 5 % are allowed. People "
         f"gave {100 * float(np.mean(shares)):.0f} % of the labels on average."
     )
@@ -313,11 +313,17 @@ def main() -> None:
     reader.add_argument("--runs", type=Path, help="file to which runs are added, and from which they are read")
     given, _ = reader.parse_known_args()
     with ProcessPoolExecutor(given.workers) as pool:
-        if given.kind == "false":
-            numbers = [25_000 * (k % 4) + k for k in range(given.number)]
-            publish("finish-false", false_report(list(pool.map(small_run, numbers, chunksize=5))), sys.argv[1:])
-            return
         path = given.runs
+        if given.kind == "false":
+            found = [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
+            numbers = [25_000 * (k % 4) + k for k in range(len(found), given.number)]
+            for result in pool.map(small_run, numbers):
+                found.append(result)
+                if path:
+                    with path.open("a") as file:
+                        file.write(json.dumps(result) + "\n")
+            publish("finish-false", false_report(found), sys.argv[1:])
+            return
         runs = [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
         done = {(run["set"], run["model"], run["seed"]) for run in runs}
         jobs = [job for job in product(given.sets, MODELS, range(given.seeds)) if job not in done]
