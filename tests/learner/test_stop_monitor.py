@@ -1124,11 +1124,11 @@ def checks_advised(target: float, *, forget: bool) -> list[bool]:
 
 @pytest.mark.slow
 def test_a_check_that_is_advised_stays_advised() -> None:
-    found = checks_advised(0.03, forget=False)
+    found = checks_advised(0.08, forget=False)
     assert any(found)
     assert found == sorted(found)
     # Without memory it would be advised at the first plan, and not at the second.
-    assert checks_advised(0.03, forget=True).index(True) < found.index(True)
+    assert checks_advised(0.08, forget=True).index(True) < found.index(True)
 
 
 @pytest.mark.parametrize("target", ["5%", [0.1], np.array([0.1, 0.2]), float("nan"), -0.1, 1.5, True])
