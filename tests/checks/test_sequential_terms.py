@@ -312,13 +312,12 @@ def certified(terms: SequentialTerms, last: int) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("alpha", "end"), [(0.025, 873), (1e-12, 753)])
-def test_a_pool_of_a_billion_and_100_000_answers(alpha: float, end: int) -> None:
-    assert certified(SequentialTerms(10**9, 10**7, 2000, alpha), 100_000) == end
+def test_a_pool_of_a_billion_and_100_000_answers() -> None:
+    assert certified(SequentialTerms(10**9, 10**7, 2000, 1e-12), 100_000) == 753
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("alpha", "end"), [(0.025, 874), (1e-12, 755)])
+@pytest.mark.parametrize(("alpha", "end"), [(0.025, 874)])
 def test_a_pool_of_a_billion_with_corrections(alpha: float, end: int) -> None:
     pool, allowed, planned, last = 10**9, 10**7, 2000, 100_000
     limits = limits_of(pool, allowed, planned, alpha, corrected=True, last=last)

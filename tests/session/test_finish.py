@@ -376,7 +376,7 @@ def test_a_plan_changes_slowly() -> None:
 
 def test_guarantees_are_rarely_false() -> None:
     # The model does not matter: its predictions are wrong by chance.
-    rng, false, runs = np.random.default_rng(1), 0, 150
+    rng, false, runs = np.random.default_rng(1), 0, 60
     inputs = rng.normal(size=(80, 1))
     for seed in range(runs):
         labels = np.where(rng.random(80) < 0.25, "b", "a")
