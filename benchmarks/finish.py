@@ -269,8 +269,8 @@ def costs_report(runs: Sequence[dict[str, Any]]) -> str:
     before = np.mean([found[key] < 0.95 for key in found if key[4] == "plan"])
     return "\n\n".join(
         [
-            f"Labels by people as a share of the rows ({len({run['seed'] for run in runs})} seeds). Labelling all rows "
-            f"is 1. {100 * before:.0f} % of the runs end before 95 % of the rows are labelled.",
+            f"Labels by people as a share of the rows (number of seeds: {len({run['seed'] for run in runs})}). "
+            f"Labelling all rows is 1. {100 * before:.0f} % of the runs end before 95 % of the rows are labelled.",
             first,
             "Geometric means over the data sets, with the model that is chosen on the labels so far:",
             table(header, others),
