@@ -196,7 +196,11 @@ def _write_final(path: Path, data: Path, found: _Finished) -> dict[str, str]:
     rows = [(*cells[row], *added.get(row, (None, "", None))) for row in range(len(table))]
     chunks = [rows[k : k + _ROWS_AT_A_TIME] for k in range(0, len(rows), _ROWS_AT_A_TIME)]
     content = encoded_final(columns, chunks, final_format(path))
-    write_whole(path, lambda part: part.write_bytes(content))
+
+    def write(part: Path) -> None:
+        part.write_bytes(content)
+
+    write_whole(path, write)
     return {usual: column.name for usual, column in zip(_ADDED, columns[-len(_ADDED) :], strict=True)}
 
 
