@@ -35,7 +35,7 @@ import numpy as np
 import suffice as sf
 from evaluation_sets import evaluation_set
 from suffice.checks import SequentialTerms, allowed_wrong
-from suffice.checks.finish_plan import joint_answers
+from suffice.checks.finish_plan import CURVE_POWER, joint_answers
 from suffice.checks.sequential_terms import planned_answers, proof_probabilities
 from suffice.learner import ModelChoice, finished_run
 from suffice.models.factory import make_model
@@ -52,7 +52,6 @@ ROWS, LARGEST = 2000, 10000
 _STEP, _LAST = 0.06, 0.9
 # A crude check starts below this share of the wrong predictions that are allowed.
 _CRUDE: Final = 0.75
-_CURVE_POWER: Final = 1.0 / 3.0
 
 
 def _texts(name: str, classes: int | None = None) -> Callable[[], tuple[Any, Any]]:
@@ -184,7 +183,7 @@ def cut_known(run: dict[str, Any], goal: float) -> float:
     for step in run["steps"]:
         more, left = np.array(step["cuts"]), np.array(step["left"], dtype=np.float64)
         possible = more <= max(0, step["rest"] - allowed)
-        learned = (step["n"] / (step["n"] + more)) ** _CURVE_POWER
+        learned = (step["n"] / (step["n"] + more)) ** CURVE_POWER
         totals = step["n"] + more + joint_answers(step["rest"] - more, allowed, left * learned, ALPHA)
         if step["n"] >= 20 and totals[0] <= 1.02 * totals[possible].min():
             break

@@ -23,7 +23,7 @@ DOCS: Final = Path(__file__).parent
 NAMES: Final = (
     "texts",
     "images",
-    "numbers",
+    "measurements",
     "whole_data_set",
     "screening",
     "network",

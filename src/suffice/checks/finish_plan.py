@@ -25,8 +25,8 @@ Integers = NDArray[np.int64]
 # Numbers of answers of a check, and of labels before it, that are compared.
 _SIZES: Final = 400
 _CANDIDATES: Final = 60
-# The error of a model falls with about this power of the number of labels.
-_CURVE_POWER: Final = 1.0 / 3.0
+#: The error falls with about this power of the number of labels: the median over models and sets of development.
+CURVE_POWER: Final = 1.0 / 3.0
 # A later check must save this share of all labels, or the check is now. If a check was advised before, it must save
 # more.
 _SAVED: Final = 0.02
@@ -249,7 +249,7 @@ def plan_finish(  # noqa: PLR0913 - all but two by keyword
     rising = np.concatenate([[0.0], np.cumsum(probable)])
     wrong = (rising[-1] - rising[places]) * (left / len(probable))
     if labels:
-        wrong *= (labels / (labels + more)) ** _CURVE_POWER
+        wrong *= (labels / (labels + more)) ** CURVE_POWER
     answers = joint_answers(left - more, allowed, wrong, level)
     totals = more + cost * answers
     best = int(totals.argmin())

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from suffice.acquisition import Indices
+from suffice.checks.finish_plan import CURVE_POWER
 from suffice.models.predictive import guessed_places
 from suffice.numerics import Floats
 from suffice.session.decision import Worsening
@@ -36,8 +37,6 @@ from suffice.session.refit_budget import FOLDS, RefitBudget
 
 # A prediction by a model with n of the present N labels has the weight (n / N) to this power.
 _AGE_POWER: Final = 2.0
-# The error falls with about this power of the number of labels: the median over models and sets of development.
-_CURVE_POWER: Final = 1.0 / 3.0
 #: Least share of wrong predictions that a model of another package may expect, in the inputs of rules.
 LEAST_EXPECTED: Final = 0.001
 
@@ -352,7 +351,7 @@ class RandomLabelLosses:
                 weights, random = np.append(weights, more.weights), np.append(random, np.ones(len(extra), dtype=bool))
         else:
             losses, expected, weights, predicted_at = self._held_out(view, labels, items, extra)
-            fallen = weights ** (_CURVE_POWER / _AGE_POWER)
+            fallen = weights ** (CURVE_POWER / _AGE_POWER)
             random = np.ones(len(losses), dtype=bool)
         expected_rest = view.expected_losses(rest)
         trivial = expected_rest is None or bool(np.isnan(expected).any())
