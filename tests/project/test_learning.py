@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from suffice import Budget, ErrorStability, LabelWorth, MaxConfidence, PoolFraction, TimeLimit
+from suffice.checks.standing_finish import spacing
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError, NotEnoughMemoryError, SufficeError
 from suffice.learner import ActiveLearner, StopMonitor
@@ -18,7 +19,6 @@ from suffice.project import project_learner
 from suffice.project.learning_status import LearningStatus
 from suffice.project.project_learner import ErrorTracker, ProjectLearner
 from suffice.project.state import Answer
-from suffice.session.advice import spacing
 from suffice.session.error_estimate import error_now
 from tests.project.following import CASES, Case, labels_of, settings_of
 from tests.thoroughness import some

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from suffice.arguments import whole
+from suffice.checks.standing_finish import spacing
 from suffice.criteria import Budget
 from suffice.errors import InvalidValueError
 from suffice.learner.active import ActiveLearner
@@ -16,7 +17,6 @@ from suffice.learner.pool_model import PoolRows
 from suffice.learner.prepare import prepare
 from suffice.models.inputs import as_labels
 from suffice.presentation.text_format import count
-from suffice.session.advice import spacing
 from suffice.session.error_estimate import checked_tolerance
 from suffice.session.finish import FinalLabels
 from suffice.session.goals import Goal, checked_goal

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from suffice.checks.standing_finish import spacing
 from suffice.criteria import ErrorStability, Verdict
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
@@ -21,7 +22,6 @@ from suffice.project.project_interface import ReadableProject
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.saved_objects import NotSavableError, restored_objects, saved_objects
-from suffice.session.advice import spacing
 from suffice.session.decision import DecisionNumbers
 from suffice.session.error_estimate import error_now
 from suffice.session.suspicious_labels import SuspiciousLabel

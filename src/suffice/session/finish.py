@@ -2,16 +2,16 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.checks import DataSetGuarantee, FinishPlan, Guarantee, plan_finish
+from suffice.checks.standing_finish import StandingFinish
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
-from suffice.session.advice import spacing
 from suffice.session.goals import Goal
 from suffice.session.model_check import CheckedQuantity, ModelCheck, SessionChecks
 from suffice.session.model_view import ModelView
@@ -20,10 +20,6 @@ from suffice.session.session_labels import SessionLabels
 
 #: Who gave a final label: a person before the check or after it, a person in the check, or the model.
 PERSON, CHECK, MODEL = "person", "check", "model"
-
-# A check is not advised with fewer labels, and not if it is expected to take more answers than there are labels:
-# estimates from few labels are noisy.
-_FEWEST_LABELS: Final = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,50 +47,6 @@ class FinalLabels:
         import pandas as pd
 
         return pd.DataFrame({"label": self.labels, "source": self.source, "probability": self.probability})
-
-
-@dataclass(frozen=True)
-class StandingFinish:
-    """The plan at the last estimate of the error.
-
-    Attributes:
-        n_labelled: Number of labels at that estimate; 0 before the first.
-        plan: The plan; None before the first.
-        check_advised: Whether a check is advised: the plan is to check at once, and there are as many labels as the
-            check is expected to take.
-        totals: Number of labels at each plan, and the labels by people that it expected at the end.
-    """
-
-    n_labelled: int = 0
-    plan: FinishPlan | None = None
-    check_advised: bool = False
-    totals: tuple[tuple[int, int], ...] = ()
-
-    def due(self, n_labelled: int) -> bool:
-        """Whether the plan is to be made again."""
-        every = spacing(n_labelled)
-        return self.plan is None or n_labelled // every > self.n_labelled // every
-
-    def next(self, n_labelled: int, plan: FinishPlan, answer_cost: float = 1.0) -> "StandingFinish":
-        """The plan at the next estimate, made with ``check_advised`` of this one.
-
-        Args:
-            n_labelled: Number of labels.
-            plan: The plan.
-            answer_cost: Cost of an answer in the check, relative to a label.
-        """
-        totals = (*self.totals, (n_labelled, plan.by_people_at_end))
-        advised = plan.check_now and n_labelled >= max(_FEWEST_LABELS, answer_cost * plan.check_size)
-        return StandingFinish(n_labelled, plan, advised, totals)
-
-    def now(self, n_labelled: int) -> FinishPlan:
-        """The plan now: as at the last estimate, with fewer labels before the check."""
-        assert self.plan is not None
-        plan = self.plan.after(n_labelled)
-        if plan.check_now and not self.check_advised:
-            until_next = spacing(n_labelled) - (n_labelled - self.n_labelled)
-            plan = replace(plan, more_labels=max(1, until_next))
-        return plan
 
 
 class DataSetFinish:
