@@ -200,6 +200,7 @@ def plan_finish(  # noqa: PLR0913 - all but two by keyword
     annotator_error: float = 0.0,
     answer_cost: float = 1.0,
     check_advised: bool = False,
+    learns: bool = True,
 ) -> FinishPlan:
     r"""Plan labels of the least certain items and a check of the others, with the least human work.
 
@@ -225,6 +226,7 @@ def plan_finish(  # noqa: PLR0913 - all but two by keyword
             or correct a prediction than to label an item.
         check_advised: Whether the last plan was to check at once; then that remains the plan unless a later check is
             clearly better.
+        learns: Whether the predictions improve with more labels; False for predictions that stay as they are.
 
     Raises:
         InvalidValueError: An argument is out of range.
@@ -248,7 +250,7 @@ def plan_finish(  # noqa: PLR0913 - all but two by keyword
     places = np.minimum(np.round(more * (len(probable) / left)).astype(np.int64), len(probable))
     rising = np.concatenate([[0.0], np.cumsum(probable)])
     wrong = (rising[-1] - rising[places]) * (left / len(probable))
-    if labels:
+    if labels and learns:
         wrong *= (labels / (labels + more)) ** CURVE_POWER
     answers = joint_answers(left - more, allowed, wrong, level)
     totals = more + cost * answers

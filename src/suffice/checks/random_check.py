@@ -543,6 +543,38 @@ class Check:
     from_dict = from_state
 
 
+def sequential_progress(
+    record: Check, predictions: Mapping[int, Any], tolerance: float | None
+) -> dict[str, Any] | None:
+    """Progress of a sequential check as JSON values; None for one of fixed size.
+
+    Args:
+        record: The check, with the items that its answers require.
+        predictions: Predictions of the frozen model, by item.
+        tolerance: For numbers, the largest error that is not wrong.
+    """
+    terms = record.sequential
+    if terms is None:
+        return None
+    faults, pending = record.faults(predictions, tolerance=tolerance), set(record.pending)
+    first = next((place for place, item in enumerate(record.items) if item in pending), record.size)
+    flags = [faults[item] for item in record.items]
+    proof = terms.proof(flags)
+    proven = proof is not None and proof <= first
+    if not proven and not pending:
+        # It has ended: too many answers are wrong, or an answer was corrected after the proof.
+        proof = None
+    state = "given up" if record.aborted else "proven" if proven else "failed" if proof is None else "open"
+    answered = (proof or 0) if proven else first
+    return {
+        "state": state,
+        "answered": answered,
+        "wrong": sum(flags[:answered]),
+        "needed": None if proof is None else max(0, proof - first),
+        "allowed": terms.allowed,
+    }
+
+
 def _evidence(
     check: Check, predictions: Any, parts: int, unlabelable_as: UnlabelableAs, model: str
 ) -> tuple[dict[int, tuple[Label, Any]], float, Circumstances]:

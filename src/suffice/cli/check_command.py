@@ -10,6 +10,7 @@ from rich.console import Console
 
 from suffice.arguments import whole
 from suffice.cli.goal_options import target_of
+from suffice.cli.prediction_check import PredictionCheckOptions, check_predictions, checks_predictions
 from suffice.cli.project_options import (
     Place,
     Reading,
@@ -162,6 +163,20 @@ class CheckOptions:
             "annotator_error": share_of(self.annotator_error, "--annotator-error"),
         }
 
+    def require_for_predictions(self) -> None:
+        """Raise an error for options that are not used with predictions made elsewhere.
+
+        Raises:
+            InvalidValueError: It names the option.
+        """
+        given = {"share": self.share, "only-labelled": self.only_labelled, "exclude-unlabelable": False}
+        given["exclude-unlabelable"] = self.exclude_unlabelable
+        if unused := [name for name, value in given.items() if value]:
+            raise InvalidValueError(f"--{unused[0]} is not used with predictions made elsewhere; leave it out")
+        whole(self.earlier_checks, "--earlier-checks", least=0)
+        if self.size is not None:
+            whole(self.size, "--size", least=1)
+
     @property
     def starts(self) -> bool:
         """Whether a check is to start."""
@@ -210,10 +225,17 @@ class CheckOptions:
 def check_command(
     place: Place,
     options: CheckOptions,
-    person: Annotated[str | None, person_option("Who starts or aborts it.")] = None,
+    predictions: PredictionCheckOptions,
+    person: Annotated[str | None, person_option("Who starts or aborts it, or answers.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Guarantee how many predictions are wrong, by a random check of the unlabelled items.
+
+    With --prediction, the predictions are a column of a file, made by a language model, by rules or by other people:
+    suffice check answers.csv --prediction llm --at-most 5% draws rows, asks for them, and ends when the share is
+    proven. The answers are kept in answers.check.suffice, which later calls name.
+
+    Otherwise the command is about a labelling project and its model.
 
     The check draws items at random. Label them with suffice label or suffice serve, which ask for them first; then
     suffice status states the guarantee. The model learns these labels when labelling continues.
@@ -230,6 +252,11 @@ def check_command(
     In a project that screens for a class, the check is about the recall of that class, and only labelled items count
     as found, unless another quantity is asked for.
     """
+    if predictions.checked.given or checks_predictions(place):
+        options.require_for_predictions()
+        check_predictions(place, options, predictions, person, as_json=as_json)
+        return
+    predictions.require_unused()
     asked = options.arguments(person_name(person))
     size, target = options.size, share_of(options.at_most, "--at-most")
     options.require_consistent()

@@ -18,6 +18,7 @@ from rich.console import Console
 from suffice.acquisition import RANDOM_SHARES
 from suffice.arguments import real, whole
 from suffice.cli.goal_options import GoalOptions, target_of
+from suffice.cli.prediction_options import PredictionChoice
 from suffice.cli.rule_options import (
     ModelName,
     Recall,
@@ -133,6 +134,7 @@ class ProjectOptions:
     ] = None
     stopping: ProjectRuleOptions = field(default_factory=ProjectRuleOptions)
     goal: GoalOptions = field(default_factory=GoalOptions)
+    checked: PredictionChoice = field(default_factory=PredictionChoice)
     positive: Annotated[
         str | None,
         typer.Option(
@@ -303,18 +305,21 @@ def opened_project(options: ProjectOptions, console: Console, *, labels: bool = 
         whole(options.initial, "--initial", least=1)
     if options.seed is not None:
         whole(options.seed, "--seed", least=0)
-    place, is_project = place_of(options.data, options.project)
+    place, is_project = place_of(options.data, options.project, checks=options.checked.given)
     if is_project or has_project(place):
         return resumed(place, options, person, console, labels=labels)
+    if options.checked.given:
+        return made_check(place, options, person, console)
     return made(place, options, person, console)
 
 
-def place_of(data: str, project: str | None = None) -> tuple[str, bool]:
+def place_of(data: str, project: str | None = None, *, checks: bool = False) -> tuple[str, bool]:
     """Place of a project, and whether the data itself names a project.
 
     Args:
         data: The data, or a project.
         project: Where the project of the data is kept; None for the folder beside the data.
+        checks: Whether the project checks predictions made elsewhere.
 
     Raises:
         InvalidValueError: Both name a project.
@@ -322,6 +327,8 @@ def place_of(data: str, project: str | None = None) -> tuple[str, bool]:
     Examples:
         >>> place_of("mails.csv")
         ('mails.suffice', False)
+        >>> place_of("mails.csv", checks=True)
+        ('mails.check.suffice', False)
         >>> place_of("mails.csv.gz", "here")
         ('here', False)
         >>> place_of("mails.suffice")
@@ -341,7 +348,7 @@ def place_of(data: str, project: str | None = None) -> tuple[str, bool]:
     if not path.name or path.name == "..":
         path = path.resolve()
     name = re.sub(r"\.(csv|tsv|txt|parquet|pq)(\.gz)?$", "", path.name, flags=re.IGNORECASE)
-    return str(path.with_name(f"{name}.suffice")), False
+    return str(path.with_name(f"{name}{'.check' * checks}.suffice")), False
 
 
 def hidden(place: str) -> str:
@@ -452,6 +459,70 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     return project
 
 
+def made_check(place: str, options: ProjectOptions, person: str, console: Console) -> "Project":
+    """Read predictions made elsewhere, and create a project that checks them.
+
+    Raises:
+        InvalidValueError: An option or the data cannot be used; nothing is left behind.
+        SufficeError: The project cannot be made; nothing is left behind.
+    """
+    from suffice.cli.table_run import progress_bar
+    from suffice.project.checked_predictions import make_prediction_project
+    from suffice.project.items import no_progress
+    from suffice.project.read_items import ReadingOptions, parse_classes
+
+    _require_for_predictions(options)
+    at_most = share_of(options.stopping.at_most, "--at-most")
+    classes = () if options.classes is None else parse_classes(options.classes)
+    reading = ReadingOptions(text=options.text, image=options.image, id=options.id, ignore=tuple(options.ignore or ()))
+    target = {"at_most": at_most, "tolerance": options.stopping.tolerance, **options.goal.arguments(at_most)}
+    numbers = options.stopping.tolerance is not None
+    with progress_bar(console, "reading the predictions") as bar:
+        report = no_progress if bar is None else lambda what, done, total: bar(done, total, what)
+        project = make_prediction_project(
+            place,
+            Path(options.data),
+            reading,
+            options.checked.options(numbers=numbers, classes=classes),
+            target=target,
+            guidelines=_guidelines(options) or "",
+            overlap=options.overlap or 0.0,
+            seed=options.seed,
+            person=person,
+            progress=report,
+        )
+    checked = project.settings.checked
+    assert checked is not None
+    for note in project.settings.notes:
+        say(console, f"- {note}")
+    how = "people label without seeing the predictions"
+    if checked.answer == "verdict":
+        how = "people see each prediction and say whether it is right"
+    say(console, f"Project {hidden(place)}: made, {project.size:,} rows with predictions; {how}.")
+    return project
+
+
+def _require_for_predictions(options: ProjectOptions) -> None:
+    """Raise an error for options about a model."""
+    given = {
+        "target": options.target,
+        "regression": options.regression or None,
+        "features": options.features,
+        "embed": options.embed,
+        "model": options.model,
+        "positive": options.positive,
+        "recall": options.recall,
+        "initial": options.initial,
+        "random-share": options.random_share,
+        "rule": options.stopping.rule,
+    }
+    if wrong := [name for name, value in given.items() if value is not None]:
+        raise InvalidValueError(
+            f"--{wrong[0]} is for a project with a model, and --prediction checks predictions made elsewhere; leave "
+            "one of them out"
+        )
+
+
 def _guidelines(options: ProjectOptions) -> str | None:
     """The text of the file of guidelines, or None if no file was named."""
     if options.guidelines is None:
@@ -489,6 +560,9 @@ def _require_account(project: "Project", person: str) -> None:
 def _require_same(project: "Project", place: str, options: ProjectOptions) -> None:
     """Raise an error for options that contradict the project; its original options are allowed."""
     settings, model = project.settings, project.current_settings.model
+    if settings.checked is not None or options.checked.given:
+        _require_same_predictions(project, place, options)
+        return
     if options.model is not None and options.model.value != model:
         raise InvalidValueError(
             f"the project {place} has the model {model}; change it with suffice switch {place} --model "
@@ -512,6 +586,36 @@ def _require_same(project: "Project", place: str, options: ProjectOptions) -> No
                 "changed afterwards: leave out these options, or make another project with --project (costs can "
                 "be changed on the page, under Settings)"
             )
+
+
+def _require_same_predictions(project: "Project", place: str, options: ProjectOptions) -> None:
+    """Raise an error for options or a file that contradict a project that checks predictions made elsewhere."""
+    from suffice.project.checked_predictions import require_same_rows
+
+    settings, checked = project.settings, project.settings.checked
+    if checked is None:
+        raise InvalidValueError(
+            f"the project {place} has a model of its own; name another place for the check with --project FOLDER"
+        )
+    asked = options.checked.options(numbers=False, classes=())
+    given = {
+        "--prediction": (list(asked.columns) or None, list(checked.columns)),
+        "--probability": (asked.probability, checked.probability),
+        "--group": (asked.group, checked.group),
+        "--answer": (asked.answer, checked.answer),
+        "--text": (options.text, settings.main if settings.shown == "text" else None),
+        "--image": (options.image, settings.main if settings.shown == "image" else None),
+        "--of": (target_of(options.goal.of), settings.of),
+        "--tolerance": (options.stopping.tolerance, settings.tolerance),
+    }
+    for option, (wanted, there) in given.items():
+        if wanted is not None and wanted != there:
+            raise InvalidValueError(
+                f"the project {place} has {option} {there}, and {wanted} is asked for; this is fixed before the first "
+                "answer: leave it out, or make another project with --project FOLDER"
+            )
+    if Path(options.data).is_file() and Path(options.data).suffix != ".sqlite":
+        require_same_rows(project, Path(options.data), place)
 
 
 def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple[str, str, str]]:
@@ -689,12 +793,12 @@ def _project_learner(
         checked: Answers of a complete check that the results count, and the model does not learn.
     """
     with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
-        from suffice.project.project_learner import ProjectLearner
+        from suffice.project.project_learner import project_learner
 
-        project_learner = ProjectLearner(settings, project.X)
-        project_learner.resume_from(project.learned_files, answers)
-        project_learner.follow(answers, checked=checked)
-        return project_learner
+        learner = project_learner(settings, project.X)
+        learner.resume_from(project.learned_files, answers)
+        learner.follow(answers, checked=checked)
+        return learner
 
 
 def shown_place(place: str) -> str:

@@ -408,7 +408,7 @@ def make_project(
     """
     from suffice.project.read_items import read_items
 
-    _require_empty(place)
+    require_empty(place)
     items = read_items(data, options.reading(), progress)
     initial, positive = options.initial, options.positive
     if initial is not None and initial > len(items):
@@ -585,7 +585,7 @@ def has_project(place: str | Path) -> bool:
         database.close()
 
 
-def _require_empty(place: str | Path) -> None:
+def require_empty(place: str | Path) -> None:
     """Raise an error for a folder that is not writable or not empty, before a large file is read."""
     if is_url(place):
         return

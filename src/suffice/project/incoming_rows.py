@@ -432,11 +432,14 @@ def added_items(
         # Paths are stored relative to the folder of the project's images; only files in this folder are shown.
         relative = image_paths(root, [_below(root, path, row[k]) for row in cells], table.place)
         cells = [(*row[:k], image, *row[k + 1 :]) for row, image in zip(cells, relative, strict=True)]
-    X = (
-        project.transformer().transform(new_columns(settings, table, path))
-        if features is None
-        else _given(features, len(cells), project.X.shape[1])
-    )
+    if settings.checked is not None:
+        from suffice.project.checked_predictions import added_features
+
+        X = added_features(settings, table)
+    elif features is None:
+        X = project.transformer().transform(new_columns(settings, table, path))
+    else:
+        X = _given(features, len(cells), project.X.shape[1])
     return name, Items(
         shown=settings.shown,
         ids=_ids(project, table, id, name),

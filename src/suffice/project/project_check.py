@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.checks import Check, Guarantee, SequentialTerms
+from suffice.checks.random_check import sequential_progress
 from suffice.checks.sequential_terms import LONGEST
 from suffice.errors import InvalidValueError
 from suffice.presentation.check_words import guarantee_sentences
@@ -19,7 +20,6 @@ from suffice.session.model_check import (
     checked_pool,
     least_error,
     proven_guarantee,
-    sequential_progress,
 )
 
 #: Change of the classes since a check started: none or renamed only; merged only; or any other change.
@@ -215,6 +215,11 @@ class CheckDraw:
     terms: SequentialTerms | None = None
     probabilities: NDArray[np.float64] | None = None
 
+    @property
+    def spends_as(self) -> int:
+        """Number of the check among those of the same items, which determines its error probability."""
+        return self.number if self.asked.batch_check is None else self.asked.batch_check
+
     def event_data(self) -> dict[str, Any]:
         """Data for the journal, as JSON values; the rest follows from the events before it."""
         drawn: dict[str, Any] = {"size": len(self.items), "items": list(self.items)}
@@ -388,9 +393,9 @@ class ProjectCheck:
 
         With ``share`` there is no guarantee if too many items could not be labelled.
         """
-        if not self.record.complete:
-            return None
         draw, asked = self.draw, self.draw.asked
+        if not self.record.complete or asked.share_of is not None or asked.accept is not None:
+            return None
 
         def predicted_as_class() -> int:
             excluded = draw.before.skipped if asked.unlabelable_as == "excluded" else frozenset[int]()

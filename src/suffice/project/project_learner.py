@@ -572,6 +572,21 @@ class ProjectLearner:
             return ()
 
 
+def project_learner(settings: Settings, X: Floats, *, compare: bool = True) -> ProjectLearner:
+    """The learner of a project: that of its model, or that of predictions made elsewhere.
+
+    Args:
+        settings: Settings of the project.
+        X: Features of its items.
+        compare: As for :class:`ProjectLearner`.
+    """
+    if settings.checked is None:
+        return ProjectLearner(settings, X, compare=compare)
+    from suffice.project.given_learner import GivenLearner
+
+    return GivenLearner(settings, X)
+
+
 def predictions_after(
     settings: Settings, X: Floats, answers: Sequence[Answer], files: LearnedFiles | None = None
 ) -> Predictions:
@@ -589,7 +604,7 @@ def predictions_after(
     kept = None if files is None else files.predictions(settings, answers)
     if kept is not None:
         return kept
-    learner = ProjectLearner(settings, X, compare=False)
+    learner = project_learner(settings, X, compare=False)
     if files is not None:
         learner.resume_from(files, answers)
     learner.follow(answers)
@@ -600,7 +615,7 @@ def learned_project(project: ReadableProject) -> ProjectLearner:
     """The learner of a project after all present answers. It continues from the saved state if there is one."""
     with project.lock:
         answers, settings = project.state().learned(), project.current_settings
-    learner = ProjectLearner(settings, project.X, compare=False)
+    learner = project_learner(settings, project.X, compare=False)
     learner.resume_from(project.learned_files, answers)
     learner.follow(answers)
     return learner

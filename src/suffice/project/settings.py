@@ -10,6 +10,7 @@ from suffice.arguments import real
 from suffice.criteria import Criterion, LabelWorth, criterion_from_dict
 from suffice.errors import InvalidValueError, upgrade_advice
 from suffice.models.factory import MODEL_FAMILIES, chooses_components, make_model, model_description
+from suffice.project.prediction_settings import GIVEN, CheckedPredictions
 from suffice.session.goals import Goal, TargetOf, checked_goal
 
 Task = Literal["classification", "regression"]
@@ -52,6 +53,7 @@ _WHERE_USED: Final[Mapping[str, Any]] = {
     "annotator_error": 0.0,
     "correction_cost": 1.0,
     "tolerance": None,
+    "checked": None,
 }
 
 
@@ -93,6 +95,7 @@ class Settings:
         annotator_error: For ``"all"``: share of the labels by people that may be wrong.
         correction_cost: For ``"all"``: cost of an answer in a check, relative to a label.
         tolerance: For ``"all"`` and numbers: a value is wrong if it is off by more than this.
+        checked: The predictions made elsewhere that the project checks, instead of having a model; or None.
     """
 
     name: str
@@ -123,6 +126,7 @@ class Settings:
     annotator_error: float = 0.0
     correction_cost: float = 1.0
     tolerance: float | None = None
+    checked: CheckedPredictions | None = None
 
     @property
     def goal(self) -> Goal | None:
@@ -158,7 +162,8 @@ class Settings:
         lists = {name: tuple(saved[name]) for name in ("classes", "columns", "notes") if name in saved}
         components = tuple((int(first), int(after)) for first, after in saved.get("components", ()))
         older = {"random_share": 0.0, "regularize": False}
-        return Settings(**{**older, **saved, **lists, "components": components})
+        checked = None if saved.get("checked") is None else CheckedPredictions.from_dict(saved["checked"])
+        return Settings(**{**older, **saved, **lists, "components": components, "checked": checked})
 
     def using(self, model: str | None) -> "Settings":
         """The same settings with another model; unchanged for None.
@@ -281,7 +286,9 @@ class Settings:
         return {key: value for key, value in self.as_dict().items() if key not in _ONLY_SHOWN}
 
     def models(self) -> list[str]:
-        """Names of the models that the project can have, the default first."""
+        """Names of the models that the project can have, the default first; none for predictions made elsewhere."""
+        if self.checked is not None:
+            return []
         return [name for name, task in project_models().items() if task == self.task]
 
     def criterion(self) -> Criterion:
@@ -295,6 +302,8 @@ class Settings:
             InvalidValueError: A project cannot have this model, it is for the other task, or there are fewer than 2
                 classes.
         """
+        if self.checked is not None:
+            raise InvalidValueError("the predictions of this project were made elsewhere; it has no model")
         usable = project_models()
         require_project_model(self.model)
         if usable[self.model] != self.task:
@@ -435,6 +444,8 @@ def described_model(name: str) -> str:
         >>> described_model("gp"), described_model("of_ours")
         ('a Gaussian process', 'of_ours')
     """
+    if name == GIVEN:
+        return "predictions made elsewhere"
     return model_description(name) if name in MODEL_FAMILIES else name
 
 

@@ -291,6 +291,10 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         "problem": learning_status.problem,
         "words": sentences,
     }
+    if project.settings.checked is not None:
+        from suffice.project.prediction_results import with_result
+
+        told = with_result(project, told)
     finite: dict[str, Any] = _finite(told)
     return finite
 

@@ -10,7 +10,7 @@ from suffice.arguments import real
 from suffice.checks import Check, Guarantee, SequentialTerms, lower_bound, spent_alpha
 from suffice.checks.finish_plan import allowed_wrong, joint_answers
 from suffice.checks.guarantee import Quantity, UnlabelableAs
-from suffice.checks.random_check import MOST_EXCLUDED
+from suffice.checks.random_check import MOST_EXCLUDED, sequential_progress
 from suffice.checks.registry import RegisteredItems
 from suffice.errors import InvalidValueError
 from suffice.models.inputs import as_labels
@@ -39,6 +39,11 @@ class CheckedQuantity:
         of: What the target is a share of: ``"rest"``, the unlabelled items, or ``"all"``, all final labels. Then the
             check corrects what it finds wrong.
         annotator_error: For ``"all"``: share of the labels by people that may be wrong.
+        parts: Number of statements that share the error probability of the check.
+        share_of: Class whose share of the items is stated instead of the error; None for none.
+        accept: Goal of the part of the predictions that is accepted, instead of the error; None for none.
+        first_item: The check is about items from this one on.
+        batch_check: Number of the check among those of the same items, if later items have checks of their own.
     """
 
     quantity: Quantity
@@ -51,6 +56,11 @@ class CheckedQuantity:
     corrected: bool = False
     of: TargetOf = "rest"
     annotator_error: float = 0.0
+    parts: int = 1
+    share_of: str | None = None
+    accept: str | None = None
+    first_item: int = 0
+    batch_check: int | None = None
 
     def for_target(
         self,
@@ -180,7 +190,7 @@ def proven_guarantee(  # noqa: PLR0913 - all but three by keyword
             stated |= {"predictions": predicted, "predicted": predicted_as_class()}
         return check.recall_guarantee(asked.class_name, found(), **stated)
     try:
-        return check.guarantee(predicted, tolerance=asked.tolerance, **stated)
+        return check.guarantee(predicted, tolerance=asked.tolerance, parts=asked.parts, **stated)
     except InvalidValueError:
         if check.sequential is None:
             raise
@@ -575,38 +585,6 @@ class ModelCheck:
             )
 
 
-def sequential_progress(
-    record: Check, predictions: Mapping[int, Any], tolerance: float | None
-) -> dict[str, Any] | None:
-    """Progress of a sequential check as JSON values, see :attr:`ModelCheck.progress`; None for one of fixed size.
-
-    Args:
-        record: The check, with the items that its answers require.
-        predictions: Predictions of the frozen model, by item.
-        tolerance: For numbers, the largest error that is not wrong.
-    """
-    terms = record.sequential
-    if terms is None:
-        return None
-    faults, pending = record.faults(predictions, tolerance=tolerance), set(record.pending)
-    first = next((place for place, item in enumerate(record.items) if item in pending), record.size)
-    flags = [faults[item] for item in record.items]
-    proof = terms.proof(flags)
-    proven = proof is not None and proof <= first
-    if not proven and not pending:
-        # It has ended: too many answers are wrong, or an answer was corrected after the proof.
-        proof = None
-    state = "given up" if record.aborted else "proven" if proven else "failed" if proof is None else "open"
-    answered = (proof or 0) if proven else first
-    return {
-        "state": state,
-        "answered": answered,
-        "wrong": sum(flags[:answered]),
-        "needed": None if proof is None else max(0, proof - first),
-        "allowed": terms.allowed,
-    }
-
-
 def least_error(record: Check, found: Guarantee | None, progress: Mapping[str, Any] | None) -> float | None:
     """The share of wrong predictions that a check shows at least; None if it is open or of another quantity.
 
@@ -841,7 +819,7 @@ def checked_pool(
         skipped: Those of them that were skipped.
         predictions: Prediction for each item of ``unlabelled``.
     """
-    candidates, which = np.ones(len(unlabelled), dtype=bool), "unlabelled item"
+    candidates, which = np.asarray(unlabelled) >= asked.first_item, "unlabelled item"
     if asked.unlabelable_as == "excluded" or asked.of == "all":
         candidates &= ~np.isin(unlabelled, list(skipped))
         which = "unlabelled item that was not skipped"

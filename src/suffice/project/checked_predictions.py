@@ -1,0 +1,507 @@
+"""Tables with predictions that were made elsewhere, read for a project that checks them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.arguments import real
+from suffice.checks import Check
+from suffice.checks.given_predictions import AnswerWay, GivenPredictions
+from suffice.checks.prediction_check import RIGHT, WRONG, CheckDesign, PredictionCheck, PredictionResult
+from suffice.errors import InvalidValueError
+from suffice.numerics import Floats
+from suffice.presentation.text_format import count
+from suffice.project.create import require_empty, write_project
+from suffice.project.events import LONGEST_CLASS, MOST_CLASSES
+from suffice.project.items import ItemProgress, Items, no_progress
+from suffice.project.labelling_project import Project
+from suffice.project.prediction_settings import GIVEN, CheckedPredictions
+from suffice.project.read_items import ReadingOptions, checked_classes, read_source
+from suffice.project.settings import DEFAULT_INITIAL, Settings, default_rule
+from suffice.tables.file_reader import Column, TableColumns, Texts, is_path, number_name, read_columns
+from suffice.tables.table import are_classes, named_column
+
+# With more different predictions than this, people say whether a prediction is right instead of labelling.
+_MOST_BLIND: Final = 50
+# Predictions of which this share is different are texts, not classes.
+_LIKE_TEXTS: Final = 0.5
+# Rows that are compared at a time.
+_COMPARED: Final = 5000
+_ELSEWHERE: Final = "use the file as it was, or make another project with --project FOLDER"
+
+
+@dataclass(frozen=True)
+class PredictionOptions:
+    """Options for reading predictions.
+
+    Attributes:
+        columns: Columns of predictions.
+        probability: Column with the confidence in each prediction, or None.
+        group: Column of groups, or None.
+        answer: How people answer; chosen by the predictions if None.
+        numbers: Whether the predictions are numbers; determined from them if None.
+        classes: Further classes that are not predicted.
+        spans: Columns with the start and the end of a marked part of the text, or None.
+    """
+
+    columns: tuple[str, ...]
+    probability: str | None = None
+    group: str | None = None
+    answer: AnswerWay | None = None
+    numbers: bool | None = None
+    classes: tuple[str, ...] = ()
+    spans: tuple[str, str] | None = None
+
+
+def prediction_items(
+    data: Any, reading: ReadingOptions, options: PredictionOptions, progress: ItemProgress = no_progress
+) -> tuple[Items, CheckedPredictions]:
+    """Read a table with predictions.
+
+    Args:
+        data: Path of a table, or a table in memory.
+        reading: Which columns are the text, the image and the id, and which are left out.
+        options: Which columns are predictions.
+        progress: Receives the present activity.
+
+    Raises:
+        InvalidValueError: A column is missing, or its values cannot be used; the message gives a remedy.
+    """
+    _require_distinct(options)
+    source = read_source(data, reading, progress)
+    file, path = source.file, source.path
+    for name, option in _named(options):
+        try:
+            named_column(file, name, path)
+        except InvalidValueError as error:
+            raise InvalidValueError(f"{option}: {error}") from None
+    found = {name: _predicted(file, name) for name in options.columns}
+    answer = _answer_way(options, found)
+    classes: tuple[str, ...] = ()
+    numbers = answer == "blind" and _are_numbers(options, found)
+    if answer == "verdict":
+        classes = (RIGHT, WRONG)
+        parts = [np.zeros(len(file))]
+    elif numbers:
+        parts = [np.asarray(values, dtype=np.float64) for values in found.values()]
+    else:
+        classes, parts = _coded(found, options.classes)
+    if options.probability is not None:
+        parts.append(_probability(file, options.probability))
+    groups: tuple[str, ...] = ()
+    if options.group is not None:
+        groups, codes = _groups(file, options.group)
+        parts.append(codes)
+    checked = CheckedPredictions(
+        options.columns, answer, options.probability, options.group, groups, _spans(file, options, source.text)
+    )
+    known = {"image": reading.image, "id": reading.id, "ignore": list(reading.ignore), "text": reading.text}
+    if is_path(data):
+        known["digest"] = digest_of(Path(data))
+    made = source.items(X=np.column_stack(parts), task="regression" if numbers else "classification", classes=classes)
+    return replace(made, reading={**(made.reading or {}), **known}), checked
+
+
+def _named(options: PredictionOptions) -> list[tuple[str, str]]:
+    """Columns with the option that names each."""
+    named = [(name, "--prediction") for name in options.columns]
+    named += [] if options.probability is None else [(options.probability, "--probability")]
+    named += [] if options.group is None else [(options.group, "--group")]
+    return named + [(name, "--spans") for name in options.spans or ()]
+
+
+def _require_distinct(options: PredictionOptions) -> None:
+    if not options.columns:
+        raise InvalidValueError("--prediction must name the column of predictions")
+    if len(set(options.columns)) < len(options.columns):
+        raise InvalidValueError("--prediction names a column twice; name each once")
+    if options.probability in options.columns:
+        raise InvalidValueError(f"column {options.probability!r} is given as --prediction and as --probability")
+    if options.answer is not None and options.answer not in get_args(AnswerWay):
+        raise InvalidValueError(f"--answer must be blind or verdict, not {options.answer!r}")
+    if options.answer == "verdict" and len(options.columns) > 1:
+        raise InvalidValueError("--answer verdict is about one column of predictions; compare several with blind")
+
+
+def _predicted(file: TableColumns, name: str, *, constant: bool = False) -> Column:
+    """A column of predictions without missing values, and with several different ones unless ``constant``."""
+    values = file[name]
+    missing = np.flatnonzero(values.codes < 0 if isinstance(values, Texts) else np.isnan(values))
+    if len(missing):
+        others = f" and {len(missing) - 1:,} more rows" if len(missing) > 1 else ""
+        raise InvalidValueError(
+            f"{file.place(int(missing[0]))}{others}: column {name!r} has no prediction; fill it in, or leave these "
+            "rows out of the file"
+        )
+    levels = values.levels if isinstance(values, Texts) else np.unique(values)
+    if len(levels) == 1 and len(file) > 1 and not constant:
+        raise InvalidValueError(
+            f"column {name!r} has the same prediction {_shown(levels[0])} in all {len(file):,} rows; name another "
+            "column with --prediction"
+        )
+    return values
+
+
+def _shown(value: Any) -> str:
+    return repr(value if isinstance(value, str) else number_name(float(value)))[:80]
+
+
+def _answer_way(options: PredictionOptions, found: Mapping[str, Column]) -> AnswerWay:
+    if options.answer is not None:
+        return options.answer
+    if options.spans is not None:
+        return "verdict"
+    if len(found) > 1 or _are_numbers(options, found):
+        return "blind"
+    (values,) = found.values()
+    if isinstance(values, Texts) and _are_texts(values):
+        return "verdict"
+    return "blind"
+
+
+def _are_texts(values: Texts) -> bool:
+    """Whether predictions are texts rather than classes: too many or too long ones, or nearly all different."""
+    distinct = len(values.levels)
+    if distinct > _MOST_BLIND or max(map(len, values.levels)) > LONGEST_CLASS:
+        return True
+    return distinct > 10 and distinct > _LIKE_TEXTS * len(values)
+
+
+def _are_numbers(options: PredictionOptions, found: Mapping[str, Column]) -> bool:
+    if options.classes:
+        return False
+    texts = [name for name, values in found.items() if isinstance(values, Texts)]
+    if options.numbers:
+        if texts:
+            raise InvalidValueError(
+                f"--tolerance is for numbers, and column {texts[0]!r} has texts; leave --tolerance out"
+            )
+        return True
+    return not texts and not all(are_classes(np.unique(values)) for values in found.values())  # type: ignore[arg-type]
+
+
+def _coded(found: Mapping[str, Column], more: Sequence[str]) -> tuple[tuple[str, ...], list[Floats]]:
+    """All classes, and each column as numbers of classes."""
+    texts = {name: _as_levels(values) for name, values in found.items()}
+    names = dict.fromkeys(more)
+    names |= dict.fromkeys(sorted(set().union(*(levels for levels, _ in texts.values()))))
+    if len(names) > MOST_CLASSES:
+        raise InvalidValueError(
+            f"there are {count(len(names), 'different prediction')}, more than the {MOST_CLASSES} classes that people "
+            "can choose from; give --answer verdict, so that they say whether a prediction is right"
+        )
+    classes = checked_classes(list(names))
+    places = {name: place for place, name in enumerate(classes)}
+    coded = []
+    for levels, codes in texts.values():
+        coded.append(np.array([places[level.strip()] for level in levels], dtype=np.float64)[codes])
+    return classes, coded
+
+
+def _as_levels(values: Column) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+    if isinstance(values, Texts):
+        return values.levels, values.codes
+    levels, codes = np.unique(values, return_inverse=True)
+    return tuple(map(number_name, levels.tolist())), codes.astype(np.intp)
+
+
+def _probability(file: TableColumns, name: str) -> Floats:
+    values = file[name]
+    if isinstance(values, Texts):
+        raise InvalidValueError(f"--probability: column {name!r} has texts; it must have numbers from 0 to 1")
+    bad = np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))
+    if len(bad):
+        row = int(bad[0])
+        value = "no number" if np.isnan(values[row]) else number_name(float(values[row]))
+        raise InvalidValueError(
+            f"--probability: {file.place(row)} has {value} in column {name!r}, and a probability is from 0 to 1"
+        )
+    return np.asarray(values, dtype=np.float64)
+
+
+def _groups(file: TableColumns, name: str) -> tuple[tuple[str, ...], Floats]:
+    values = file[name]
+    missing = np.flatnonzero(values.codes < 0 if isinstance(values, Texts) else np.isnan(values))
+    if len(missing):
+        raise InvalidValueError(
+            f"--group: {file.place(int(missing[0]))} has no value in column {name!r}; give these rows a group too"
+        )
+    levels, codes = _as_levels(values)
+    if len(levels) > 1000 or len(levels) == len(file):
+        raise InvalidValueError(
+            f"--group: column {name!r} has {len(levels):,} different values; at most 1,000 groups are possible, each "
+            "with several rows"
+        )
+    return levels, codes.astype(np.float64)
+
+
+def _spans(file: TableColumns, options: PredictionOptions, text: str | None) -> tuple[str, str] | None:
+    if options.spans is None:
+        return None
+    if text is None:
+        raise InvalidValueError("--spans marks a part of the text; name the column of the text with --text")
+    for name in options.spans:
+        if isinstance(file[name], Texts):
+            raise InvalidValueError(f"--spans: column {name!r} has texts; it must have positions in the text")
+    return options.spans
+
+
+def digest_of(path: Path) -> str:
+    """A digest of the content of a file."""
+    from hashlib import file_digest
+
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def require_same_rows(project: Project, path: Path, place: str) -> None:
+    """Raise an error if a file has other rows or predictions than a project was made with.
+
+    Args:
+        project: A project that checks predictions made elsewhere.
+        path: The file.
+        place: The project, for the message.
+
+    Raises:
+        InvalidValueError: It does; the message says where.
+    """
+    made = project.made_with
+    if made.get("digest") == digest_of(path):
+        return
+    settings, n = project.settings, project.n_items_made
+    assert settings.checked is not None
+    reading = ReadingOptions(**{name: made.get(name) for name in ("text", "image", "id")}, ignore=tuple(made["ignore"]))
+    source = read_source(path, reading)
+    fixed = "is fixed before the first answer"
+    if len(source.ids) != n:
+        raise InvalidValueError(
+            f"{path} has {count(len(source.ids), 'row')}, and the project {place} was made with {n:,}, which {fixed}; "
+            f"put new rows into a file of their own, and add them: suffice check {place} --add FILE"
+        )
+    if source.shown != settings.columns:
+        raise InvalidValueError(f"{path} has other columns than the project {place}, which {fixed}; {_ELSEWHERE}")
+    columns, _ = source.shown_columns()
+    cells = source.shown_cells(columns)
+    for start in range(0, n, _COMPARED):
+        rows = project.rows(range(start, min(n, start + _COMPARED)))
+        for k, ((name, *before), now) in enumerate(zip(rows, cells[start : start + _COMPARED], strict=True), start):
+            if source.ids[k] != name or tuple(before) != tuple(now):
+                raise InvalidValueError(
+                    f"{path}, {source.file.place(k)}: the row {name!r} has changed since the project {place} was made, "
+                    f"and what is checked {fixed}; {_ELSEWHERE}"
+                )
+
+
+def added_features(settings: Settings, table: TableColumns) -> Floats:
+    """The features of rows that are added to a project with predictions made elsewhere.
+
+    Args:
+        settings: Settings of the project.
+        table: The rows, with the columns of the project.
+
+    Raises:
+        InvalidValueError: A value is missing, or the project does not have its class or group.
+    """
+    checked = settings.checked
+    assert checked is not None
+    parts: list[Floats] = []
+    for name in checked.columns:
+        values = _predicted(table, name, constant=True)
+        if checked.answer == "verdict":
+            parts.append(np.zeros(len(table)))
+        elif settings.classes:
+            parts.append(_known(values, settings.classes, f"column {name!r} has the prediction", "classes"))
+        elif isinstance(values, Texts):
+            raise InvalidValueError(f"column {name!r} has texts, and the predictions of this project are numbers")
+        else:
+            parts.append(values)
+    if checked.probability is not None:
+        parts.append(_probability(table, checked.probability))
+    if checked.group is not None:
+        parts.append(_known(table[checked.group], checked.groups, f"column {checked.group!r} has", "groups"))
+    return np.column_stack(parts)
+
+
+def _known(values: Column, names: Sequence[str], what: str, kind: str) -> Floats:
+    places = {name: place for place, name in enumerate(names)}
+    levels, codes = _as_levels(values)
+    unknown = [level for level in levels if level.strip() not in places]
+    if unknown or (codes < 0).any():
+        raise InvalidValueError(
+            f"{what} {unknown[0] if unknown else 'nothing in a row'!r}, which is none of the {kind} of the project: "
+            f"{', '.join(names[:20])}; check such rows in a project of their own"
+        )
+    return np.array([places[level.strip()] for level in levels], dtype=np.float64)[codes]
+
+
+def make_prediction_project(  # noqa: PLR0913 - options of a project, by keyword
+    place: str | Path,
+    data: Any,
+    reading: ReadingOptions,
+    options: PredictionOptions,
+    *,
+    target: Mapping[str, Any],
+    guidelines: str = "",
+    overlap: float = 0.0,
+    seed: int | None = None,
+    person: str = "",
+    progress: ItemProgress = no_progress,
+) -> Project:
+    """Create a project that checks predictions made elsewhere.
+
+    Args:
+        place: Where the project is stored.
+        data: Path of a table, or a table in memory.
+        reading: Which columns are the text, the image and the id.
+        options: Which columns are predictions.
+        target: ``at_most`` and, as for :class:`suffice.project.create.CreationOptions`, ``of``, ``annotator_error``,
+            ``correction_cost`` and ``tolerance``.
+        guidelines: How to answer, in Markdown.
+        overlap: Share of the items that two people answer.
+        seed: Seed of all randomness; checks are drawn anew without one.
+        person: Who creates the project.
+        progress: Receives the present activity.
+
+    Raises:
+        InvalidValueError: The data or an option cannot be used; nothing is left behind.
+        ConflictError: There is a project already.
+    """
+    require_empty(place)
+    items, checked = prediction_items(data, reading, options, progress)
+    values = {"of": "rest", "annotator_error": 0.0, "correction_cost": 1.0, "tolerance": None, **target}
+    if items.task == "regression" and values["tolerance"] is None:
+        raise InvalidValueError(
+            "the predictions are numbers; give --tolerance, the largest error that is not wrong, or --classes if they "
+            "are classes"
+        )
+    if items.task == "classification" and values["tolerance"] is not None:
+        raise InvalidValueError("--tolerance is for numbers, and the predictions are classes; leave it out")
+    if values["of"] == "all" and len(checked.columns) > 1:
+        raise InvalidValueError("--of all is for one column of predictions; give one --prediction")
+    if values["of"] == "all" and values.get("at_most") is None:
+        raise InvalidValueError("--of all needs --at-most, the share of wrong labels that is acceptable, such as 5%")
+    if values.get("at_most") is not None:
+        real(values["at_most"], "--at-most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+    source = Path(data).resolve().name if is_path(data) else "data"
+    settings = Settings(
+        name=source,
+        task=items.task,
+        classes=items.classes,
+        target="label",
+        shown=items.shown,
+        columns=items.columns,
+        main=items.main,
+        model=GIVEN,
+        rule=default_rule().state_dict(),
+        seed=seed,
+        initial=min(DEFAULT_INITIAL, len(items)),
+        overlap=overlap,
+        source=source,
+        root="" if items.root is None else str(items.root),
+        notes=items.notes,
+        checked=checked,
+        **values,
+    )
+    settings = settings.with_changes(settings.checked_changes({"guidelines": guidelines}))
+    return write_project(place, settings, items, person=person, progress=progress)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownAnswers:
+    """Predictions with answers that are known already.
+
+    Attributes:
+        given: The predictions.
+        truth: The answer for each row; None where there is none.
+        answered: Rows with an answer.
+    """
+
+    given: GivenPredictions
+    truth: list[Any]
+    answered: NDArray[np.intp]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rows have an answer."""
+        return len(self.answered) == len(self.given)
+
+    def sample_result(self, design: Mapping[str, Any]) -> PredictionResult:
+        """The result if the rows with an answer were drawn at random.
+
+        Args:
+            design: Fields of :class:`suffice.checks.prediction_check.CheckDesign`.
+
+        Raises:
+            InvalidValueError: The design cannot be used.
+        """
+        if design.get("precision_of") is not None:
+            raise InvalidValueError("--precision-of needs a sample of the rows of that class; leave the others out")
+        fixed = CheckDesign(**{**design, "size": len(self.answered)}).checked(self.given)
+        labels = {int(row): self.truth[row] for row in self.answered}
+        number, alpha = fixed.earlier_checks + 1, 1.0 - fixed.confidence
+        record = Check(tuple(labels), len(self.given), number, alpha, labels)
+        return PredictionCheck.restored(self.given, fixed, record, "blind").result
+
+
+def known_answers(path: Path, options: PredictionOptions, truth: str) -> KnownAnswers:
+    """Read predictions together with answers that are known already.
+
+    Args:
+        path: The file.
+        options: Which columns are predictions.
+        truth: Column of the answers; empty cells are rows without an answer.
+
+    Raises:
+        InvalidValueError: A column is missing, or a value cannot be used; the message gives a remedy.
+    """
+    _require_distinct(options)
+    file = read_columns(path)
+    for name, option in [*_named(options), (truth, "--truth")]:
+        try:
+            named_column(file, name, path)
+        except InvalidValueError as error:
+            raise InvalidValueError(f"{option}: {error}") from None
+    if truth in options.columns:
+        raise InvalidValueError(f"column {truth!r} is given as --prediction and as --truth")
+    found = {name: _predicted(file, name) for name in options.columns}
+    numbers = _are_numbers(options, found)
+    columns: dict[str, NDArray[Any]] = {}
+    for name, values in found.items():
+        levels, codes = _as_levels(values)
+        columns[name] = np.asarray(values) if numbers else np.array(levels, dtype=object)[codes]
+    probability = None if options.probability is None else _probability(file, options.probability)
+    groups = None
+    if options.group is not None:
+        names, codes = _groups(file, options.group)
+        groups = np.array(names, dtype=object)[codes.astype(np.intp)]
+    given = GivenPredictions(columns, probability, groups, numbers)
+    answers = _answers(file, truth, given, options)
+    answered = np.array([row for row, answer in enumerate(answers) if answer is not None], dtype=np.intp)
+    if not len(answered):
+        raise InvalidValueError(f"column {truth!r} has no answer in any row; fill in those that are known")
+    return KnownAnswers(given, answers, answered)
+
+
+def _answers(file: TableColumns, name: str, given: GivenPredictions, options: PredictionOptions) -> list[Any]:
+    """The answer for each row, None where it is missing."""
+    values = file[name]
+    if given.numbers:
+        if isinstance(values, Texts):
+            raise InvalidValueError(f"--truth: column {name!r} has texts, and the predictions are numbers")
+        return [None if np.isnan(value) else float(value) for value in values]
+    levels, codes = _as_levels(values)
+    known = {*given.classes, *options.classes}
+    unknown = [place for place, level in enumerate(levels) if level not in known]
+    # Free texts are compared as they are; classes must be known.
+    if unknown and len(known) <= _MOST_BLIND:
+        row = int(np.flatnonzero(codes == unknown[0])[0])
+        some = ", ".join(sorted(known)[:20])
+        raise InvalidValueError(
+            f"--truth: {file.place(row)} has {levels[unknown[0]]!r} in column {name!r}, which is none of the predicted "
+            f"classes {some}; correct it, or name all classes with --classes"
+        )
+    return [None if code < 0 else levels[code] for code in codes.tolist()]
