@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.checks.confidence_judgement import ConfidenceJudgement, judged_confidence
+from suffice.checks.confidence_judgement import JudgedConfidence, judged_confidence
 from suffice.checks.finish_plan import FinishPlan, plan_finish
 from suffice.checks.standing_finish import StandingFinish
 from suffice.numerics import Floats
@@ -34,7 +34,7 @@ class ExpectedErrors:
     shares: Floats
     low: float
     high: float
-    judgement: ConfidenceJudgement | None
+    judgement: JudgedConfidence | None
 
 
 def expected_errors(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from suffice.arguments import real, whole
 from suffice.checks.accepted_part import AcceptedPart, accept_corrected, accept_share
 from suffice.checks.class_share import ClassShare
+from suffice.checks.finish_plan import allowed_wrong
 from suffice.checks.given_predictions import GivenPredictions
 from suffice.checks.group_guarantees import by_group
 from suffice.checks.guarantee import Guarantee
@@ -223,10 +224,14 @@ class PredictionResult:
                 for name, wrong in self.wrong.items()
             },
             "groups": _group_values(self.groups.get(best or first, {})),
-            "share": None if self.share is None else self.share.to_dict(),
-            "accepted": None if self.accepted is None else self.accepted.to_dict(),
+            "share": _with_evidence(self.share),
+            "accepted": _with_evidence(self.accepted),
             "progress": None if self.progress is None else dict(self.progress),
         }
+
+
+def _with_evidence(statement: ClassShare | AcceptedPart | None) -> dict[str, Any] | None:
+    return None if statement is None else {**statement.to_dict(), "evidence": statement.evidence}
 
 
 def _group_values(groups: Mapping[str, Guarantee]) -> dict[str, dict[str, Any]]:
@@ -476,14 +481,11 @@ class PredictionCheck:
     def _accepted(self, column: str) -> AcceptedPart:
         assert self.given.probability is not None
         assert self.design.at_most is not None
-        make = accept_corrected if self.design.accept == "all" else accept_share
-        return make(
-            self.record,
-            self._predicted(column),
-            self.given.probability,
-            self.design.at_most,
-            tolerance=self.design.tolerance,
-        )
+        share, options = self.design.at_most, {"tolerance": self.design.tolerance}
+        evidence = self.record, self._predicted(column), self.given.probability
+        if self.design.accept == "all":
+            return accept_corrected(*evidence, allowed_wrong(share, len(self.given)), **options)
+        return accept_share(*evidence, share, **options)
 
     def __str__(self) -> str:
         return str(self.result)

@@ -268,11 +268,16 @@ def _report(project: "Project", wanted: PredictionCheckOptions, *, as_json: bool
     if newest is None:
         raise SufficeError("no check is started; give --at-most, the share of wrong predictions that is acceptable")
     result = check_result(project, newest)
-    more: dict[str, Any] = {"project": project.place}
+    more: dict[str, Any] = {"project": _place(project)}
     if result.complete:
         more["statement_file"] = str(_write_statement(project, wanted))
-    how = [] if result.complete else [f"Go on with: suffice check {shown_place(project.place)}"]
+    how = [] if result.complete else [f"Go on with: suffice check {shown_place(_place(project))}"]
     _finish(result, as_json=as_json, more=more, lines=how)
+
+
+def _place(project: "Project") -> str:
+    """The project as it can be typed again."""
+    return project.place if project.folder is None else str(project.folder)
 
 
 def _report_goal(project: "Project", wanted: PredictionCheckOptions, *, as_json: bool) -> None:
@@ -288,7 +293,7 @@ def _report_goal(project: "Project", wanted: PredictionCheckOptions, *, as_json:
         for line in told["sentences"]:
             plain_console().print(line)
         if told["guaranteed"]:
-            place = shown_place(project.place)
+            place = shown_place(_place(project))
             plain_console().print(f"Write the final file: suffice export {place} --final FILE.csv")
 
 

@@ -162,3 +162,51 @@ def check_words(result: Mapping[str, Any] | None, rows: int) -> dict[str, Any]:
             if result["at_most"] is not None and result["guaranteed"]:
                 headline, tone = "Your target is guaranteed", "good"
     return {"headline": headline, "tone": tone, "sentences": said, "summary": said[0] if said else ""}
+
+
+def covered_sentence(first: int, size: int) -> str:
+    """Which rows a statement covers.
+
+    Args:
+        first: Number of the first row, from 0.
+        size: Number of rows of the data when the check started.
+
+    Examples:
+        >>> covered_sentence(0, 2000)
+        'The statement covers rows 1 to 2,000 of the data; other rows are not covered.'
+    """
+    return f"The statement covers rows {first + 1:,} to {size:,} of the data; other rows are not covered."
+
+
+def group_rows(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Rows of a table of groups: name, number of rows, checked, wrong, and the guaranteed share; the worst first."""
+    groups = result["groups"]
+    ordered = sorted(groups, key=lambda name: (-groups[name]["at_most"], name))
+    return [
+        (
+            name,
+            f"{groups[name]['rows']:,}",
+            f"{groups[name]['checked']:,}",
+            f"{groups[name]['wrong']:,}",
+            f"at most {percent_at_most(groups[name]['at_most'])}",
+        )
+        for name in ordered
+    ]
+
+
+def not_covered_by_check(answer: str) -> list[str]:
+    """What a statement about predictions made elsewhere does not cover.
+
+    Args:
+        answer: How people answered.
+    """
+    said = [
+        "Wrong answers. Predictions are compared with the answers of people, which have to be right.",
+        "Other rows. New rows are not covered, even if they are similar; check them on their own.",
+        "Other predictions. If predictions change after the check was drawn, the statement does not hold for them.",
+        "Parts of the data. The share is that of all rows; in a single class or group it can be larger, unless a bound "
+        "is stated for it.",
+    ]
+    if answer == "verdict":
+        said.insert(1, "Overlooked errors. People saw the predictions, and tend to agree with what they see.")
+    return said

@@ -143,7 +143,7 @@ class GivenLearner(ProjectLearner):
                 numbers = DecisionNumbers(**{**vars(numbers), "error": ErrorNow(value, found.low, found.high, drawn)})
                 errors = (ErrorEstimate(every, value, found.low, found.high, drawn),)
                 if found.judgement is not None and found.judgement.orders is False:
-                    problem = found.judgement.sentence
+                    problem = str(found.judgement)
         taken = {answer.item for answer in (*answers, *checked)}
         chosen = least_sure(self._given.probability, taken, len(self._given), queue) if goal is not None else []
         return LearningStatus(

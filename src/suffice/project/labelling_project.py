@@ -207,8 +207,15 @@ class Project:
 
     # Answers of people.
 
-    def label(
-        self, position: int, label: Label, *, person: str, request: str | None = None, saw_prediction: bool = False
+    def label(  # noqa: PLR0913 - all but the first two by keyword
+        self,
+        position: int,
+        label: Label,
+        *,
+        person: str,
+        request: str | None = None,
+        saw_prediction: bool = False,
+        correction: str = "",
     ) -> WriteReceipt:
         """Write the label that a person gives an item.
 
@@ -221,12 +228,15 @@ class Project:
             request: A name for this message: sent again under the same name, it is not written again.
             saw_prediction: Whether the person saw a prediction for the item before answering. Such a label is learned
                 like any other, but it does not count as a random label.
+            correction: What is right, if people say whether a prediction made elsewhere is right and this one is not.
 
         Raises:
             InvalidValueError: There is no such item, or the label cannot be used.
             ConflictError: The person has given it another label, or saw a prediction for an item of a check.
         """
-        return self.label_writer.label(position, label, person=person, request=request, saw_prediction=saw_prediction)
+        return self.label_writer.label(
+            position, label, person=person, request=request, saw_prediction=saw_prediction, correction=correction
+        )
 
     def skip(self, position: int, *, person: str, reason: str = "", request: str | None = None) -> WriteReceipt:
         """Never ask for an item again; the other arguments are those of :meth:`label`.
@@ -265,6 +275,7 @@ class Project:
         request: str | None = None,
         saw_prediction: bool = False,
         only_own: bool = False,
+        correction: str = "",
     ) -> WriteReceipt:
         """Change the label that counts; the arguments are those of :meth:`label`.
 
@@ -275,13 +286,20 @@ class Project:
             request: A name for this message.
             saw_prediction: Whether the person saw a prediction for the item.
             only_own: Refuse to correct an item that somebody else has labelled or corrected.
+            correction: As for :meth:`label`.
 
         Raises:
             ConflictError: The item has no label, or the person saw a prediction for an item of a check.
             suffice.SufficeError: Somebody else has labelled it, with ``only_own``.
         """
         return self.label_writer.correct(
-            position, label, person=person, request=request, saw_prediction=saw_prediction, only_own=only_own
+            position,
+            label,
+            person=person,
+            request=request,
+            saw_prediction=saw_prediction,
+            only_own=only_own,
+            correction=correction,
         )
 
     def confirm(self, position: int, *, person: str, request: str | None = None) -> WriteReceipt:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.checks import Check
-from suffice.checks.error_change import ErrorChange, error_change, fixed_answers
+from suffice.checks.error_difference import ErrorChange, error_change, fixed_answers
 from suffice.checks.given_predictions import GivenPredictions
 from suffice.checks.prediction_check import CheckDesign, PredictionCheck, PredictionResult
 from suffice.errors import InvalidValueError
@@ -169,9 +169,8 @@ def with_result(project: Project, told: dict[str, Any]) -> dict[str, Any]:
     """
     settings = project.settings
     assert settings.checked is not None
-    about = {**settings.checked.as_dict(), "groups": len(settings.checked.groups)}
     if settings.goal is not None:
-        return {**told, "checked": {**about, "result": None}}
+        return told
     found = newest_result(project)
     result = None if found is None else found.to_dict()
     words = check_words(result, project.size)
@@ -183,7 +182,15 @@ def with_result(project: Project, told: dict[str, Any]) -> dict[str, Any]:
         told["check"] = {**told["check"], "sentence": words["sentences"][0]}
     if told["guarantee"] is not None and found is not None and found.complete:
         told["guarantee"] = {**told["guarantee"], "sentences": words["sentences"]}
-    return {**told, "checked": {**about, "result": result}}
+    return {**told, "result": None if result is None else _shown_result(result, words["sentences"])}
+
+
+def _shown_result(result: dict[str, Any], sentences: list[str]) -> dict[str, Any]:
+    """The part of a result that the page shows."""
+    names = ("guaranteed", "complete", "rows", "checked", "pending", "wrong", "wrong_at_most", "at_most", "groups")
+    shown = {name: result[name] for name in (*names, "confidence_level", "answer")}
+    columns = {name: each["wrong"] for name, each in result["columns"].items()}
+    return {**shown, "columns": columns, "sentences": sentences}
 
 
 def goal_result(project: Project) -> dict[str, Any]:

@@ -705,6 +705,9 @@ def _item(row: Any, settings: Settings) -> Item:
     _require_checksum(row.position, row.id, row.cells, row.checksum)
     cells = tuple(zip(settings.columns, json.loads(row.cells), strict=True))
     image = dict(cells).get(settings.main or "") if settings.shown == "image" else None
+    if settings.checked is not None:
+        # People answer without knowing the prediction.
+        cells = tuple(cell for cell in cells if cell[0] not in settings.checked.hidden)
     return Item(int(row.position), row.id, cells, image)
 
 
