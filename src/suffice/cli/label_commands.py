@@ -57,6 +57,9 @@ def label_command(
     by_keys = not as_json and _by_keys(console)
     with opened_project(options, console, labels=True) as project:
         from suffice.cli.labeller import opened_labeller
+        from suffice.project.prediction_results import start_first_check
+
+        start_first_check(project, person_name(options.person))
 
         with opened_labeller(project, person_name(options.person)) as labeller:
             _label(labeller, console, by_keys=by_keys)
@@ -213,6 +216,7 @@ def serve_project(
     Raises:
         SufficeError: It cannot be served.
     """
+    from suffice.project.prediction_results import start_first_check
     from suffice.web import listening
     from suffice.web.security import granted_access, is_loopback, kept_token, made_token
 
@@ -240,6 +244,7 @@ def serve_project(
 
     # The port is reserved before the project is created, which may take some time.
     with listening(host, page.port) as listener, opened_project(options, console) as project:
+        start_first_check(project, person_name(options.person))
         accounts = len(project.accounts())
         if made is not None and is_loopback(host):
             # The token for this machine stays the same, so that open pages work after a restart.

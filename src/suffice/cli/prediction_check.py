@@ -251,6 +251,10 @@ def _start_if_due(project: "Project", options: "CheckOptions", wanted: Predictio
 
 def _ask(project: "Project", console: Console, person: str, budget: int | None) -> None:
     """Ask for answers in the terminal, until nothing is left or the person leaves."""
+    with project.lock:
+        waits = len(project.state().checks.pending()) > 0
+    if not waits and (project.settings.goal is None or project.reached_goal() is not None):
+        return
     from suffice.cli.label_commands import label_in_terminal
 
     label_in_terminal(project, console, person, most=budget)

@@ -123,6 +123,19 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
     )
 
 
+def start_first_check(project: Project, person: str) -> None:
+    """Start the check for the target of the settings, if the project checks predictions and has no check yet.
+
+    Args:
+        project: Any project.
+        person: Who starts it.
+    """
+    settings = project.settings
+    if settings.checked is None or settings.goal is not None or settings.at_most is None or project.checks():
+        return
+    start_prediction_check(project, person=person)
+
+
 def check_result(project: Project, check: ProjectCheck) -> PredictionResult:
     """What a check of predictions made elsewhere has shown.
 

@@ -738,7 +738,10 @@ def ask_next(sent: NextSent, context: Context) -> NextAnswer:
     asked = project.assigner.next(sent.person, sent.n, queue=context.background.learning_status.queue)
     items = project.items([assignment.position for assignment in asked])
     with project.lock:
-        left = project.state().left
+        state = project.state()
+        # Predictions made elsewhere are checked only, unless the goal is about all labels.
+        only_checked = project.settings.checked is not None and project.settings.goal is None
+        left = len(state.checks.pending()) if only_checked else state.left
     shown = [
         AskedItem(
             item=item.position,

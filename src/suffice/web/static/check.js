@@ -18,10 +18,50 @@ export const guaranteed = (status) => (status?.guarantee?.about_present_model ? 
 
 /** A button that opens the window, unless a check is open or the model has not started. */
 export function checkButton(status, properties = {}) {
+  if (store.project.checked) return predictionCheckButton(status, properties);
   if (!can("manage") || checking(status) || !status.decision.error || !status.left) return null;
   const first = status.decision.screening ? "Check what was missed" : "Check the predictions";
   const again = guaranteed(status) ? "Check again" : first;
   return button(() => offerCheck(status), properties, again);
+}
+
+/** A button that starts a check of predictions made elsewhere, or opens the statement about them. */
+function predictionCheckButton(status, properties) {
+  if (checking(status)) return null;
+  if (status.result?.complete) {
+    return h("a", { class: "button", href: "api/check/statement", target: "_blank", rel: "noopener" }, "See the statement");
+  }
+  if (!can("manage") || !status.left) return null;
+  return button(() => offerPredictionCheck(), properties, "Start a check");
+}
+
+/** Open the window that asks for the target, and starts a check of predictions made elsewhere. */
+function offerPredictionCheck() {
+  const problem = h("p", { class: "problem", role: "alert" });
+  const target = h("input", { id: "prediction-target", type: "text", inputmode: "decimal", value: "5", autocomplete: "off" });
+  const begin = async (event) => {
+    event.preventDefault();
+    const read = readShare(target.value);
+    problem.textContent = read.problem ?? "";
+    if (read.problem) return;
+    start.disabled = true;
+    try {
+      await submit("api/checks", { person: person(), at_most: read.value });
+      dialog.close();
+      refreshSoon();
+    } catch (error) {
+      problem.textContent = error.message;
+      start.disabled = false;
+    }
+  };
+  const start = h("button", { type: "submit", class: "primary" }, "Start");
+  const form = h("form", { class: "stack", novalidate: true, on: { submit: begin } },
+    h("label", { for: "prediction-target" }, "How many of the predictions may be wrong at most, in %?"), target,
+    quiet("Rows are drawn at random and you answer them. The check ends by itself when this is proven."), problem,
+    h("div", { class: "row end" }, button(() => dialog.close(), {}, "Cancel"), start));
+  const dialog = openDialog("Start a check", [form]);
+  target.focus();
+  target.select();
 }
 
 /** The guarantee in sentences: what is proven, of which model, and from which sample. */
@@ -44,8 +84,11 @@ export function endedWithout(status) {
   return check?.state === "complete" && held > 0 && check.sentence ? h("p", {}, h("b", {}, unbroken(check.sentence))) : null;
 }
 
-const RANDOM = "These items are drawn at random, without the model's prediction. Skip one only if it cannot be answered: it " +
-  "then counts as predicted wrong.";
+const SKIPPED = "Skip one only if it cannot be answered: it then counts as predicted wrong.";
+const RANDOM = `These items are drawn at random, without the model's prediction. ${SKIPPED}`;
+const JUDGED = "These rows are drawn at random. Read each row first, and then say whether its prediction is right. " +
+  `People tend to agree with what they see. ${SKIPPED}`;
+const random = () => (store.project.checked?.answer === "verdict" ? JUDGED : RANDOM);
 
 /** The line above the item while a check is open; update(status) fills it. */
 export function makeCheckLine() {
@@ -69,7 +112,7 @@ export function makeCheckLine() {
 function ofSize(check) {
   return [h("p", { role: "status" }, h("b", {}, `Check: ${check.answered} of ${check.size} answered`)),
     h("progress", { max: check.size, value: check.answered, "aria-label": "Answered items of the check" }),
-    h("p", { class: "muted" }, `${RANDOM} The model learns these answers afterwards.`),
+    h("p", { class: "muted" }, store.project.checked ? random() : `${RANDOM} The model learns these answers afterwards.`),
     can("manage") && button(() => confirmAbort(check), { class: "quiet small" }, "Stop the check")];
 }
 
@@ -83,7 +126,7 @@ function untilProven(check, open) {
   return [h("p", { role: "status" }, h("b", {}, unbroken(check.sentence))),
     can("manage") && button(() => confirmAbort(check), { class: "quiet small" }, "Give the check up"),
     h("p", { class: "muted" }, `Target: ${targetWords(check)}. To pause, just leave: the check continues when you come back.`),
-    h("details", { open }, h("summary", {}, "How to answer"), h("p", { class: "muted" }, RANDOM))];
+    h("details", { open }, h("summary", {}, "How to answer"), h("p", { class: "muted" }, random()))];
 }
 
 function confirmAbort(check) {

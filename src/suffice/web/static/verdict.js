@@ -191,6 +191,7 @@ function banner(status, fold) {
 /** A button that lets the better model learn, where the project can have it. */
 export function switchButton(status) {
   const { alternative, answer } = status.decision;
+  if (store.project.checked) return null;
   const known = store.project.models.some((each) => each.name === alternative?.name);
   if (!can("manage") || answer !== "limit" || !known || alternative.name === status.model.name) return null;
   const name = NAMES[alternative.name] ?? alternative.description;
