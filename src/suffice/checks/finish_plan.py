@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from suffice.arguments import floats, real, whole
-from suffice.checks.hypergeometric import LARGEST_POOL, probability
+from suffice.checks.hypergeometric import LARGEST_POOL, exact_share, probability
 from suffice.errors import InvalidValueError
 from suffice.presentation.text_format import count, two_digits
 
@@ -49,7 +49,7 @@ def allowed_wrong(at_most: float, rows: int, annotator_error: float = 0.0) -> in
         >>> allowed_wrong(0.29, 100), allowed_wrong(0.05, 1250), allowed_wrong(0.05, 1250, annotator_error=0.02)
         (29, 62, 37)
     """
-    share = Fraction(repr(real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)))
+    share = exact_share(at_most, "at_most")
     people = Fraction(
         repr(real(annotator_error, "annotator_error", "at least 0 and below 1", lambda x: 0.0 <= x < 1.0))
     )

@@ -313,30 +313,25 @@ class Check:
             InvalidValueError: The check is not complete or was aborted, a prediction is missing, more than a tenth of
                 the items are to be excluded, or a sequential check has not proven its target.
         """
-        answers, alpha, stated = _evidence(self, predictions, parts, unlabelable_as, model)
-        faults = self.faults(predictions, tolerance=tolerance)
-        wrong = sum(faults[item] for item in answers)
-        at_first = self._at_first(_predictions_by_item(self, predictions), tolerance)
-        if self.sequential is not None:
-            if parts != 1 or unlabelable_as != "wrong":
-                raise InvalidValueError("a sequential check proves one target, and counts all its items")
-            proof = self.sequential.proof([faults[item] for item in self.items])
-            if proof is None or proof > self.size:
-                raise InvalidValueError("the sequential check has ended without a proof of its target")
-            first = [at_first[item] for item in self.items]
-            proof_at_first = self.sequential.proof(first)
-            if proof_at_first is None or proof_at_first > self.size:
-                stated["wrong_at_first"] = sum(first[:proof])
-            # Answers after the proof are not evidence.
-            counted = self.items[:proof]
-            stated["unlabelable"] = sum(item in self.unlabelable for item in counted)
-            wrong = sum(faults[item] for item in counted) - stated["unlabelable"]
-            return Guarantee.of_proof(self.sequential, wrong, proof, tolerance=tolerance, **stated)
-        if self.first_answers:
-            stated["wrong_at_first"] = max(0, sum(at_first.values()) - len(self.unlabelable))
-        if tolerance is not None:
-            return Guarantee.within(_residuals(answers), tolerance, self.pool, alpha=alpha, **stated)
-        return Guarantee.of_error(wrong, self.size, self.pool, alpha=alpha, **stated)
+        _, alpha, stated = complete_evidence(self, predictions, parts, unlabelable_as, model)
+        values = values_by_item(self, predictions)
+        if self.sequential is None:
+            return part_guarantee(self, self.items, self.pool, values, tolerance=tolerance, alpha=alpha, stated=stated)
+        if parts != 1 or unlabelable_as != "wrong":
+            raise InvalidValueError("a sequential check proves one target, and counts all its items")
+        faults, at_first = self.faults(values, tolerance=tolerance), self._at_first(values, tolerance)
+        proof = self.sequential.proof([faults[item] for item in self.items])
+        if proof is None or proof > self.size:
+            raise InvalidValueError("the sequential check has ended without a proof of its target")
+        first = [at_first[item] for item in self.items]
+        proof_at_first = self.sequential.proof(first)
+        if proof_at_first is None or proof_at_first > self.size:
+            stated["wrong_at_first"] = sum(first[:proof])
+        # Answers after the proof are not evidence.
+        counted = self.items[:proof]
+        stated["unlabelable"] = sum(item in self.unlabelable for item in counted)
+        wrong = sum(faults[item] for item in counted) - stated["unlabelable"]
+        return Guarantee.of_proof(self.sequential, wrong, proof, tolerance=tolerance, **stated)
 
     def faults(
         self, predictions: Mapping[int, Any] | Sequence[Any] | ArrayLike, *, tolerance: float | None = None
@@ -347,7 +342,7 @@ class Check:
             predictions: Predictions of the frozen model: by item, or in the order of :attr:`items`.
             tolerance: Largest acceptable distance between number and prediction; None for classes.
         """
-        values = _predictions_by_item(self, predictions)
+        values = values_by_item(self, predictions)
         return {
             item: item in self.unlabelable
             or (item in self.labels and is_wrong(self.labels[item], values[item], tolerance))
@@ -410,7 +405,7 @@ class Check:
         Raises:
             InvalidValueError: As for :meth:`guarantee`, or the check is too small for the share.
         """
-        answers, alpha, stated = _evidence(self, predictions, parts, unlabelable_as, model)
+        answers, alpha, stated = complete_evidence(self, predictions, parts, unlabelable_as, model)
         return Guarantee.of_tolerance(_residuals(answers), share, self.pool, alpha=alpha, **stated)
 
     def precision_guarantee(  # noqa: PLR0913 - keyword arguments with defaults
@@ -436,12 +431,12 @@ class Check:
         Raises:
             InvalidValueError: As for :meth:`guarantee`.
         """
-        answers, alpha, stated = _evidence(self, predictions, parts, unlabelable_as, model)
-        values = _predictions_by_item(self, predictions)
+        answers, alpha, stated = complete_evidence(self, predictions, parts, unlabelable_as, model)
+        values = values_by_item(self, predictions)
         chosen = [item for item in self.items if values[item] == class_name]
         stated["unlabelable"] = sum(item in self.unlabelable for item in chosen)
         wrong = sum(answers[item][0] != class_name for item in chosen if item in answers)
-        _require_possible(self, predicted, len(chosen))
+        require_possible(self, predicted, len(chosen))
         return Guarantee.of_precision(str(class_name), wrong, len(chosen), predicted, alpha=alpha, **stated)
 
     def recall_guarantee(  # noqa: PLR0913 - keyword arguments with defaults
@@ -475,11 +470,11 @@ class Check:
             raise InvalidValueError("predictions and predicted must be given together, or neither")
         chosen: set[int] = set()
         sample = None
-        _, alpha, stated = _evidence(self, [None] * self.size, parts, unlabelable_as, model)
+        _, alpha, stated = complete_evidence(self, [None] * self.size, parts, unlabelable_as, model)
         if predictions is not None and predicted is not None:
-            values = _predictions_by_item(self, predictions)
+            values = values_by_item(self, predictions)
             chosen = {item for item in self.items if values[item] == class_name}
-            _require_possible(self, predicted, len(chosen))
+            require_possible(self, predicted, len(chosen))
             absent = len(chosen & self.unlabelable) if unlabelable_as == "excluded" else 0
             right = sum(self.labels.get(item) == class_name for item in chosen if item in self.labels)
             sample = PredictedItems(predicted - absent, len(chosen) - absent, right, absent)
@@ -543,7 +538,7 @@ class Check:
     from_dict = from_state
 
 
-def _evidence(
+def complete_evidence(
     check: Check, predictions: Any, parts: int, unlabelable_as: UnlabelableAs, model: str
 ) -> tuple[dict[int, tuple[Label, Any]], float, Circumstances]:
     """Return label and prediction of each labelled item, the error probability, and the common fields."""
@@ -559,7 +554,7 @@ def _evidence(
             f"{len(check.unlabelable)} of {count(check.size, 'item')} could not be labelled, which is more than "
             f"{percent(MOST_EXCLUDED)}: they cannot be excluded; count them as wrong"
         )
-    values = _predictions_by_item(check, predictions)
+    values = values_by_item(check, predictions)
     answers = {item: (check.labels[item], values[item]) for item in check.items if item in check.labels}
     stated = Circumstances(
         confidence=1.0 - check.alpha,
@@ -572,16 +567,73 @@ def _evidence(
     return answers, check.alpha_spent / whole(parts, "parts", least=1), stated
 
 
-def _predictions_by_item(check: Check, predictions: Any) -> dict[int, Any]:
-    """Return the prediction of each item of the check."""
-    if isinstance(predictions, Mapping):
-        if missing := [item for item in check.items if item not in predictions]:
-            raise InvalidValueError(f"predictions must cover every item of the check; missing: {_some(missing)}")
-        return {item: predictions[item] for item in check.items}
-    values = predictions.tolist() if isinstance(predictions, np.ndarray) else list(predictions)
-    if len(values) != check.size:
-        raise InvalidValueError(f"predictions must be one for each of the {check.size} items, not {len(values)}")
-    return dict(zip(check.items, values, strict=True))
+def part_guarantee(  # noqa: PLR0913 - all but four by keyword
+    check: Check,
+    items: Sequence[int],
+    pool: int,
+    predictions: Mapping[int, Any],
+    *,
+    tolerance: float | None,
+    alpha: float,
+    stated: Circumstances,
+) -> Guarantee:
+    """Guarantee the share of wrong predictions in a part of the pool that was fixed before the draw.
+
+    Given how many items of a check of fixed size belong to the part, these are a uniform sample of it.
+
+    Args:
+        check: A complete check of fixed size.
+        items: The items of the check that belong to the part.
+        pool: Number of items of the pool that belong to it.
+        predictions: Predictions by item.
+        tolerance: Largest acceptable distance between number and prediction; None for classes.
+        alpha: Error probability of this guarantee.
+        stated: The other fields of the guarantee; those about the items are replaced.
+    """
+    chosen = frozenset(items)
+    answers = {item: (check.labels[item], predictions[item]) for item in items if item in check.labels}
+    stated = {
+        **stated,
+        "unlabelable": len(check.unlabelable & chosen),
+        "corrections": len(chosen & set(check.first_answers)),
+    }
+    if stated["corrections"]:
+        at_first = check._at_first(predictions, tolerance)
+        stated["wrong_at_first"] = max(0, sum(at_first[item] for item in items) - stated["unlabelable"])
+    if tolerance is not None:
+        return Guarantee.within(_residuals(answers), tolerance, pool, alpha=alpha, **stated)
+    wrong = sum(is_wrong(*answer) for answer in answers.values())
+    return Guarantee.of_error(wrong, len(chosen), pool, alpha=alpha, **stated)
+
+
+def values_by_item(check: Check, values: Any, name: str = "predictions") -> dict[int, Any]:
+    """Return the prediction of each item of the check, or another value of each, given by item or in their order."""
+    if isinstance(values, Mapping):
+        if missing := [item for item in check.items if item not in values]:
+            raise InvalidValueError(f"{name} must cover every item of the check; missing: {_some(missing)}")
+        return {item: values[item] for item in check.items}
+    series = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    if len(series) != check.size:
+        raise InvalidValueError(f"{name} must be one for each of the {check.size} items, not {len(series)}")
+    return dict(zip(check.items, series, strict=True))
+
+
+def require_fixed_size(check: Any, purpose: str) -> None:
+    """Raise an error unless a value is a check of fixed size, which may prove more than one target.
+
+    Args:
+        check: The value.
+        purpose: What the check is for, for the error: "to compare models".
+    """
+    if not isinstance(check, Check):
+        # The check of a learner has it as an attribute.
+        raise InvalidTypeError(
+            f"check must be a suffice.checks.Check, not {type(check).__name__}; that of a learner is check.record"
+        )
+    if check.sequential is not None:
+        raise InvalidValueError(
+            f"a sequential check proves the target of one model; draw a check of fixed size {purpose}"
+        )
 
 
 def is_wrong(label: Label, prediction: Any, tolerance: float | None = None) -> bool:
@@ -604,7 +656,7 @@ def _require_open(check: Check, items: Iterable[int]) -> None:
         raise InvalidValueError(f"these items have an answer already; use correct: {_some(answered)}")
 
 
-def _require_possible(check: Check, predicted: int, chosen: int) -> None:
+def require_possible(check: Check, predicted: int, chosen: int) -> None:
     """The items predicted as a class must contain those of the check, and leave room for the others."""
     least, most = chosen, check.pool - (check.size - chosen)
     if not least <= whole(predicted, "predicted", least=0) <= most:
