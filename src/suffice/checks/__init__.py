@@ -10,9 +10,14 @@
 At most 7.9 % of the predictions for the 4,510 unlabelled items are wrong (95 % confidence).
 """
 
+from suffice.checks.accepted_part import AcceptedPart, accept_corrected, accept_share, accepted_shares
+from suffice.checks.class_share import ClassShare, SharePart, SharePlan, plan_share
 from suffice.checks.comparison import compare
+from suffice.checks.confidence_judgement import JudgedConfidence, judged_confidence
 from suffice.checks.data_set import DataSetGuarantee
+from suffice.checks.error_difference import ErrorChange, error_change, fixed_answers
 from suffice.checks.finish_plan import FinishPlan, allowed_wrong, plan_finish
+from suffice.checks.group_guarantees import GroupGuarantees, by_group
 from suffice.checks.guarantee import Guarantee, PredictedItems
 from suffice.checks.hypergeometric import lower_bound, upper_bound
 from suffice.checks.planner import CheckPlan, attainable_bound, plan, plan_recall
@@ -23,24 +28,39 @@ from suffice.checks.sequential_plan import GuaranteePlan, plan_total
 from suffice.checks.sequential_terms import SequentialTerms, sequential_limits
 
 __all__ = [
+    "AcceptedPart",
     "Check",
     "CheckPlan",
     "CheckRegistry",
+    "ClassShare",
     "DataSetGuarantee",
+    "ErrorChange",
     "EvaluationGrid",
     "FinishPlan",
+    "GroupGuarantees",
     "Guarantee",
     "GuaranteePlan",
+    "JudgedConfidence",
     "PredictedItems",
     "SequentialCheck",
     "SequentialTerms",
+    "SharePart",
+    "SharePlan",
+    "accept_corrected",
+    "accept_share",
+    "accepted_shares",
     "allowed_wrong",
     "attainable_bound",
+    "by_group",
     "compare",
+    "error_change",
+    "fixed_answers",
+    "judged_confidence",
     "lower_bound",
     "plan",
     "plan_finish",
     "plan_recall",
+    "plan_share",
     "plan_total",
     "rows_digest",
     "sequential",

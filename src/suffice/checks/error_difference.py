@@ -1,8 +1,8 @@
 r"""Whether the error has changed between two batches of items: an exact test of two checks.
 
-:math:`k_1` of :math:`m_1` checked predictions of the first batch are wrong, and :math:`k_2` of :math:`m_2` of the second.
-If nothing has changed, the checked items of both batches are exchangeable: given that :math:`k_1 + k_2` of them are
-wrong, :math:`k_1` has the distribution :math:`\mathrm{Hyp}(m_1 + m_2, k_1 + k_2, m_1)`. Fisher's test adds the
+:math:`k_1` of :math:`m_1` checked predictions of the first batch are wrong, and :math:`k_2` of :math:`m_2` of the
+second. If nothing has changed, the checked items of both batches are exchangeable: given that :math:`k_1 + k_2` of them
+are wrong, :math:`k_1` has the distribution :math:`\mathrm{Hyp}(m_1 + m_2, k_1 + k_2, m_1)`. Fisher's test adds the
 probabilities of all numbers that are at most as likely as the one that was found.
 """
 
@@ -67,8 +67,8 @@ class ErrorChange:
             saved: The result of :meth:`to_dict`.
 
         Raises:
-            InvalidValueError: A field is missing, unknown or out of range, or the saved p-value does not follow from the
-                saved counts.
+            InvalidValueError: A field is missing, unknown or out of range, or the saved p-value does not follow from
+                the saved counts.
         """
         values = known_fields(ErrorChange, saved, derived={"changed", "shares", "statement"})
         made = error_change(values["first"], values["second"], alpha=values.get("alpha", 0.05))
@@ -80,9 +80,9 @@ class ErrorChange:
 def error_change(first: tuple[int, int], second: tuple[int, int], *, alpha: float = 0.05) -> ErrorChange:
     r"""Test whether the share of wrong predictions differs between two batches.
 
-    Both numbers of answers must have been fixed before the draws: those of checks of fixed size, or the first answers of
-    a sequential check, see :func:`fixed_answers`. All answers of a sequential check are no such sample, since it ends
-    when its answers look good. An item that cannot be labelled counts as wrong, in both batches.
+    Both numbers of answers must have been fixed before the draws: those of checks of fixed size, or the first answers
+    of a sequential check, see :func:`fixed_answers`. All answers of a sequential check are no such sample, since it
+    ends when its answers look good. An item that cannot be labelled counts as wrong, in both batches.
 
     The test is exact for batches of any size if the items of both come from the same source when nothing has changed.
     If several batches are compared, each comparison may be false with the probability ``alpha``.

@@ -153,8 +153,8 @@ def accepted_sentence(part: Mapping[str, Any]) -> str:
         >>> part = {"goal": "corrected", "threshold": 0.71, "accepted": 2310, "predicted": 2170, "allowed": 50,
         ...     "at_most": None, "left": 560, "confidence": 0.95, "number": 1, "tolerance": None}
         >>> print(accepted_sentence(part))
-        Of the 2,170 unlabelled items with a confidence of at least 0.71, at most 50 are predicted wrong (95 %
-        confidence). 560 items are left for people.
+        Of the 2,170 items with a confidence of at least 0.71 that are not in the check, at most 50 are predicted wrong
+        (95 % confidence). 560 items are left for people.
         >>> print(accepted_sentence({**part, "goal": "share", "at_most": 0.05, "allowed": 115}))
         Of the 2,310 items with a confidence of at least 0.71, at most 5 % are predicted wrong (95 % confidence). 560
         items are left for people.
@@ -170,8 +170,9 @@ def accepted_sentence(part: Mapping[str, Any]) -> str:
         return _plain(
             f"No prediction can be accepted: the check does not show for any part that {most} are {fault}. {left}"
         )
-    items = count(part["predicted"], "unlabelled item") if corrected else count(part["accepted"], "item")
-    which = f"Of the {items} with a confidence of at least {part['threshold']:.12g}"
+    items = count(part["predicted"] if corrected else part["accepted"], "item")
+    outside = " that are not in the check" if corrected else ""
+    which = f"Of the {items} with a confidence of at least {part['threshold']:.12g}{outside}"
     return _plain(f"{which}, {most} are {fault} ({_sure(part)}). {left}")
 
 
