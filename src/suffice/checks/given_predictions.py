@@ -15,6 +15,7 @@ from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:
     from suffice.checks.prediction_check import PredictionCheck
+    from suffice.checks.prediction_finish import PredictionFinish
 
 #: How people answer: they label without seeing the prediction, or they say whether it is right.
 AnswerWay = Literal["blind", "verdict"]
@@ -82,6 +83,12 @@ class GivenPredictions:
 
         return PredictionCheck(self, **options)
 
+    def finish(self, **options: Any) -> "PredictionFinish":
+        """Make a data set of which at most a share is wrong; see :class:`suffice.checks.PredictionFinish`."""
+        from suffice.checks.prediction_finish import PredictionFinish
+
+        return PredictionFinish(self, **options)
+
 
 def of_predictions(predicted: Any, probability: Any = None, groups: Any = None) -> GivenPredictions:
     """Predictions that were made elsewhere, to be checked by people.
@@ -109,8 +116,8 @@ def of_predictions(predicted: Any, probability: Any = None, groups: Any = None) 
         >>> check = of_predictions(llm).check(at_most=0.05, seed=0)
         >>> result = check.run(lambda row: truth[row])
         >>> print(result)
-        At most 5 % of the predictions for the 2,000 rows are wrong (95 % confidence). A random check ended after 81
-        answers, 0 of them wrong.
+        At most 5 % of the predictions for the 2,000 rows are wrong (95 % confidence). A random check ended after 152
+        answers, 1 of them wrong.
     """
     columns = _columns(predicted)
     size = len(next(iter(columns.values())))

@@ -273,7 +273,7 @@ class PredictionCheck:
         >>> check = of_predictions(["a", "b"] * 500).check(size=100, seed=0)
         >>> rows = check.next(100)
         >>> print(check.tell(["a" if row % 2 == 0 else "b" for row in rows]))
-        At most 3.3 % of the predictions for the 1,000 rows are wrong (95 % confidence). A random check of 100 rows
+        At most 3.4 % of the predictions for the 1,000 rows are wrong (95 % confidence). A random check of 100 rows
         found 0 wrong.
     """
 

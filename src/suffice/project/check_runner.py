@@ -1,7 +1,7 @@
 """Checks of a project: start, abort, and the guarantees that they prove."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -143,7 +143,7 @@ class CheckRunner:
         conditions = {"of": target["of"] or "rest", "annotator_error": target["annotator_error"] or 0.0}
         asked = replace(sized_quantity(asked, n_items, target["at_most"], size="size", **conditions), **(shared or {}))
         plan = CheckSize(n_items, expected, elsewhere)
-        message = Draft(EventKind.check_started, name, data={"size": n_items, **asdict(asked)}, request=sent)
+        message = Draft(EventKind.check_started, name, data={"size": n_items, **asked.as_dict()}, request=sent)
 
         def earlier_event(state: ProjectState) -> Event | None:
             """The event of an earlier request; raise an error if there is none and no check can start."""

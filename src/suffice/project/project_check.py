@@ -3,7 +3,7 @@
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -234,7 +234,7 @@ class CheckDraw:
             "pool": self.pool,
             "n_labelled": len(self.before.labelled),
             "model": self.model,
-            **asdict(self.asked),
+            **self.asked.as_dict(),
             "classes": list(self.classes),
             "predictions": packed_predictions(self.predictions, self.classes),
             **known,

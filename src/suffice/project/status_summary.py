@@ -175,7 +175,7 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
         "size": record.size,
         "answered": record.size - len(record.pending),
         "pool": record.pool,
-        **asdict(draw.asked),
+        **draw.asked.as_dict(given=False),
         "confidence": 1.0 - record.alpha,
         "model_name": draw.model,
         "n_labelled": newest.n_labelled,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -21,6 +21,16 @@ from suffice.session.goals import TargetOf, checked_goal
 
 if TYPE_CHECKING:
     from suffice.acquisition import Indices
+
+
+# Fields for predictions made elsewhere, each with its value if it is not used.
+_FOR_GIVEN: Final[Mapping[str, Any]] = {
+    "parts": 1,
+    "share_of": None,
+    "accept": None,
+    "first_item": 0,
+    "batch_check": None,
+}
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,18 @@ class CheckedQuantity:
     accept: str | None = None
     first_item: int = 0
     batch_check: int | None = None
+
+    def as_dict(self, *, given: bool = True) -> dict[str, Any]:
+        """The quantity as JSON values.
+
+        Args:
+            given: Whether to include what is for predictions made elsewhere, if it is used.
+        """
+        values = asdict(self)
+        for name, unused in _FOR_GIVEN.items():
+            if not given or values[name] == unused:
+                del values[name]
+        return values
 
     def for_target(
         self,

@@ -85,7 +85,7 @@ export function endedWithout(status) {
 }
 
 const SKIPPED = "Skip one only if it cannot be answered: it then counts as predicted wrong.";
-const RANDOM = `These items are drawn at random, without the model's prediction. ${SKIPPED}`;
+const RANDOM = `These items are drawn at random, without the prediction. ${SKIPPED}`;
 const JUDGED = "These rows are drawn at random. Read each row first, and then say whether its prediction is right. " +
   `People tend to agree with what they see. ${SKIPPED}`;
 const random = () => (store.project.checked?.answer === "verdict" ? JUDGED : RANDOM);

@@ -55,6 +55,8 @@ export function makeLabelView(root, project) {
   const guidelines = makeGuidelines(project);
   const card = makeVerdictCard();
   const prediction = makePredictionCard();
+  // Predictions made elsewhere are shown with the item, or not before it is answered.
+  prediction.element.hidden = Boolean(project.checked);
   const banner = makeBanner();
   const checkLine = makeCheckLine();
   // The check whose items are asked for.
