@@ -67,7 +67,7 @@ function fewClasses(project, give) {
 /** Right or wrong, with a box for what is right instead. */
 function verdictButtons(project, give) {
   const [right, wrong] = project.classes;
-  const box = h("textarea", { id: "correction", rows: 2, maxlength: 20000, autocomplete: "off" });
+  const box = h("textarea", { id: "correction", rows: 1, maxlength: 20000, autocomplete: "off" });
   const say = (name) => give(name, name === wrong && box.value.trim() ? { correction: box.value.trim() } : {});
   const buttons = fewClasses(project, say);
   const element = h("div", { class: "stack" }, buttons.element,
