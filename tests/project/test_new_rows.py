@@ -313,13 +313,13 @@ def test_new_rows_are_predicted_some_at_a_time(
 def test_large_files_are_read_as_small_ones_are(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from suffice.tables import file_reader
+    from suffice.tables import file_content
 
     frame = pd.DataFrame(cars(50, seed=3))
     file = tmp_path / "new.csv"
     frame.to_csv(file, index=False, sep=";")
     write_predictions(project, file, tmp_path / "small.csv")
-    monkeypatch.setattr(file_reader, "_WHOLE_FILE", 0)
+    monkeypatch.setattr(file_content, "_WHOLE_FILE", 0)
     packed = tmp_path / "new.csv.gz"
     packed.write_bytes(gzip.compress(file.read_bytes()))
     for source in (file, packed):

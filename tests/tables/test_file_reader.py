@@ -16,16 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.errors import InvalidValueError, MissingExtraError
-from suffice.tables import file_reader
-from suffice.tables.file_reader import (
-    ParquetCells,
-    TableColumns,
-    Texts,
-    as_number,
-    as_texts,
-    column,
-    read_columns,
-)
+from suffice.tables import parquet_reader
+from suffice.tables.file_reader import read_columns
+from suffice.tables.parquet_reader import ParquetCells
+from suffice.tables.table_columns import TableColumns, Texts, as_number, as_texts, column
 
 DATA = os.environ.get("SUFFICE_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="people's tables: SUFFICE_DATA is not set")
@@ -240,8 +234,8 @@ def arrow() -> Any:
 def parquet_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parquet files are read as small ones, and as large ones."""
     if request.param == "large":
-        monkeypatch.setattr(file_reader, "LARGE_PARQUET", -1)
-        monkeypatch.setattr(file_reader, "_BATCH", 2)
+        monkeypatch.setattr(parquet_reader, "LARGE_PARQUET", -1)
+        monkeypatch.setattr(parquet_reader, "_BATCH", 2)
 
 
 @pytest.mark.usefixtures("parquet_size")
@@ -292,8 +286,8 @@ def test_parquet_gives_what_csv_gives() -> None:
 
 def test_cells_of_a_large_parquet_file_stay_there(monkeypatch: pytest.MonkeyPatch) -> None:
     pa = arrow()
-    monkeypatch.setattr(file_reader, "LARGE_PARQUET", -1)
-    monkeypatch.setattr(file_reader, "_BATCH", 3)
+    monkeypatch.setattr(parquet_reader, "LARGE_PARQUET", -1)
+    monkeypatch.setattr(parquet_reader, "_BATCH", 3)
     table = pa.table(
         {"a": [1, 2, None, 4, 5], "w": ["x", 'say "y"', None, "\u00e9", "z"], "b": [0.5, 1.0, 2.0, 1e-7, 3.0]}
     )

@@ -60,7 +60,7 @@ from suffice.project.storage import (
     write_events,
 )
 from suffice.session.goals import TargetOf
-from suffice.tables.file_reader import is_path
+from suffice.tables.table_columns import is_path
 
 if TYPE_CHECKING:
     from suffice.project.read_items import ReadingOptions

@@ -21,20 +21,11 @@ from suffice.project.project_interface import ReadableProject
 from suffice.project.read_items import ReadingOptions, TargetColumn, clean, clean_rows, read_labels
 from suffice.project.settings import Settings
 from suffice.project.state import ProjectState
-from suffice.tables.file_reader import (
-    MISSING,
-    TableColumns,
-    Texts,
-    as_number,
-    as_texts,
-    is_path,
-    read_chunks,
-    read_columns,
-    table_columns,
-)
-from suffice.tables.file_reader import Column as ReadColumn
+from suffice.tables.file_reader import read_chunks, read_columns
 from suffice.tables.file_writer import Cell, Column, Format, Rows, distinct, exact, finite_cells, write_rows
 from suffice.tables.table import named_column
+from suffice.tables.table_columns import MISSING, TableColumns, Texts, as_number, as_texts, is_path, table_columns
+from suffice.tables.table_columns import Column as ReadColumn
 
 if TYPE_CHECKING:
     from suffice.project.project_learner import Predictor
@@ -389,7 +380,7 @@ def new_columns(settings: Settings, table: TableColumns, data: Path | None) -> T
             column if isinstance(column, np.ndarray) else as_texts([row[k] for row in cleaned])
             for k, column in enumerate(found.columns)
         ]
-        found = replace(found, columns=tuple(columns), cells=lambda: cleaned)
+        found = replace(found, columns=tuple(columns), cells=lambda: cleaned, column_cells=None)
     if settings.shown == "image" and settings.main is not None and data is not None:
         folder = (data if os.path.isdir(data) else data.absolute().parent).resolve()
         k = found.names.index(settings.main)
@@ -492,8 +483,7 @@ def _ids(project: ReadableProject, table: TableColumns, wanted: str | None, sour
         known = next((name for name in table.names if name.lower() == "id"), None)
     if known is None or known in project.settings.columns:
         return tuple(str(project.size + k + 1) for k in range(len(table)))
-    k = table.names.index(known)
-    ids = tuple(clean(row[k]).strip() for row in table.cells())
+    ids = tuple(clean(cell).strip() for cell in table.cells_of(known))
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
         if not name or first.setdefault(name, row) != row:
@@ -509,6 +499,6 @@ def _labels(project: ReadableProject, table: TableColumns) -> dict[int, Label]:
     settings = project.settings
     if settings.target not in table.names or settings.target in settings.columns:
         return {}
-    k = table.names.index(settings.target)
-    target = TargetColumn(settings.target, [row[k] for row in table.cells()], table[settings.target], table.place)
+    cells = table.cells_of(settings.target)
+    target = TargetColumn(settings.target, cells, table[settings.target], table.place)
     return read_labels(target, ReadingOptions(task=settings.task, classes=settings.classes)).labels

@@ -50,9 +50,9 @@ from suffice.project.settings import Settings, described_model
 from suffice.project.state import Opinion, PredictedLabel, ProjectState
 from suffice.project.status_summary import status
 from suffice.project.storage import StorageError
-from suffice.tables.file_reader import number_name
 from suffice.tables.file_writer import MEDIA_TYPES
 from suffice.tables.final_writer import FINAL_MEDIA_TYPES, FinalFormat
+from suffice.tables.table_columns import number_name
 from suffice.web.http_messages import (
     LAST_ITEM,
     LONGEST_CELL,
