@@ -22,8 +22,9 @@ from suffice.project.labelling_project import Project
 from suffice.project.prediction_settings import GIVEN, CheckedPredictions
 from suffice.project.read_items import ReadingOptions, checked_classes, read_source
 from suffice.project.settings import DEFAULT_INITIAL, Settings, default_rule
-from suffice.tables.file_reader import Column, TableColumns, Texts, is_path, number_name, read_columns
+from suffice.tables.file_reader import read_columns
 from suffice.tables.table import are_classes, named_column
+from suffice.tables.table_columns import Column, TableColumns, Texts, is_path, number_name
 
 # With more different predictions than this, people say whether a prediction is right instead of labelling.
 _MOST_BLIND: Final = 50
