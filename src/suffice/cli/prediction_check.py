@@ -227,7 +227,11 @@ def _start_if_due(project: "Project", options: "CheckOptions", wanted: Predictio
     if project.settings.goal is not None:
         # People label the least sure rows first; the labeller starts the check when the plan says so.
         return
-    asked = {"share_of": wanted.share_of, "recall_of": options.recall_of, "precision_of": options.precision_of}
+    asked: dict[str, Any] = {
+        "share_of": wanted.share_of,
+        "recall_of": options.recall_of,
+        "precision_of": options.precision_of,
+    }
     target = project.settings.at_most if at_most is None else at_most
     if done and done[-1].state == "complete":
         before = done[-1].draw.asked

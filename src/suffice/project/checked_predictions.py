@@ -275,7 +275,9 @@ def require_same_rows(project: Project, path: Path, place: str) -> None:
         return
     settings, n = project.settings, project.n_items_made
     assert settings.checked is not None
-    reading = ReadingOptions(**{name: made.get(name) for name in ("text", "image", "id")}, ignore=tuple(made["ignore"]))
+    reading = ReadingOptions(
+        text=made.get("text"), image=made.get("image"), id=made.get("id"), ignore=tuple(made["ignore"])
+    )
     source = read_source(path, reading)
     fixed = "is fixed before the first answer"
     if len(source.ids) != n:
@@ -477,8 +479,8 @@ def known_answers(path: Path, options: PredictionOptions, truth: str) -> KnownAn
     probability = None if options.probability is None else _probability(file, options.probability)
     groups = None
     if options.group is not None:
-        names, codes = _groups(file, options.group)
-        groups = np.array(names, dtype=object)[codes.astype(np.intp)]
+        names, places = _groups(file, options.group)
+        groups = np.array(names, dtype=object)[places.astype(np.intp)]
     given = GivenPredictions(columns, probability, groups, numbers)
     answers = _answers(file, truth, given, options)
     answered = np.array([row for row, answer in enumerate(answers) if answer is not None], dtype=np.intp)
