@@ -18,9 +18,9 @@ wrong. There are two goals:
   those before it, the statement would be false too often.
 
 For the second goal the start set decides: it has to pass, and a set with few checked items rarely does. More sets after
-it cost little. Mean share of the items that are accepted, for :math:`R = 3000`, :math:`\epsilon = 0.05`, :math:`\alpha =
-0.025` and seven forms of the error by confidence (1,000 draws each). "Possible" is the share that could be accepted if
-all errors were known:
+it cost little. Mean share of the items that are accepted, for :math:`R = 3000`, :math:`\epsilon = 0.05`,
+:math:`\alpha = 0.025` and seven forms of the error by confidence (1,000 draws each). "Possible" is the share that could
+be accepted if all errors were known:
 
 ==================================  =======  =======  =======  =======
 sets, as shares of all items        m = 100  m = 200  m = 400  m = 800
@@ -88,6 +88,12 @@ class AcceptedPart:
         tolerance: For numbers, the largest error that is not wrong.
         number: Number of the check among all checks of these items, from 1.
         model: Name of the model or of its predictions.
+
+    Examples:
+        >>> part = AcceptedPart("share", 3000, 400, 0.8, 1500, 200, 2, allowed=75, alpha=0.025, confidence=0.95,
+        ...     at_most=0.05)
+        >>> part.predicted, part.left, AcceptedPart.from_dict(part.to_dict()) == part
+        (1300, 1300, True)
     """
 
     goal: AcceptanceGoal
