@@ -93,8 +93,8 @@ class ProjectOptions:
         str,
         typer.Argument(
             metavar="DATA",
-            help="What to label: a CSV or Parquet file, a folder of images; or a project to continue: its folder "
-            "(NAME.suffice) or a postgresql:// URL.",
+            help="What to label: a table (CSV, Excel, JSON lines or Parquet), a folder of images; or a project to "
+            "continue: its folder (NAME.suffice) or a postgresql:// URL.",
             show_default=False,
         ),
     ]
@@ -335,6 +335,7 @@ def place_of(data: str, project: str | None = None, *, checks: bool = False) -> 
         ('mails.suffice', True)
     """
     from suffice.project.create import is_url, project_file
+    from suffice.tables.file_reader import without_ending
 
     path = Path(data)
     if is_url(data) or path.suffix in {".suffice", ".sqlite"} or (path.is_dir() and project_file(path).is_file()):
@@ -347,8 +348,7 @@ def place_of(data: str, project: str | None = None, *, checks: bool = False) -> 
         return project, False
     if not path.name or path.name == "..":
         path = path.resolve()
-    name = re.sub(r"\.(csv|tsv|txt|parquet|pq)(\.gz)?$", "", path.name, flags=re.IGNORECASE)
-    return str(path.with_name(f"{name}{'.check' * checks}.suffice")), False
+    return str(path.with_name(f"{without_ending(path)}{'.check' * checks}.suffice")), False
 
 
 def hidden(place: str) -> str:

@@ -69,7 +69,12 @@ class TableOptions:
     """Options about the table."""
 
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file whose first line names the columns.")
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="A table: CSV, Excel, JSON lines or Parquet. The first line of a CSV file or row of a sheet names "
+            "the columns.",
+        ),
     ]
     target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.", show_default=False)]
     task: Annotated[

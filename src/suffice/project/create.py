@@ -348,7 +348,8 @@ def create_project(path: str | Path, data: Any, options: CreationOptions | None 
     Args:
         path: Where the project is stored: a folder, which is created, or the URL of a PostgreSQL database.
         data: The items: a pandas or polars DataFrame, a Hugging Face ``Dataset``, a mapping from names of columns to
-            values, a list of texts, or the path of a CSV or Parquet file or of a folder of images.
+            values, a list of texts, or the path of a table (CSV, Excel, JSON lines or Parquet) or of a folder of
+            images.
         options: Options of the project.
         **keywords: In place of ``options``: fields of :class:`CreationOptions`, such as ``classes``.
 

@@ -3,7 +3,7 @@
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
@@ -61,6 +61,7 @@ class ImportReport:
         contradictory: Items with several different labels in the file; none of these labels was used.
         in_check: Items of the open check, whose labels were not used: people label them without knowing an answer.
         written: Whether the project was changed; False for a trial run, or if there was nothing to write.
+        notes: Sentences about how the file was read, such as which sheet of a workbook.
     """
 
     rows: int
@@ -79,12 +80,14 @@ class ImportReport:
     contradictory: int = 0
     in_check: int = 0
     written: bool = False
+    notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
         return asdict(self) | {
             "unknown": dict(self.unknown or {}),
             "unmatched_examples": list(self.unmatched_examples),
+            "notes": list(self.notes),
         }
 
     def sentences(self, *, trial: bool = False) -> list[str]:
@@ -171,6 +174,7 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
         unmatched_examples=tuple(shown(each) for each in unmatched[:_EXAMPLES]),
         unknown=dict(unknown.most_common()),
         contradictory=len(found) - len(values),
+        notes=table.notes,
     )
     return ImportedRows(values, probabilities, report)
 
@@ -297,8 +301,14 @@ def _fields(report: ImportReport) -> dict[str, Any]:
     return dict(report.__dict__)
 
 
-def write_predictions(
-    project: ReadableProject, data: Path, to: Path, format: Format = "csv", *, features: Path | None = None
+def write_predictions(  # noqa: PLR0913 - by keyword
+    project: ReadableProject,
+    data: Path,
+    to: Path,
+    format: Format = "csv",
+    *,
+    features: Path | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> int:
     """Write predictions for the rows of a file, some rows at a time, and return how many.
 
@@ -307,10 +317,11 @@ def write_predictions(
 
     Args:
         project: The project.
-        data: A CSV or Parquet file with the project's columns, or a folder of images.
+        data: A table (CSV, Excel, JSON lines or Parquet) with the project's columns, or a folder of images.
         to: The file to write.
         format: csv, jsonl or parquet.
         features: A .npy file with a row for each row of the data, for a project whose features were given as a file.
+        tell: Called with each note about how the file was read, such as which sheet of a workbook.
 
     Raises:
         InvalidValueError: The data cannot be read, or a column is missing.
@@ -321,6 +332,8 @@ def write_predictions(
     predictor = learned_project(project).predictor()
     tables = iter(_tables(project.settings, data))
     first = next(tables)
+    for note in first.notes if tell is not None else ():
+        tell(note)
     names = distinct(first.names)
     own = [Column(project.settings.target, "text" if project.settings.classes else "number")]
     own += [Column("uncertainty", "number"), *(Column(f"p({name})", "number") for name in project.settings.classes)]
@@ -441,7 +454,7 @@ def added_items(
         task=settings.task,
         classes=settings.classes,
         labels=_labels(project, table),
-        notes=(),
+        notes=table.notes,
     )
 
 

@@ -620,7 +620,7 @@ def read_items(source: Any, request: ReadingOptions, progress: ItemProgress = no
     r"""Read the items of a project.
 
     Args:
-        source: Path of a table (CSV, also gzipped or with tabs, or Parquet) or of a folder of images; or a table in
+        source: Path of a table (CSV, Excel, JSON lines or Parquet) or of a folder of images; or a table in
             memory: a DataFrame of pandas or polars, or a mapping from names of columns to values.
         request: How to read it.
         progress: Receives the present activity.

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -43,8 +44,9 @@ _ESCAPED: Final = re.compile("_x([0-9A-Fa-f]{4})_")
 # The tags of formulas and of merged cells, with or without a prefix; "<" is escaped in texts.
 _SPECIAL_TAG: Final = re.compile(rb"<(?:[\w.-]{1,40}:)?(?:f|mergeCell)[\s/>]")
 _LONGEST_TAG: Final = 60
-# Bytes of a sheet that are searched at a time.
+# Bytes of a sheet that are searched at a time, and at the start of a part for a declaration of entities, which expand.
 _PART: Final = 2**20
+_START: Final = 2**12
 _SAVE_AGAIN: Final = "open it in Excel or LibreOffice, and save it as an Excel workbook (.xlsx) or as CSV"
 
 
@@ -144,19 +146,7 @@ def _workbook(data: bytes, path: Path) -> Iterator[Any]:
     if not data.startswith(b"PK"):
         came = "is empty" if not data else "is not an Excel workbook"
         raise InvalidValueError(f"{path} {came}; if it is a text, give it a name that ends in .csv, else {_SAVE_AGAIN}")
-    try:
-        # The sizes in an archive limit what is unpacked.
-        with ZipFile(BytesIO(data)) as archive:
-            entries = archive.infolist()
-    except BadZipFile as error:
-        raise _damaged(path, error) from None
-    _require_workbook(path, {entry.filename for entry in entries})
-    size = sum(entry.file_size for entry in entries)
-    if size > MOST_UNPACKED:
-        raise InvalidValueError(
-            f"{path} unpacks to {size / 2**20:,.0f} MiB, and at most {MOST_UNPACKED / 2**20:,.0f} MiB are read; remove "
-            "what is not part of the table, or save it as CSV or Parquet"
-        )
+    _require_safe_archive(data, path)
     try:
         openpyxl = import_module("openpyxl")
     except ImportError:
@@ -177,16 +167,34 @@ def _workbook(data: bytes, path: Path) -> Iterator[Any]:
         raise _damaged(path, error) from None
 
 
-def _require_workbook(path: Path, names: set[str]) -> None:
-    if "xl/workbook.bin" in names:
+def _require_safe_archive(data: bytes, path: Path) -> None:
+    """Raise an error if an archive is not a workbook, or expands to a size that fills the memory."""
+    try:
+        with ZipFile(BytesIO(data)) as archive:
+            entries = {entry.filename: entry.file_size for entry in archive.infolist()}
+            # The sizes in an archive limit what is unpacked.
+            if sum(entries.values()) <= MOST_UNPACKED:
+                starts = [archive.open(name).read(_START) for name in entries if name.endswith((".xml", ".rels"))]
+    except (BadZipFile, OSError, RuntimeError, ValueError, zlib.error) as error:
+        raise _damaged(path, error) from None
+    if "xl/workbook.bin" in entries:
         raise InvalidValueError(f"{path} is a binary workbook (.xlsb), which cannot be read; {_SAVE_AGAIN}")
-    if "[Content_Types].xml" not in names:
+    if "[Content_Types].xml" not in entries:
         raise InvalidValueError(f"{path} is an archive but not an Excel workbook; {_SAVE_AGAIN}")
+    if sum(entries.values()) > MOST_UNPACKED:
+        raise InvalidValueError(
+            f"{path} unpacks to {sum(entries.values()) / 2**20:,.0f} MiB, and at most {MOST_UNPACKED / 2**20:,.0f} MiB "
+            "are read; remove what is not part of the table, or save it as CSV or Parquet"
+        )
+    if any(b"<!DOCTYPE" in start for start in starts):
+        raise _damaged(path, ValueError("it declares a document type, which no workbook does"))
 
 
 def _damaged(path: Path, error: Exception) -> InvalidValueError:
     said = " ".join(str(error).split()) or type(error).__name__
-    return InvalidValueError(f"{path} is not an Excel workbook that can be read: {said[:200]}; {_SAVE_AGAIN}")
+    return InvalidValueError(
+        f"{path} is not an Excel workbook that can be read: {said[:200]}; copy or download it again, or {_SAVE_AGAIN}"
+    )
 
 
 def _chosen_sheet(book: Any, path: Path) -> tuple[Any, list[Any]]:

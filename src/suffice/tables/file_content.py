@@ -202,7 +202,12 @@ def chunks_of(table: TableColumns, columns: Sequence[Sequence[str]], size: int) 
         parts = [cells[first : first + size] for cells in columns]
         found = tuple(map(column, parts))
         return TableColumns(
-            table.names, found, (), lambda row: table.place(first + row), lambda: rows_of(parts), table.header
+            table.names,
+            found,
+            () if first else table.notes,
+            lambda row: table.place(first + row),
+            lambda: rows_of(parts),
+            table.header,
         )
 
     return map(some, range(0, len(table), size))

@@ -1068,6 +1068,7 @@ class ImportAnswer(_Response):
     contradictory: int
     in_check: int
     written: bool
+    notes: list[Text]
     sentences: list[Text]
 
 

@@ -73,7 +73,7 @@ def recommend_command(
         Path | None,
         typer.Argument(
             metavar="[DATA]",
-            help="A CSV or Parquet file of such data, with some or all labels, read as `suffice run` reads it.",
+            help="A table of such data (CSV, Excel, JSON lines or Parquet), with some or all labels.",
             show_default=False,
         ),
     ] = None,
