@@ -282,7 +282,7 @@ class Settings:
 
     def models(self) -> list[str]:
         """Names of the models that the project can have, the default first."""
-        return [name for name, task in project_models().items() if task == self.task]
+        return project_models(self.task)
 
     def criterion(self) -> Criterion:
         """The stopping rule, before any observation."""
@@ -295,22 +295,22 @@ class Settings:
             InvalidValueError: A project cannot have this model, it is for the other task, or there are fewer than 2
                 classes.
         """
-        usable = project_models()
         require_project_model(self.model)
-        if usable[self.model] != self.task:
-            fitting = " or ".join(name for name, task in usable.items() if task == self.task)
+        if self.model not in self.models():
+            (task,) = MODEL_FAMILIES[self.model].tasks
             raise InvalidValueError(
-                f"the model {self.model} is for {usable[self.model]}, and this is a project of {self.task}; use "
-                f"{fitting}"
+                f"the model {self.model} is for {task}, and this is a project of {self.task}; use "
+                f"{' or '.join(self.models())}"
             )
         if self.task == "classification" and len(self.classes) < 2:
             raise InvalidValueError(
                 f"a project of classification needs at least 2 classes, and this one has {len(self.classes)}; name all"
             )
+        options: dict[str, Any] = {"task": self.task, "seed": self.pick_seed}
         if self.task == "regression":
-            return make_model(self.model, regularize=self.regularize)
+            return make_model(self.model, regularize=self.regularize, **options)
         components = self.components if chooses_components(self.model) else ()
-        return make_model(self.model, classes=self.classes, components=components)
+        return make_model(self.model, classes=self.classes, components=components, **options)
 
     def require_usable_rule(self) -> None:
         """Raise an error for a stopping rule that a project cannot use.
@@ -331,7 +331,7 @@ class Settings:
             self.estimator(),
             screening=self.positive is not None,
             names=(f"the rule {type(rule).__name__}", f"a project with {model_description(self.model)}"),
-            remedy="use ErrorStability, which every project can have",
+            remedy="use LabelWorth, which every model of a project supports, or another model",
         )
 
 
@@ -423,9 +423,19 @@ def default_rule() -> Criterion:
     return LabelWorth()
 
 
-def project_models() -> dict[str, Task]:
-    """The models that a project can have, each with its task; the first one of a task is its default."""
-    return {name: family.task for name, family in MODEL_FAMILIES.items() if family.interactive}
+def project_models(task: Task | None = None) -> list[str]:
+    """Names of the models that a project can have, the default of a task first.
+
+    Args:
+        task: The task; all models if left out.
+
+    Examples:
+        >>> project_models("regression")
+        ['gp', 'ridge', 'forest', 'boosting']
+    """
+    return [
+        name for name, family in MODEL_FAMILIES.items() if family.interactive and (task is None or task in family.tasks)
+    ]
 
 
 def described_model(name: str) -> str:
