@@ -27,6 +27,8 @@ LONGEST_DESCRIPTION: Final = 500
 LONGEST_TITLE: Final = 200
 # Settings of a goal for the whole data set, besides the share.
 _OF_GOAL: Final = ("of", "annotator_error", "correction_cost", "tolerance")
+#: In place of the name of a model: the best of several on the labels so far.
+AUTO: Final = "auto"
 #: Settings that can be changed at any time. The costs are parameters of the rule.
 CHANGEABLE: Final = (
     *("name", "guidelines", "descriptions", "label_cost", "mistake_cost", "at_most", "overlap"),
@@ -36,7 +38,7 @@ CHANGEABLE: Final = (
 _ONLY_SHOWN: Final = frozenset(
     {
         *("name", "target", "shown", "columns", "main", "overlap", "lease", "source", "root", "notes"),
-        *("guidelines", "descriptions"),
+        *("guidelines", "descriptions", "choose_model"),
     }
 )
 
@@ -52,6 +54,7 @@ _WHERE_USED: Final[Mapping[str, Any]] = {
     "annotator_error": 0.0,
     "correction_cost": 1.0,
     "tolerance": None,
+    "choose_model": False,
 }
 
 
@@ -93,6 +96,8 @@ class Settings:
         annotator_error: For ``"all"``: share of the labels by people that may be wrong.
         correction_cost: For ``"all"``: cost of an answer in a check, relative to a label.
         tolerance: For ``"all"`` and numbers: a value is wrong if it is off by more than this.
+        choose_model: For ``"all"`` and classes: whether the best of several models on the labels so far is used, until
+            a check starts or somebody chooses a model. ``model`` is then the one that starts.
     """
 
     name: str
@@ -123,6 +128,7 @@ class Settings:
     annotator_error: float = 0.0
     correction_cost: float = 1.0
     tolerance: float | None = None
+    choose_model: bool = False
 
     @property
     def goal(self) -> Goal | None:

@@ -15,6 +15,8 @@ _CLEARLY_BELOW: Final = 0.8
 # Labels between two estimates, up to a number of labels; afterwards twice as many for each doubling.
 _EVERY: Final = 5
 _OFTEN_UP_TO: Final = 400
+#: Number of labels at which models are compared first, if the model is chosen on the labels; then at each doubling.
+FIRST_COMPARISON: Final = 100
 # A plan is confirmed by the plan before it, if that is at most this many estimates old. An older plan says nothing
 # about noise, and a plan before this many estimates is always noisy.
 _RECENT: Final = 2
