@@ -186,4 +186,4 @@ def _trees(name: str, task: ModelTask, seed: int) -> Any:
         ensemble.HistGradientBoostingClassifier if task == "classification" else ensemble.HistGradientBoostingRegressor
     )
     # The default of 20 labels in a leaf needs hundreds of labels.
-    return kind(min_samples_leaf=5, early_stopping=False, random_state=seed)
+    return kind(max_iter=_TREES, min_samples_leaf=5, early_stopping=False, random_state=seed)
