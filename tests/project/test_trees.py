@@ -67,6 +67,11 @@ def results(learner: ProjectLearner) -> LearningStatus:
     return found
 
 
+@pytest.fixture(autouse=True)
+def _few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suffice.models.factory._TREES", 5)
+
+
 class Fits:
     """Counts fits, and the number of labels of each."""
 

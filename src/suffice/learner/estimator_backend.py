@@ -173,7 +173,8 @@ class EstimatorBackend(Backend):
             "labels": list(self._labels),
             "free": self._free.copy(),
             "past": [step.as_dict() for step in self._past],
-            "monitor": self._monitor.progress(),
+            # The loop counts the time, not the monitor.
+            "monitor": self._monitor.progress() | {"seconds": 0.0},
         }
 
     def resume(self, progress: Mapping[str, Any]) -> None:
