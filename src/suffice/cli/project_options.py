@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
     from suffice.project.learning_status import LearningStatus, Predictions
     from suffice.project.project_learner import ProjectLearner
-    from suffice.project.settings import Settings
+    from suffice.project.settings import Settings, Task
     from suffice.project.state import Answer
 
 
@@ -51,6 +51,9 @@ class ProjectModel(StrEnum):
     ridge = "ridge"
     logistic = "logistic"
     kernel = "kernel"
+    forest = "forest"
+    boosting = "boosting"
+    auto = "auto"
 
 
 Embed = Annotated[
@@ -130,7 +133,12 @@ class ProjectOptions:
     ] = None
     embed: Embed = None
     model: Annotated[
-        ProjectModel | None, typer.Option(help="The model.", show_default="gp for numbers, logistic for classes")
+        ProjectModel | None,
+        typer.Option(
+            help="The model; forest and boosting are trees. auto, for classes and with --of all: the best of several "
+            "on the labels so far.",
+            show_default="gp for numbers, logistic for classes",
+        ),
     ] = None
     stopping: ProjectRuleOptions = field(default_factory=ProjectRuleOptions)
     goal: GoalOptions = field(default_factory=GoalOptions)
@@ -214,17 +222,20 @@ class ProjectOptions:
         """
         return target_error(self.stopping.at_most, "classification" if self.goal.whole else task)
 
-    def chosen_rule(self, model: ModelName | None) -> Criterion:
+    def chosen_rule(self, model: ModelName | None, task: "Task | None" = None) -> Criterion:
         """The stopping rule that the options ask for.
 
         Args:
             model: The model, if it is known.
+            task: The task, if it is known.
 
         Raises:
             InvalidValueError: An option cannot be used.
         """
         recall = self.wanted_recall
-        return chosen_rule(self.stopping, model) if recall is None else screening_rule(self.stopping.rule, recall)
+        if recall is None:
+            return chosen_rule(self.stopping, model, task)
+        return screening_rule(self.stopping.rule, recall)
 
     def creation_options(self, person: str) -> "CreationOptions":
         """The options of a new project without its rule, which depends on the model.
@@ -240,6 +251,8 @@ class ProjectOptions:
 
         if self.classes is not None and self.regression:
             raise InvalidValueError("--classes and --regression exclude each other: give one of them")
+        if self.model is ProjectModel.auto and not self.goal.whole:
+            raise InvalidValueError("--model auto is for a goal about all labels: give --at-most and --of all too")
         same = ("regression", "text", "image", "id", "target", "features", "embed", "positive", "initial")
         return CreationOptions(
             **{name: getattr(self, name) for name in same},
@@ -431,7 +444,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     from suffice.project.create import make_project
     from suffice.project.items import no_progress
 
-    asked = None if options.model is None else ModelName(options.model.value)
+    asked = None if options.model in (None, ProjectModel.auto) else ModelName(options.model.value)
     # Invalid options are reported before anything is read.
     options.chosen_rule(asked)
     classes = "classification" if options.classes is not None else None
@@ -440,7 +453,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     def rule(settings: "Settings") -> Criterion:
         name = ModelName(settings.model)
         options.wanted_error(settings.task)
-        chosen = options.chosen_rule(name)
+        chosen = options.chosen_rule(name, settings.task)
         if settings.positive is None:
             require_provided_fields(chosen, settings.estimator(), name)
         return chosen
@@ -563,7 +576,13 @@ def _require_same(project: "Project", place: str, options: ProjectOptions) -> No
     if settings.checked is not None or options.checked.given:
         _require_same_predictions(project, place, options)
         return
-    if options.model is not None and options.model.value != model:
+    if options.model is ProjectModel.auto:
+        if not settings.choose_model:
+            raise InvalidValueError(
+                f"the project {place} was made without --model auto, and has the model {model}; leave it out, or make "
+                "another project with --project"
+            )
+    elif options.model is not None and options.model.value != model:
         raise InvalidValueError(
             f"the project {place} has the model {model}; change it with suffice switch {place} --model "
             f"{options.model.value}"
@@ -579,7 +598,7 @@ def _require_same(project: "Project", place: str, options: ProjectOptions) -> No
             )
     if options.stopping.changed:
         screened = dataclasses.replace(options, positive=settings.positive) if settings.positive else options
-        asked, current = screened.chosen_rule(ModelName(settings.model)), settings.criterion()
+        asked, current = screened.chosen_rule(ModelName(settings.model), settings.task), settings.criterion()
         if repr(asked) not in (repr(current), repr(project.first_settings.criterion())):
             raise InvalidValueError(
                 f"the project {place} stops by {current}, and the options ask for {asked}; a rule cannot be "

@@ -26,6 +26,7 @@ from suffice.project.events import Draft, EventKind, checked_label, checked_pers
 from suffice.project.items import ItemProgress, Items, no_progress
 from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.settings import (
+    AUTO,
     DEFAULT_INITIAL,
     DEFAULT_RECALL,
     Settings,
@@ -222,7 +223,9 @@ class CreationOptions:
         features: Features to use instead of those made from the columns: an array with a row for each item, or the path
             of a .npy file.
         embed: Name or folder of a sentence-transformers model for the text, instead of TF-IDF.
-        model: gp or ridge for numbers (default gp), logistic or kernel for classes (default logistic).
+        model: gp (the default) or ridge for numbers, logistic (the default) or kernel for classes, forest or boosting
+            for both. auto, for classes and ``of="all"``: begin with logistic, and change to the best of several models
+            on the labels so far, until a check starts.
         rule: The stopping rule. By default :class:`~suffice.LabelWorth` with the costs below.
         label_cost: Cost of a label, 1 by default; only without ``rule``.
         mistake_cost: Cost of one wrong prediction among the unlabelled items, in the same unit, 1 by default; only
@@ -306,7 +309,11 @@ class CreationOptions:
                 f"{next(iter(costs))} is an argument of the default rule, and rule is given too; leave out one of "
                 f"them, or give it to the rule, as in rule=sf.LabelWorth({next(iter(costs))}=...)"
             )
-        if self.model is not None:
+        if self.model == AUTO and self.of != "all":
+            raise InvalidValueError(
+                f"model {AUTO!r} is for a goal about all labels: give at_most and of='all' too, or name a model"
+            )
+        if self.model is not None and self.model != AUTO:
             require_project_model(self.model)
         return replace(
             self,
@@ -424,7 +431,8 @@ def make_project(
         shown=items.shown,
         columns=items.columns,
         main=items.main,
-        model=options.model or model_names(items.task)[0],
+        model=model_names(items.task)[0] if options.model in (None, AUTO) else options.model,
+        choose_model=_chooses_model(options, items.task),
         rule={},
         seed=options.seed,
         initial=min(DEFAULT_INITIAL if initial is None else initial, len(items)),
@@ -451,6 +459,16 @@ def make_project(
     settings = settings.with_changes(settings.checked_changes({"guidelines": options.guidelines}))
     settings.require_usable_rule()
     return write_project(place, settings, items, person=options.person or "", progress=progress)
+
+
+def _chooses_model(options: CreationOptions, task: str) -> bool:
+    if options.model != AUTO:
+        return False
+    if task != "classification":
+        raise InvalidValueError(
+            "--model auto chooses between models for classes, and the labels of this project are numbers; name a model"
+        )
+    return True
 
 
 def _target(options: CreationOptions, task: str) -> dict[str, Any]:

@@ -28,6 +28,8 @@ LONGEST_DESCRIPTION: Final = 500
 LONGEST_TITLE: Final = 200
 # Settings of a goal for the whole data set, besides the share.
 _OF_GOAL: Final = ("of", "annotator_error", "correction_cost", "tolerance")
+#: In place of the name of a model: the best of several on the labels so far.
+AUTO: Final = "auto"
 #: Settings that can be changed at any time. The costs are parameters of the rule.
 CHANGEABLE: Final = (
     *("name", "guidelines", "descriptions", "label_cost", "mistake_cost", "at_most", "overlap"),
@@ -37,7 +39,7 @@ CHANGEABLE: Final = (
 _ONLY_SHOWN: Final = frozenset(
     {
         *("name", "target", "shown", "columns", "main", "overlap", "lease", "source", "root", "notes"),
-        *("guidelines", "descriptions"),
+        *("guidelines", "descriptions", "choose_model"),
     }
 )
 
@@ -54,6 +56,7 @@ _WHERE_USED: Final[Mapping[str, Any]] = {
     "correction_cost": 1.0,
     "tolerance": None,
     "checked": None,
+    "choose_model": False,
 }
 
 
@@ -96,6 +99,8 @@ class Settings:
         correction_cost: For ``"all"``: cost of an answer in a check, relative to a label.
         tolerance: For ``"all"`` and numbers: a value is wrong if it is off by more than this.
         checked: The predictions made elsewhere that the project checks, instead of having a model; or None.
+        choose_model: For ``"all"`` and classes: whether the best of several models on the labels so far is used, until
+            a check starts or somebody chooses a model. ``model`` is then the one that starts.
     """
 
     name: str
@@ -127,6 +132,7 @@ class Settings:
     correction_cost: float = 1.0
     tolerance: float | None = None
     checked: CheckedPredictions | None = None
+    choose_model: bool = False
 
     @property
     def goal(self) -> Goal | None:
@@ -287,9 +293,7 @@ class Settings:
 
     def models(self) -> list[str]:
         """Names of the models that the project can have, the default first; none for predictions made elsewhere."""
-        if self.checked is not None:
-            return []
-        return [name for name, task in project_models().items() if task == self.task]
+        return [] if self.checked is not None else project_models(self.task)
 
     def criterion(self) -> Criterion:
         """The stopping rule, before any observation."""
@@ -304,22 +308,22 @@ class Settings:
         """
         if self.checked is not None:
             raise InvalidValueError("the predictions of this project were made elsewhere; it has no model")
-        usable = project_models()
         require_project_model(self.model)
-        if usable[self.model] != self.task:
-            fitting = " or ".join(name for name, task in usable.items() if task == self.task)
+        if self.model not in self.models():
+            (task,) = MODEL_FAMILIES[self.model].tasks
             raise InvalidValueError(
-                f"the model {self.model} is for {usable[self.model]}, and this is a project of {self.task}; use "
-                f"{fitting}"
+                f"the model {self.model} is for {task}, and this is a project of {self.task}; use "
+                f"{' or '.join(self.models())}"
             )
         if self.task == "classification" and len(self.classes) < 2:
             raise InvalidValueError(
                 f"a project of classification needs at least 2 classes, and this one has {len(self.classes)}; name all"
             )
+        options: dict[str, Any] = {"task": self.task, "seed": self.pick_seed}
         if self.task == "regression":
-            return make_model(self.model, regularize=self.regularize)
+            return make_model(self.model, regularize=self.regularize, **options)
         components = self.components if chooses_components(self.model) else ()
-        return make_model(self.model, classes=self.classes, components=components)
+        return make_model(self.model, classes=self.classes, components=components, **options)
 
     def require_usable_rule(self) -> None:
         """Raise an error for a stopping rule that a project cannot use.
@@ -340,7 +344,7 @@ class Settings:
             self.estimator(),
             screening=self.positive is not None,
             names=(f"the rule {type(rule).__name__}", f"a project with {model_description(self.model)}"),
-            remedy="use ErrorStability, which every project can have",
+            remedy="use LabelWorth, which every model of a project supports, or another model",
         )
 
 
@@ -432,9 +436,19 @@ def default_rule() -> Criterion:
     return LabelWorth()
 
 
-def project_models() -> dict[str, Task]:
-    """The models that a project can have, each with its task; the first one of a task is its default."""
-    return {name: family.task for name, family in MODEL_FAMILIES.items() if family.interactive}
+def project_models(task: Task | None = None) -> list[str]:
+    """Names of the models that a project can have, the default of a task first.
+
+    Args:
+        task: The task; all models if left out.
+
+    Examples:
+        >>> project_models("regression")
+        ['gp', 'ridge', 'forest', 'boosting']
+    """
+    return [
+        name for name, family in MODEL_FAMILIES.items() if family.interactive and (task is None or task in family.tasks)
+    ]
 
 
 def described_model(name: str) -> str:

@@ -324,6 +324,22 @@ class ModelAnswer(_Response):
     description: Text
 
 
+class ModelChoiceAnswer(_Response):
+    """Why the project has its model, if it is chosen on the labels; ``next_at`` is null once a check has started."""
+
+    model: Text
+    compared_at: int | None
+    errors: dict[Text, float]
+    next_at: int | None
+    sentences: list[Text]
+
+
+class PresentModelAnswer(ModelAnswer):
+    """The present model; ``choice`` is null if a person has chosen it."""
+
+    choice: ModelChoiceAnswer | None
+
+
 class VisitorAnswer(_Response):
     """The signed-in user: the name of the account, null for the owner, and the permissions."""
 
@@ -965,7 +981,7 @@ class StatusAnswer(_Response):
     learned: int
     held: int
     behind: int
-    model: ModelAnswer
+    model: PresentModelAnswer
     decision: DecisionAnswer
     verdict: VerdictAnswer | None
     forecast: ForecastAnswer | None

@@ -565,7 +565,10 @@ def get_settings(context: Context) -> SettingsAnswer:
         rule=type(settings.criterion()).__name__,
         history=[
             SettingChangeAnswer(
-                person=event.person, at=event.when, words=setting_change_sentence(event.kind.value, event.data)
+                # The program itself has no name in the journal.
+                person=event.person or "suffice",
+                at=event.when,
+                words=setting_change_sentence(event.kind.value, event.data),
             )
             for event in events
         ],

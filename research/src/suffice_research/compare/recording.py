@@ -430,7 +430,7 @@ def _common_classes(labelled: LabelledData, held_back: Rows, known: Any, truth: 
 # Increase the version of a model if changes of the code change its runs; saved runs are then repeated.
 _VERSIONS: Final = {"gp": 3, "ridge": 3, "logistic": 2}
 #: Models of the comparison, each with its task.
-MODELS: Final = {name: MODEL_FAMILIES[name].task for name in _VERSIONS}
+MODELS: Final = {name: MODEL_FAMILIES[name].tasks[0] for name in _VERSIONS}
 # Maximal number of weights of a classifier of many classes; with more, principal components replace the features.
 _MOST_WEIGHTS: Final = 250
 _LEAST_COMPONENTS: Final = 5

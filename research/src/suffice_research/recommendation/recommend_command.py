@@ -332,10 +332,10 @@ def _fields(given: str | None) -> tuple[str, ...] | None:
 def _require_model(task: TaskName, model: ModelName | None) -> None:
     if model is None:
         return
-    meant = MODEL_FAMILIES[model].task
-    if meant != task.value:
+    tasks = MODEL_FAMILIES[model].tasks
+    if task.value not in tasks:
         fitting = " or ".join(model_names(task.value))
-        raise InvalidValueError(f"--model {model} is for {meant}, and --task is {task}; use --model {fitting}")
+        raise InvalidValueError(f"--model {model} is for {tasks[0]}, and --task is {task}; use --model {fitting}")
 
 
 def _command(asked: _Question, rule: Criterion) -> list[str] | None:

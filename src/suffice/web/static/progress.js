@@ -105,7 +105,8 @@ function decision(status) {
   return [...(goalOf(status) ? [parts.state, parts.guarantee] : [parts.guarantee, parts.state]), parts.error, parts.problem, parts.rest,
     checking(status) && !sequential(status) && h("p", {}, unbroken(status.check.sentence)), endedWithout(status),
     (switching || checks) && h("p", { class: "row" }, switching, checks),
-    quiet(store.project.checked ? capital(status.model.description) : `Model: ${status.model.description}.`),
+    quiet(store.project.checked ? capital(status.model.description)
+      : unbroken([`Model: ${status.model.description}.`, ...(status.model.choice?.sentences ?? [])].join(" "))),
     learning(status) && quiet(`${learning(status)}.`)];
 }
 

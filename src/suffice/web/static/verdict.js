@@ -15,7 +15,7 @@ import { toast } from "./toast.js";
 
 const STOPS = ["enough", "limit", "complete"];
 // What a model is called on a button.
-const NAMES = { kernel: "kernel features" };
+const NAMES = { kernel: "kernel features", forest: "a forest", boosting: "boosted trees" };
 
 /** Whether the decision is a reason to stop. */
 export const isStop = (status) => STOPS.includes(status?.decision.answer);
