@@ -11,8 +11,8 @@ At most 7.9 % of the predictions for the 4,510 unlabelled items are wrong (95 % 
 """
 
 from suffice.checks.comparison import compare
-from suffice.checks.data_set import DataSetGuarantee
-from suffice.checks.finish_plan import FinishPlan, allowed_wrong, plan_finish
+from suffice.checks.data_set import DataSetGuarantee, ScreeningGuarantee
+from suffice.checks.finish_plan import FinishPlan, allowed_missed, allowed_wrong, plan_finish, plan_screening
 from suffice.checks.guarantee import Guarantee, PredictedItems
 from suffice.checks.hypergeometric import lower_bound, upper_bound
 from suffice.checks.planner import CheckPlan, attainable_bound, plan, plan_recall
@@ -32,8 +32,10 @@ __all__ = [
     "Guarantee",
     "GuaranteePlan",
     "PredictedItems",
+    "ScreeningGuarantee",
     "SequentialCheck",
     "SequentialTerms",
+    "allowed_missed",
     "allowed_wrong",
     "attainable_bound",
     "compare",
@@ -41,6 +43,7 @@ __all__ = [
     "plan",
     "plan_finish",
     "plan_recall",
+    "plan_screening",
     "plan_total",
     "rows_digest",
     "sequential",
