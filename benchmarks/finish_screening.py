@@ -294,6 +294,6 @@ def false_report(found: Sequence[tuple[bool, float, bool]]) -> str:
             f"{100 * np.mean(shares):.0f} % of the items on average)"
         )
     return (
-        f"{len(found):,} complete screenings of 200 to 600 items, 10 to 40 % of the class, goals 5 and 10 %; false is a "
-        f"guarantee if more is missed than the goal says, and 5 % may be false. Of {'; of '.join(parts)}."
+        f"{len(found):,} complete screenings of 200 to 600 items, 10 to 40 % of the class, goals 5 and 10 %. A guarantee "
+        f"is false if more is missed than the goal says; 5 % may be. Of {'; of '.join(parts)}."
     )
