@@ -107,13 +107,14 @@ def follow(job: tuple[str, str, int]) -> dict[str, Any]:
     learner.tell(first, y[first])
     while len(learner.labelled) < _LAST * len(X):
         n = len(learner.labelled)
-        rest = np.setdiff1d(np.arange(len(X)), learner.labelled)
+        rest, found = np.setdiff1d(np.arange(len(X)), learner.labelled), int(y[learner.labelled].sum())
         fitted = learner.current_model
-        p = fitted.predict_proba(X[rest])[:, list(fitted.classes_).index(True)]
+        # A forest that has seen no item of the class does not know it.
+        p = fitted.predict_proba(X[rest])[:, list(fitted.classes_).index(True)] if found else np.zeros(len(rest))
         ranked = y[rest][np.argsort(-p, kind="stable")]
         left = int(ranked.sum()) - np.concatenate([[0], np.cumsum(ranked)])
         cuts = np.unique(np.concatenate([[0], np.geomspace(1, len(rest) - 1, 40).astype(int)]))
-        step: dict[str, Any] = {"n": n, "found": int(y[learner.labelled].sum()), "rest": len(rest)}
+        step: dict[str, Any] = {"n": n, "found": found, "rest": len(rest)}
         step |= {"cuts": cuts.tolist(), "left": left[cuts].tolist(), "estimate": learner.expected_missed()}
         for goal in GOALS:
             plan = learner.decision(goal, of="all").finish
@@ -294,6 +295,6 @@ def false_report(found: Sequence[tuple[bool, float, bool]]) -> str:
             f"{100 * np.mean(shares):.0f} % of the items on average)"
         )
     return (
-        f"{len(found):,} complete screenings of 200 to 600 items, 10 to 40 % of the class, goals 5 and 10 %. A guarantee "
-        f"is false if more is missed than the goal says; 5 % may be. Of {'; of '.join(parts)}."
+        f"{len(found):,} complete screenings of 200 to 600 items, 10 to 40 % of the class, goals 5 and 10 %. A "
+        f"guarantee is false if more is missed than the goal says; 5 % may be. Of {'; of '.join(parts)}."
     )

@@ -420,7 +420,7 @@ class ProjectCheck:
     def progress(self) -> dict[str, Any] | None:
         """Progress of a sequential check, see :attr:`suffice.learner.ModelCheck.progress`; None for a fixed size."""
         predicted = self.draw.prediction_of(self.record.items)
-        return sequential_progress(self.record, predicted, self.draw.asked.tolerance)
+        return sequential_progress(self.record, predicted, self.draw.asked)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """Goals: what share of wrong labels, or of missed items of a class, is acceptable, and of what."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final, Literal, get_args
 
 from suffice.arguments import real
@@ -31,6 +32,11 @@ class Goal:
     annotator_error: float = 0.0
     answer_cost: float = 1.0
     class_name: Any = None
+
+    @property
+    def recall(self) -> float:
+        """In a screening, the share of the items of the class that is to be found."""
+        return float(1 - Fraction(repr(self.at_most)))
 
     def allowed(self, rows: int, found: int = 0) -> int:
         """Number of wrong predictions that a goal about all labels allows, or of missed items of a class.

@@ -6,7 +6,6 @@ Every loop of the package drives a :class:`Session`, so that the same labels giv
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -226,7 +225,7 @@ class Session:
         if goal.class_name is not None:
             n_found = labels.of_class(goal.class_name)
             expected = n_found + (0.0 if plan is None else plan.wrong)
-            screening = ScreeningProgress(str(goal.class_name), n_found, expected, _complement(goal.at_most))
+            screening = ScreeningProgress(str(goal.class_name), n_found, expected, goal.recall)
         return DecisionNumbers(
             n_labelled=len(labels.everything),
             unlabelled=labels.left,
@@ -418,11 +417,6 @@ class Session:
         compared = state["compared"]
         if compared is not None:
             self._compared = compared[0], None if compared[1] is None else Alternative(*compared[1])
-
-
-def _complement(share: float) -> float:
-    """One minus a share, as decimal numbers."""
-    return float(1 - Fraction(repr(share)))
 
 
 def _as_list(alternative: Alternative | None) -> list[Any] | None:

@@ -44,9 +44,6 @@ export function endedWithout(status) {
   return check?.state === "complete" && held > 0 && check.sentence ? h("p", {}, h("b", {}, unbroken(check.sentence))) : null;
 }
 
-const RANDOM = "These items are drawn at random, without the model's prediction. Skip one only if it cannot be answered: it " +
-  "then counts as predicted wrong.";
-
 /** The line above the item while a check is open; update(status) fills it. */
 export function makeCheckLine() {
   const element = h("div", { class: "check-slot" });
@@ -69,21 +66,15 @@ export function makeCheckLine() {
 function ofSize(check) {
   return [h("p", { role: "status" }, h("b", {}, `Check: ${check.answered} of ${check.size} answered`)),
     h("progress", { max: check.size, value: check.answered, "aria-label": "Answered items of the check" }),
-    h("p", { class: "muted" }, `${RANDOM} The model learns these answers afterwards.`),
+    h("p", { class: "muted" }, unbroken(`${check.how_to_answer} The model learns these answers afterwards.`)),
     can("manage") && button(() => confirmAbort(check), { class: "quiet small" }, "Stop the check")];
-}
-
-/** The target of a check in words. */
-export function targetWords(check) {
-  const wrong = check.tolerance === null ? "wrong" : `off by more than ${short(check.tolerance)}`;
-  return `at most ${shareText(check.at_most)} ${check.of === "all" ? "of all labels " : ""}${wrong}`;
 }
 
 function untilProven(check, open) {
   return [h("p", { role: "status" }, h("b", {}, unbroken(check.sentence))),
     can("manage") && button(() => confirmAbort(check), { class: "quiet small" }, "Give the check up"),
-    h("p", { class: "muted" }, `Target: ${targetWords(check)}. To pause, just leave: the check continues when you come back.`),
-    h("details", { open }, h("summary", {}, "How to answer"), h("p", { class: "muted" }, RANDOM))];
+    h("p", { class: "muted" }, `Target: ${check.target_words}. To pause, just leave: the check continues when you come back.`),
+    h("details", { open }, h("summary", {}, "How to answer"), h("p", { class: "muted" }, unbroken(check.how_to_answer)))];
 }
 
 function confirmAbort(check) {
