@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice import LabelWorth
+from suffice.checks.standing_finish import spacing
 from suffice.learner import estimator_backend
 from suffice.models.factory import make_model
 from suffice.project import create_project, model_selection, project_learner
@@ -26,7 +27,6 @@ from suffice.project.project_learner import ProjectLearner, fit_due
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.status_summary import status
-from suffice.session.advice import spacing
 from tests.thoroughness import crossed
 
 N = 300

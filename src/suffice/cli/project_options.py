@@ -34,6 +34,7 @@ from suffice.cli.terminal_display import visible
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RECALL
+from suffice.session.goals import Goal
 
 if TYPE_CHECKING:
     from suffice.project.create import CreationOptions
@@ -200,16 +201,23 @@ class ProjectOptions:
             if share is not None:
                 raise InvalidValueError("--recall is for screening: give --positive CLASS too, the class to look for")
             return None
-        stopping = self.stopping
+        stopping, at_most = self.stopping, self.wanted_error("classification")
         given = [*stopping.costs, *stopping.stability_options]
-        given += [name for name in ("threshold", "bound", "at_most") if getattr(stopping, name) is not None]
-        given += [name for name, value in vars(self.goal).items() if value is not None]
+        given += [name for name in ("threshold", "bound") if getattr(stopping, name) is not None]
+        given += ["at_most"] if at_most is not None and not self.goal.whole else []
         if given:
             raise InvalidValueError(
                 f"--{given[0].replace('_', '-')} is not used with --positive, which stops by the share of the class "
                 "that is found; leave one of them out"
             )
-        return DEFAULT_RECALL if share is None else share
+        if not self.goal.whole or at_most is None:
+            return DEFAULT_RECALL if share is None else share
+        if share is not None:
+            raise InvalidValueError(
+                "--recall does not go with --of all, where --at-most is the share of the class that may be missed; "
+                "leave --recall out"
+            )
+        return Goal(at_most, "all").recall
 
     def wanted_error(self, task: str | None) -> float | None:
         """What ``--at-most`` says.
@@ -261,9 +269,9 @@ class ProjectOptions:
             model=None if self.model is None else self.model.value,
             at_most=self.wanted_error(None),
             tolerance=self.stopping.tolerance,
-            **self.goal.arguments(self.wanted_error(None)),
+            **self.goal.arguments(self.wanted_error(None), screens=self.positive is not None),
             guidelines=_guidelines(self) or "",
-            recall=self.wanted_recall,
+            recall=None if self.goal.whole else self.wanted_recall,
             random_share=self.random_share,
             overlap=self.overlap or 0.0,
             seed=self.seed,
@@ -448,7 +456,8 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     # Invalid options are reported before anything is read.
     options.chosen_rule(asked)
     classes = "classification" if options.classes is not None else None
-    options.goal.arguments(options.wanted_error("regression" if options.regression else classes))
+    share = options.wanted_error("regression" if options.regression else classes)
+    options.goal.arguments(share, screens=options.positive is not None)
 
     def rule(settings: "Settings") -> Criterion:
         name = ModelName(settings.model)

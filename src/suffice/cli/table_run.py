@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, Protocol
@@ -110,7 +111,7 @@ class RunModelOptions:
         RunModelName | None,
         typer.Option(
             help="The model; gp for regression and logistic for classification if left out. auto, the default with "
-            f"--of all: the model for classes that is best on the labels so far. {_MODEL_KINDS}",
+            f"--of all without --positive: the model for classes that is best on the labels so far. {_MODEL_KINDS}",
         ),
     ] = None
     basis: Basis = None
@@ -149,7 +150,8 @@ class RunRequest:
         seed: Seed of that split, and of a network.
         random_share: Share of the labels that are drawn at random; None for the recommended one.
         to_goal: Whether a goal for all labels decides when to stop. All rows can be labelled, and without a model by
-            name several are compared.
+            name several are compared, except in a screening.
+        screens: Whether the table is screened for a class.
     """
 
     command: str
@@ -165,6 +167,7 @@ class RunRequest:
     seed: int = 0
     random_share: float | None = None
     to_goal: bool = False
+    screens: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,7 +363,8 @@ def chosen_model(
     Raises:
         InvalidValueError: The model that was asked for does not fit the task, or takes no basis.
     """
-    if request.to_goal and request.model.model is None and kind == "classification" and not request.model.basis:
+    compares = request.to_goal and not request.screens and kind == "classification"
+    if compares and request.model.model is None and not request.model.basis:
         return _chosen_by_labels(request, y, components)
     name = request.model.model or ModelName(model_names(kind)[0])
     if kind not in MODEL_FAMILIES[name].tasks:
@@ -447,3 +451,27 @@ def _require_writable_run(path: Path) -> None:
     if path.suffix.lower() != ".npz":
         raise InvalidValueError(f"the file {path} to save the run to must end in .npz")
     require_writable(path, "the run")
+
+
+def class_named(name: str, job: TableJob, target: str) -> Any:
+    """The class of a name, as the table has it.
+
+    Raises:
+        InvalidValueError: The target is a number, or no row has the class.
+    """
+    if job.table.kind != "classification":
+        raise InvalidValueError(
+            f"--positive is a class, and the target {target!r} is a number; use --task classification if its numbers "
+            "are classes"
+        )
+    classes = np.unique(job.table.y).tolist()
+    by_name = {str(value): value for value in classes}
+    if name not in by_name:
+        near = get_close_matches(name, list(by_name), n=1, cutoff=0.6)
+        guess = f" Did you mean {near[0]!r}?" if near else ""
+        more = ", ..." if len(by_name) > 10 else ""
+        raise InvalidValueError(
+            f"--positive must be a class of the column {target!r}, not {name!r}.{guess} The file has "
+            f"{', '.join(repr(other) for other in list(by_name)[:10])}{more}"
+        )
+    return by_name[name]

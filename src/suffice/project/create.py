@@ -60,7 +60,7 @@ from suffice.project.storage import (
     write_contents,
     write_events,
 )
-from suffice.session.goals import TargetOf
+from suffice.session.goals import Goal, TargetOf
 from suffice.tables.table_columns import is_path
 
 if TYPE_CHECKING:
@@ -242,8 +242,9 @@ class CreationOptions:
         correction_cost: With ``of="all"``: cost of an answer in a check, relative to a label.
         guidelines: How to label, in Markdown; shown next to the item.
         positive: For screening: the class that is looked for. Its likeliest items are asked for first, and the default
-            rule is :class:`~suffice.RecallTest`.
-        recall: With ``positive``: the share of the class to find, 0.95 by default.
+            rule is :class:`~suffice.RecallTest`. With ``of="all"``, ``at_most`` is the share of the items of the class
+            that may be missed.
+        recall: With ``positive``: the share of the class to find, 0.95 by default; not with ``of="all"``.
         initial: Labels at random before the model chooses; 10 by default, or all items if there are fewer.
         random_share: Share of the later items that are drawn at random too, from 0 to 1; by default
             :data:`suffice.acquisition.RANDOM_SHARES`, and 0 for
@@ -443,7 +444,7 @@ def make_project(
         notes=items.notes,
         components=items.components,
         **_target(options, items.task),
-        **_screening(positive, options.recall, items),
+        **_screening(options, items),
     )
     settings.estimator()  # refuses a model that does not fit the task
     if rule is not None:
@@ -478,11 +479,12 @@ def _target(options: CreationOptions, task: str) -> dict[str, Any]:
     if options.of != "rest":
         # Otherwise it is an argument of the rule only.
         given["tolerance"] = options.tolerance
-    return checked_goal_settings(given, task, screening=options.positive is not None, name="--at-most")
+    return checked_goal_settings(given, task, positive=options.positive, name="--at-most")
 
 
-def _screening(positive: str | None, recall: float | None, items: Any) -> dict[str, Any]:
+def _screening(options: CreationOptions, items: Any) -> dict[str, Any]:
     """The validated settings of a screening; empty without a positive class."""
+    positive, recall = options.positive, options.recall
     if positive is None:
         if recall is not None:
             raise InvalidValueError("--recall is for screening: give --positive too, the class that is looked for")
@@ -492,6 +494,13 @@ def _screening(positive: str | None, recall: float | None, items: Any) -> dict[s
     if positive not in items.classes:
         raise InvalidValueError(f"--positive must be one of the classes {', '.join(items.classes)}, not {positive!r}")
     wanted = DEFAULT_RECALL if recall is None else recall
+    if options.of == "all" and options.at_most is not None:
+        if recall is not None:
+            raise InvalidValueError(
+                "--recall does not go with --of all, where --at-most is the share of the class that may be missed; "
+                "leave --recall out"
+            )
+        wanted = Goal(options.at_most, "all").recall
     return {
         "positive": positive,
         "recall": real(wanted, "--recall", "above 0 and below 1", lambda x: 0.0 < x < 1.0),

@@ -91,10 +91,12 @@ class Settings:
         at_most: The target error: for classes the share of wrong predictions, for numbers the root mean squared error;
             or None. With ``of="all"``: the share of wrong labels.
         positive: The class that a screening looks for, or None. Its likeliest items are requested first.
-        recall: The share of its items that must be found; None without a positive class.
+        recall: The share of its items that must be found; None without a positive class. A goal (``of="all"``) has its
+            own share.
         guidelines: Instructions for labelling, in Markdown; empty if there are none.
         descriptions: Descriptions of classes, by name. Classes without a description are not included.
-        of: What ``at_most`` is about: the unlabelled items (``"rest"``), or all final labels (``"all"``).
+        of: What ``at_most`` is about: the unlabelled items (``"rest"``), or all final labels (``"all"``). With a
+            positive class and ``"all"``, it is the share of the items of the class that may be missed.
         annotator_error: For ``"all"``: share of the labels by people that may be wrong.
         correction_cost: For ``"all"``: cost of an answer in a check, relative to a label.
         tolerance: For ``"all"`` and numbers: a value is wrong if it is off by more than this.
@@ -136,10 +138,18 @@ class Settings:
 
     @property
     def goal(self) -> Goal | None:
-        """The goal for all final labels; None if the target is another one, or there is none."""
+        """The goal for all final labels, or for the positive class; None if the target is another, or there is none."""
         if self.of == "rest" or self.at_most is None:
             return None
-        return Goal(self.at_most, self.of, self.annotator_error, self.correction_cost)
+        return Goal(self.at_most, self.of, self.annotator_error, self.correction_cost, self.positive)
+
+    def screens_to_goal(self, of: str | None) -> bool:
+        """Whether a check that ends by itself counts the items of the positive class.
+
+        Args:
+            of: What its target is about; None for that of the project.
+        """
+        return self.positive is not None and (of == "all" or (of is None and self.goal is not None))
 
     @property
     def pick_seed(self) -> int:
@@ -251,7 +261,7 @@ class Settings:
             wanted["of"] = "rest"
         if wanted["of"] == "rest":
             wanted |= {name: changes.get(name, _WHERE_USED[name]) for name in _OF_GOAL if name != "of"}
-        return checked_goal_settings(wanted, self.task, screening=self.positive is not None)
+        return checked_goal_settings(wanted, self.task, positive=self.positive)
 
     def _checked_descriptions(self, descriptions: Any) -> dict[str, str]:
         if not isinstance(descriptions, Mapping):
@@ -366,14 +376,14 @@ def checked_target(at_most: Any, task: str, name: str = "at_most") -> float:
 
 
 def checked_goal_settings(
-    given: Mapping[str, Any], task: str, *, screening: bool = False, name: str = "at_most"
+    given: Mapping[str, Any], task: str, *, positive: str | None = None, name: str = "at_most"
 ) -> dict[str, Any]:
     """Return the validated settings of a target: ``at_most``, ``of``, ``annotator_error`` and so on.
 
     Args:
         given: The settings; those that are left out have their defaults.
         task: Whether labels are classes or numbers.
-        screening: Whether the project looks for a class.
+        positive: The class that the project looks for, or None.
         name: What to call the target in an error message.
 
     Raises:
@@ -387,13 +397,12 @@ def checked_goal_settings(
     at_most, of, tolerance = values["at_most"], values["of"], values["tolerance"]
     if of == "all" and at_most is None:
         raise InvalidValueError(f"a goal about all labels needs a share: give {name}, the share that may be wrong")
-    if of == "all" and screening:
-        raise InvalidValueError("a goal about all labels does not go with screening for a class; leave one of them out")
     share = 0.0
     if at_most is not None:
         share = at_most = checked_target(at_most, "classification" if of == "all" else task, name)
     # A target of numbers may be above 1; that about all labels may not.
-    goal = checked_goal(of, share if of == "all" else 0.0, values["annotator_error"], values["correction_cost"])
+    costs = values["annotator_error"], values["correction_cost"]
+    goal = checked_goal(of, share if of == "all" else 0.0, *costs, class_name=positive)
     if tolerance is not None:
         tolerance = real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
         if goal.of == "rest" or task == "classification":

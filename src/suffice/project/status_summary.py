@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from suffice.checks import DataSetGuarantee, Guarantee, GuaranteePlan, plan_total, spent_alpha
+from suffice.checks import Guarantee, GuaranteePlan, plan_total, spent_alpha
+from suffice.checks.data_set import FinalGuarantee
 from suffice.criteria import Verdict
 from suffice.criteria.prediction_statistics import cohen_kappa
-from suffice.presentation.check_words import check_sentence, checks_sentences, guarantee_figure, guarantee_sentences
+from suffice.presentation.check_words import (
+    check_sentence,
+    checks_sentences,
+    guarantee_figure,
+    guarantee_sentences,
+    how_to_answer,
+    sequential_target_words,
+)
 from suffice.presentation.decision_words import DecisionWords, decision_words, status_sentences
 from suffice.presentation.goal_words import expected_answers_words
 from suffice.presentation.project_words import model_choice_sentences
@@ -140,7 +148,7 @@ class CheckStatus:
     alpha: float | None = None
     proven: Guarantee | None = None
     least_error: float | None = None
-    data_set: DataSetGuarantee | None = None
+    data_set: FinalGuarantee | None = None
     goal_check: ProjectCheck | None = None
 
     @property
@@ -186,7 +194,8 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
         "proves": found is not None and found.check.number == newest.number,
         "sequential": None if (progress := newest.progress) is None else {**progress, **sequential_curves(newest)},
     }
-    told["sentence"] = check_sentence(told)
+    told["sentence"], told["how_to_answer"] = check_sentence(told), how_to_answer(told)
+    told["target_words"] = None if draw.asked.at_most is None else sequential_target_words(told)
     guarantee = None
     if found is not None:
         guarantee = found.as_dict()
@@ -219,7 +228,9 @@ def sequential_curves(check: ProjectCheck) -> dict[str, Any]:
     record, terms = check.record, check.draw.terms
     assert terms is not None
     progress = check.progress or {}
-    faults = record.faults(check.draw.prediction_of(record.items), tolerance=check.draw.asked.tolerance)
+    asked = check.draw.asked
+    predicted = check.draw.prediction_of(record.items)
+    faults = record.faults(predicted, tolerance=asked.tolerance, class_name=asked.relevant)
     wrong = np.cumsum([faults[item] for item in record.items[: progress["answered"]]], dtype=np.int64)
     horizon = max(record.size, terms.planned)
     return {
@@ -356,8 +367,9 @@ def _sentences(
     """A decision in sentences, with the warnings and the checks."""
     first, last = checks_sentences(checks.guarantee, checks.check, open_told=decision.check_pending > 0)
     if decision.data_set is not None and checks.guarantee is not None and checks.guarantee.get("corrected"):
-        # The decision states the guarantee about all labels.
-        first = [sentence for sentence in first if sentence != checks.guarantee["sentences"][0]]
+        # The decision states the guarantee about all labels, and of which class it is.
+        said, stated = " ".join(words.sentences), checks.guarantee["sentences"][0]
+        first = [sentence for sentence in first if sentence != stated and sentence not in said]
     return status_sentences(
         words,
         warning=learning_status.warning,

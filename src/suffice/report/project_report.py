@@ -466,7 +466,7 @@ def _check_progress(check: ProjectCheck) -> tuple[str, str]:
 def _target(settings: Settings) -> str:
     assert settings.at_most is not None
     if settings.goal is not None:
-        return goal_words(settings.at_most, settings.tolerance)
+        return goal_words(settings.at_most, settings.tolerance, class_name=settings.positive)
     return target_words(settings.at_most, settings.task)
 
 

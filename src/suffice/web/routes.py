@@ -561,6 +561,7 @@ def get_settings(context: Context) -> SettingsAnswer:
         annotator_error=settings.annotator_error,
         correction_cost=settings.correction_cost,
         tolerance=settings.tolerance,
+        positive=settings.positive,
         overlap=settings.overlap,
         rule=type(settings.criterion()).__name__,
         history=[
@@ -928,7 +929,8 @@ def start_check(sent: CheckSent, context: Context) -> Receipt:
     expected = None
     if sent.size is None:
         tolerance = context.project.settings.tolerance if sent.tolerance is None else sent.tolerance
-        expected = expected_share(context.background.learning_status, tolerance)
+        screening = context.project.settings.screens_to_goal(sent.of)
+        expected = expected_share(context.background.learning_status, tolerance, screening=screening)
 
     def start() -> WriteReceipt:
         predict = context.background.predictions_after
