@@ -144,6 +144,6 @@ def test_bad_arguments_are_named() -> None:
     with pytest.raises(InvalidValueError, match="confidence must be finite numbers"):
         judged_confidence([0.1, math.nan], [True, False])
     with pytest.raises(InvalidTypeError, match="confidence must be a real number or an array"):
-        judged_confidence(["low", "high"], [True, False])  # type: ignore[list-item]
+        judged_confidence(["low", "high"], [True, False])
     with pytest.raises(InvalidValueError, match="alpha must be a number above 0 and below 1"):
         judged_confidence([0.1, 0.2], [True, False], alpha=1.0)

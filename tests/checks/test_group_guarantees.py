@@ -76,7 +76,7 @@ def test_all_statements_hold_together(sizes: tuple[int, ...]) -> None:
 
 
 def test_without_sharing_the_error_probability_they_do_not() -> None:
-    bound = cache(lambda *case: upper_bound(*case, 0.1))
+    bound = cache(lambda wrong, checked, pool: upper_bound(wrong, checked, pool, 0.1))
 
     def not_shared(sizes: tuple[int, ...], checked: tuple[int, ...], wrong: tuple[int, ...]) -> tuple[int, ...]:
         cases = [*zip(wrong, checked, sizes, strict=True), (sum(wrong), sum(checked), sum(sizes))]
@@ -228,7 +228,7 @@ def test_bad_arguments_are_named() -> None:
     with pytest.raises(InvalidValueError, match="at least the 5 checked items of group 'b', not 4"):
         by_group(check, predictions, groups, {"a": 36, "b": 4})
     with pytest.raises(InvalidTypeError, match="a group must be a text, not 1; convert it with str"):
-        by_group(check, predictions, [1] * 10, sizes)  # type: ignore[list-item]
+        by_group(check, predictions, [1] * 10, sizes)
     with pytest.raises(InvalidValueError, match="groups must be one for each of the 10 items, not 3"):
         by_group(check, predictions, ["a"] * 3, sizes)
     with pytest.raises(InvalidValueError, match="groups must cover every item of the check; missing: 1"):

@@ -39,6 +39,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -286,7 +287,7 @@ def accept_share(  # noqa: PLR0913 - keyword arguments with defaults
     if shares is None:
         shares = accepted_shares(check.size, check.pool, at_most, alpha=sample.alpha)
     sizes = [exact_share(share, "shares") for share in shares]
-    if not sizes or any(later <= earlier for earlier, later in zip([0, *sizes], sizes, strict=False)):
+    if not sizes or any(later <= earlier for earlier, later in pairwise([Fraction(0), *sizes])):
         raise InvalidValueError(f"shares must be at least one share above 0, rising, not {tuple(shares)!r}")
     falling = np.sort(np.concatenate([sample.checked, sample.unchecked]))[::-1]
     accepted = math.inf
