@@ -174,8 +174,8 @@ def how_to_answer_rows(answer: str) -> str:
     if answer == "blind":
         return f"These rows are drawn at random, without the prediction. {skip}"
     return (
-        "These rows are drawn at random. Read each row first, and then say whether its prediction is right. People tend "
-        f"to agree with what they see. {skip}"
+        "These rows are drawn at random. Read each row first, and then say whether its prediction is right. People "
+        f"tend to agree with what they see. {skip}"
     )
 
 
