@@ -36,7 +36,7 @@ def mails(rows: int, first: int = 0) -> Rows:
     for k in range(first, first + rows):
         kind = ("ham", "spam")[int(rng.integers(2))]
         body = " ".join(rng.choice(words[kind], 5))
-        size = "" if k % 7 == 3 else repr(round(float(rng.normal(2.0 * (kind == "spam"))), 2))
+        size = "" if k % 7 == 3 else f"{rng.normal(2.0 * (kind == 'spam')):.2f}1"
         found.append({"id": f"{k:05d}", "size": size, "body": f"{body}, é", "kind": kind})
     return found
 

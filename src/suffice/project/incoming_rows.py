@@ -332,8 +332,9 @@ def write_predictions(  # noqa: PLR0913 - by keyword
     predictor = learned_project(project).predictor()
     tables = iter(_tables(project.settings, data))
     first = next(tables)
-    for note in first.notes if tell is not None else ():
-        tell(note)
+    if tell is not None:
+        for note in first.notes:
+            tell(note)
     names = distinct(first.names)
     own = [Column(project.settings.target, "text" if project.settings.classes else "number")]
     own += [Column("uncertainty", "number"), *(Column(f"p({name})", "number") for name in project.settings.classes)]

@@ -44,8 +44,9 @@ class RowImporter:
         journal = self._journal
         name, first, classes = checked_person(person), journal.size, journal.settings.classes
         source, items = added_items(self._contents, data, id=id, features=features)
-        for note in items.notes if tell is not None else ():
-            tell(note)
+        if tell is not None:
+            for note in items.notes:
+                tell(note)
 
         def decide(state: ProjectState, existing_ids: set[str]) -> list[Draft]:
             if state.labels.size != first:

@@ -248,20 +248,20 @@ def _cells(sheet: Any, path: Path) -> _Sheet:
     columns, errors = {k: CellColumn() for k in head}, dict[int, tuple[int, str]]()
     numbers = [first]
     while block := list(islice(rows, BLOCK)):
-        width = max(len(values) for _, values in block)
-        # A column without a name is there from its first value on.
-        transposed = dict(enumerate(zip_longest(*(values for _, values in block))))
-        for k, part in transposed.items():
+        parts = [*zip_longest(*(values for _, values in block))]
+        places = [number for number, _ in block]
+        for k, part in enumerate(parts):
+            # A column without a name is there from its first value on.
             if k not in columns and not all(map(_is_empty, part)):
                 columns[k] = CellColumn(len(numbers) - 1)
             if k in columns:
                 texts = [*map(_text, part)]
-                _take_errors(texts, errors, k, [number for number, _ in block])
+                _take_errors(texts, errors, k, places)
                 columns[k].add(texts)
         for k, cells in columns.items():
-            if k >= width:
+            if k >= len(parts):
                 cells.add([""] * len(block))
-        numbers += [number for number, _ in block]
+        numbers += places
         require_few_cells(len(numbers), len(columns), path)
     return _Sheet(head, {k: columns[k].cells for k in sorted(columns)}, numbers, errors)
 
