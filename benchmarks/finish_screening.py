@@ -103,7 +103,7 @@ def follow(job: tuple[str, str, int]) -> dict[str, Any]:
     rule = sf.RecallTest(at_least=1.0 - min(GOALS))
     model = make_model(kind, classes=[False, True], seed=seed)
     learner = sf.ActiveLearner(model, X, criterion=rule, positive=True, seed=seed)
-    first, steps, starts = learner.ask(10), [], dict[str, int]()
+    first, steps, starts = learner.ask(10), list[dict[str, Any]](), dict[str, int]()
     learner.tell(first, y[first])
     while len(learner.labelled) < _LAST * len(X):
         n = len(learner.labelled)
@@ -214,8 +214,8 @@ def costs_report(runs: Sequence[dict[str, Any]]) -> str:
         return geometric(
             [
                 value
-                for (data, kind, _, wanted, used), value in found.items()
-                if used == policy and goal in (None, wanted) and model in (None, kind) and name in (None, data)
+                for (data, kind, _, each, used), value in found.items()
+                if used == policy and goal in (None, each) and model in (None, kind) and name in (None, data)
             ]
         )
 
@@ -235,9 +235,9 @@ def costs_report(runs: Sequence[dict[str, Any]]) -> str:
         *[f"{100 * goal:.0f} %: {each}" for goal in GOALS for each in columns],
     ]
     others = []
-    for goal in (*GOALS, None):
-        values = [mean(policy, goal) for policy in POLICIES]
-        others.append(["all" if goal is None else f"{100 * goal:.0f} %", *[f"{value:.3f}" for value in values]])
+    for wanted in (*GOALS, None):
+        values = [mean(policy, wanted) for policy in POLICIES]
+        others.append(["all" if wanted is None else f"{100 * wanted:.0f} %", *[f"{value:.3f}" for value in values]])
         others[-1] += [f"{values[0] / other:.2f}" for other in values[1:]]
     seeds = len({run["seed"] for run in runs})
     return "\n\n".join(

@@ -196,6 +196,21 @@ class ScreeningGuarantee:
         return min(self.predicted, most)
 
     @property
+    def wrong_at_most(self) -> int:
+        """The same as :attr:`missed_at_most`, for programs that handle a :class:`DataSetGuarantee` too."""
+        return self.missed_at_most
+
+    @property
+    def annotator_error(self) -> float:
+        """Share of the labels by people that may be wrong: 0, because it does not apply to a screening."""
+        return 0.0
+
+    @property
+    def tolerance(self) -> float | None:
+        """None, because the labels of a screening are classes."""
+        return None
+
+    @property
     def recall_at_least(self) -> float:
         """The least share of all items of the class that is found."""
         total = self.found + self.missed_at_most

@@ -421,7 +421,7 @@ def _least_labels(  # noqa: PLR0913, PLR0917 - the numbers of a plan
     return replace(made, **_check_sizes(made, left - made.more_labels, expected / max(made.wrong, 1e-12), alpha))
 
 
-def _check_sizes(plan: FinishPlan, pool: int, scale: float, alpha: float) -> dict[str, int]:
+def _check_sizes(plan: FinishPlan, pool: int, scale: float, alpha: float) -> dict[str, Any]:
     """The typical number of answers of a check, and those at the ends of the interval."""
     expected = [plan.wrong_at_check, plan.low * scale, plan.high * scale]
     middle, first, last = map(math.ceil, joint_answers([pool] * 3, plan.allowed, expected, alpha))

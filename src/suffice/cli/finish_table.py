@@ -115,8 +115,8 @@ class _Finished(NamedTuple):
 def finish_table(
     request: RunRequest,
     given: FinishOptions,
+    positive: str | None = None,
     *,
-    positive: str | None,
     acquisition: str | None,
     batch: int | None,
 ) -> None:

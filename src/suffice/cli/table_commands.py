@@ -468,8 +468,7 @@ def run_command(
     if whole_set:
         _require_whole(run, pool)
         with interruptible("run"):
-            options = {"acquisition": run.acquisition, "batch": run.batch}
-            finish_table(request, finish, positive=screening.positive, **options)
+            finish_table(request, finish, screening.positive, acquisition=run.acquisition, batch=run.batch)
     elif screens:
         if on_workers or pool.checkpoint is not None:
             given = "--checkpoint" if pool.checkpoint is not None else "--engine dask"

@@ -180,7 +180,7 @@ def _found_figure(decision: Mapping[str, Any]) -> tuple[str, str]:
 
 def _about_all(screening: Mapping[str, Any]) -> int:
     """The estimated number of all items of the class, in two digits."""
-    return max(screening["found"], two_digits(round(screening["estimated"])))
+    return max(int(screening["found"]), two_digits(round(screening["estimated"])))
 
 
 def _guarantee_sentences(decision: Mapping[str, Any]) -> list[str]:

@@ -113,7 +113,7 @@ def found_items(state: ProjectState, goal: Goal, size: int | None = None) -> int
     if goal.class_name is None:
         return None
     answers = state.labels.by_item.items()
-    return sum(label == goal.class_name for item, label in answers if size is None or item < size)
+    return sum(bool(label == goal.class_name) for item, label in answers if size is None or item < size)
 
 
 def missing_for_goal(state: ProjectState, settings: Settings) -> str:
