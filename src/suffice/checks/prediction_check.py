@@ -11,7 +11,7 @@ from suffice.arguments import real, whole
 from suffice.checks.accepted_part import AcceptedPart, accept_corrected, accept_share
 from suffice.checks.class_share import ClassShare
 from suffice.checks.finish_plan import allowed_wrong
-from suffice.checks.given_predictions import GivenPredictions
+from suffice.checks.given_predictions import GivenPredictions, class_text, is_missing
 from suffice.checks.group_guarantees import by_group
 from suffice.checks.guarantee import Guarantee
 from suffice.checks.planner import plan
@@ -93,12 +93,17 @@ class CheckDesign:
             return CheckDesign(**{**vars(self), "at_most": share})
         if self.sequential(given):
             return CheckDesign(**{**vars(self), "at_most": share})
-        alpha = spent_alpha(number, 1.0 - self.confidence) / self.parts(given)
+        alpha = spent_alpha(number, self.alpha) / self.parts(given)
         size = min(DEFAULT_SIZE, len(given))
         if share is not None and not quantities:
             planned = plan(share, 0.5 * share if self.expected is None else self.expected, len(given), alpha=alpha)
             size = len(given) if planned.labels is None else planned.labels
         return CheckDesign(**{**vars(self), "at_most": share, "size": size})
+
+    @property
+    def alpha(self) -> float:
+        """Error probability of all checks of the same rows together; 1 - 0.95 is exactly 0.05."""
+        return round(1.0 - self.confidence, 15)
 
     def sequential(self, given: GivenPredictions) -> bool:
         """Whether the check ends when the target is proven, instead of having a fixed size."""
@@ -287,13 +292,18 @@ class PredictionCheck:
         self.given, self.answer = given, answer
         self.design = CheckDesign(**options).checked(given)
         design, pool = self.design, self._pool()
-        number, alpha = design.earlier_checks + 1, 1.0 - design.confidence
+        number, alpha = design.earlier_checks + 1, design.alpha
         rng = check_rng(seed, CHECK_STREAM, number)
         terms = None
         if design.sequential(given):
             assert design.at_most is not None
             spent = spent_alpha(number, alpha)
             terms = SequentialTerms.of_share(design.at_most, pool=len(pool), alpha=spent, expected=design.expected)
+            if terms.allowed >= terms.pool:
+                raise InvalidValueError(
+                    f"at_most={design.at_most!r} allows every prediction to be wrong: there is nothing to check; "
+                    "give a smaller share"
+                )
             terms.require_provable()
         size = min(len(pool), design.size or 0) if terms is None else terms.longest
         if not len(pool):
@@ -348,6 +358,10 @@ class PredictionCheck:
             InvalidValueError: The check has ended, or there are more answers than open rows, or an answer cannot be
                 used: nothing is recorded.
         """
+        self._take(answers)
+        return self.result
+
+    def _take(self, answers: Any) -> None:
         if not self.open:
             raise InvalidValueError("the check has ended; draw another one")
         if isinstance(answers, Mapping):
@@ -363,7 +377,6 @@ class PredictionCheck:
         labels = {int(row): self._label(value) for row, value in told.items()}
         record = self.record.tell({row: label for row, label in labels.items() if label is not None})
         self.record = self._reaching(record.cannot_label(row for row, label in labels.items() if label is None))
-        return self.result
 
     def run(self, ask: Callable[[int], Any], budget: int | None = None) -> PredictionResult:
         """Ask for answers until the check ends.
@@ -378,12 +391,12 @@ class PredictionCheck:
         asked = 0
         while self.open and (budget is None or asked < budget):
             row = int(self.next()[0])
-            self.tell({row: ask(row)})
+            self._take({row: ask(row)})
             asked += 1
         return self.result
 
     def _label(self, value: Any) -> Any:
-        if value is None or (isinstance(value, float) and np.isnan(value)):
+        if is_missing(value):
             return None
         if self.answer == "verdict":
             if not isinstance(value, bool | np.bool_):
@@ -391,7 +404,7 @@ class PredictionCheck:
             return RIGHT if value else WRONG
         if self.given.numbers:
             return real(value, "a label")
-        return value if isinstance(value, str) else str(value)
+        return class_text(value)
 
     def _predicted(self, column: str) -> dict[int, Any]:
         rows = self.record.items
@@ -402,7 +415,6 @@ class PredictionCheck:
     def _reaching(self, record: Check) -> Check:
         if record.sequential is None:
             return record
-        self.record = record
         column = next(iter(self.given.columns))
         order = self._order.tolist()
         predicted = dict.fromkeys(order, RIGHT)
@@ -419,7 +431,8 @@ class PredictionCheck:
         column = next(iter(given.columns))
         complete = record.complete and not record.pending
         faults = {name: record.faults(self._predicted(name), tolerance=design.tolerance) for name in given.columns}
-        answered = [row for row in record.items if row not in set(record.pending)]
+        pending = set(record.pending)
+        answered = [row for row in record.items if row not in pending]
         values: dict[str, Any] = {
             "rows": len(given),
             "checked": len(answered),
@@ -429,7 +442,7 @@ class PredictionCheck:
             "complete": complete,
             "progress": sequential_progress(record, self._predicted(column), design.tolerance),
             "answer": self.answer,
-            "pending": len(record.pending),
+            "pending": len(pending),
         }
         return PredictionResult(**{**values, **(self._proven() if complete else {})})
 

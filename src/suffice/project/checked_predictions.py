@@ -442,8 +442,7 @@ class KnownAnswers:
             raise InvalidValueError("--precision-of needs a sample of the rows of that class; leave the others out")
         fixed = CheckDesign(**{**design, "size": len(self.answered)}).checked(self.given)
         labels = {int(row): self.truth[row] for row in self.answered}
-        number, alpha = fixed.earlier_checks + 1, 1.0 - fixed.confidence
-        record = Check(tuple(labels), len(self.given), number, alpha, labels)
+        record = Check(tuple(labels), len(self.given), fixed.earlier_checks + 1, fixed.alpha, labels)
         return PredictionCheck.restored(self.given, fixed, record, "blind").result
 
 

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from suffice.arguments import whole
+from suffice.cli.check_options import CheckOptions
 from suffice.cli.prediction_options import PredictionChoice
 from suffice.cli.project_options import ProjectOptions, opened_project, person_name, plain_console, say, shown_place
 from suffice.cli.rule_options import share_of
@@ -19,7 +20,6 @@ from suffice.files import write_bytes_whole
 
 if TYPE_CHECKING:
     from suffice.checks.prediction_check import PredictionResult
-    from suffice.cli.check_command import CheckOptions
     from suffice.project.labelling_project import Project
 
 #: Exit status if the check has ended and does not prove the target.
@@ -126,7 +126,7 @@ class PredictionCheckOptions:
                 option = name.replace("_", "-")
                 raise InvalidValueError(f"--{option} is for predictions made elsewhere; give --prediction COLUMN too")
 
-    def project_options(self, place: str, options: "CheckOptions", person: str | None) -> ProjectOptions:
+    def project_options(self, place: str, options: CheckOptions, person: str | None) -> ProjectOptions:
         """The options of the project."""
         same = ("text", "image", "id", "ignore", "classes", "guidelines", "project", "seed")
         values: dict[str, Any] = {name: getattr(self, name) for name in same}
@@ -174,7 +174,7 @@ def checks_predictions(place: str) -> bool:
 
 
 def check_predictions(
-    place: str, options: "CheckOptions", wanted: PredictionCheckOptions, person: str | None, *, as_json: bool
+    place: str, options: CheckOptions, wanted: PredictionCheckOptions, person: str | None, *, as_json: bool
 ) -> None:
     """Check predictions made elsewhere: ask for answers until the check ends, and state the result.
 
@@ -213,7 +213,7 @@ def check_predictions(
         _report(project, wanted, as_json=as_json)
 
 
-def _start_if_due(project: "Project", options: "CheckOptions", wanted: PredictionCheckOptions, person: str) -> None:
+def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionCheckOptions, person: str) -> None:
     """Start a check, unless one is open or has answered what is asked for."""
     from suffice.project.prediction_results import start_prediction_check
 
@@ -329,7 +329,7 @@ def _finish(result: "PredictionResult", *, as_json: bool, more: dict[str, Any], 
 # Answers that are known.
 
 
-def _verified(place: str, options: "CheckOptions", wanted: PredictionCheckOptions) -> "PredictionResult":
+def _verified(place: str, options: CheckOptions, wanted: PredictionCheckOptions) -> "PredictionResult":
     """The result with answers in the file: of a simulated check, or of a sample that was labelled before."""
     from suffice.project.checked_predictions import known_answers
 
