@@ -71,7 +71,7 @@ def prediction_statement(project: "Project") -> str:
         MissingExtraError: Jinja2 is not installed.
     """
     if project.settings.checked is None:
-        raise SufficeError("this project trains a model of its own, so there are no predictions made elsewhere to state")
+        raise SufficeError("this project has a model of its own; suffice report describes its results")
     if project.settings.goal is not None:
         from suffice.report.statement_page import statement_page
 
