@@ -129,8 +129,10 @@ def test_precision_is_that_of_a_sample_of_the_predicted_rows() -> None:
     expected = record_of(check, truth).precision_guarantee(predicted_of(check), "spam", check.record.pool)
     assert result.guarantees == {"prediction": expected}
     assert result.guaranteed == (expected.value >= 0.8)
-    small = of_predictions(["a"] * 5 + ["b"] * 900).check(precision_of="a", size=200)
-    assert sorted(small.record.items) == [0, 1, 2, 3, 4]
+    few = of_predictions(["a"] * 5 + ["b"] * 900)
+    assert sorted(few.check(precision_of="a").record.items) == [0, 1, 2, 3, 4]
+    with pytest.raises(InvalidValueError, match="size must be at most the 5 rows predicted as 'a', not 6"):
+        few.check(precision_of="a", size=6)
 
 
 def test_an_accepted_part_is_that_of_its_function() -> None:

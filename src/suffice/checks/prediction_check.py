@@ -87,14 +87,16 @@ class CheckDesign:
             self._require_acceptable(given, share)
         if share is None and not quantities and self.size is None:
             raise InvalidValueError("give at_most, the largest acceptable share of wrong predictions, or size")
+        pool = self.pool(given)
         if self.size is not None:
-            if whole(self.size, "size", least=1) > len(given):
-                raise InvalidValueError(f"size must be at most the {len(given):,} rows, not {self.size!r}")
+            if whole(self.size, "size", least=1) > pool:
+                which = "" if self.precision_of is None else f" predicted as {self.precision_of!r}"
+                raise InvalidValueError(f"size must be at most the {pool:,} rows{which}, not {self.size!r}")
             return CheckDesign(**{**vars(self), "at_most": share})
         if self.sequential(given):
             return CheckDesign(**{**vars(self), "at_most": share})
         alpha = spent_alpha(number, self.alpha) / self.parts(given)
-        size = min(DEFAULT_SIZE, len(given))
+        size = min(DEFAULT_SIZE, pool)
         if share is not None and not quantities:
             planned = plan(share, 0.5 * share if self.expected is None else self.expected, len(given), alpha=alpha)
             size = len(given) if planned.labels is None else planned.labels
@@ -109,6 +111,10 @@ class CheckDesign:
         """Whether the check ends when the target is proven, instead of having a fixed size."""
         others = self.share_of or self.recall_of or self.precision_of or self.accept
         return self.size is None and not others and self.parts(given) == 1
+
+    def pool(self, given: GivenPredictions) -> int:
+        """Number of rows from which the check is drawn."""
+        return len(given) if self.precision_of is None else int((given.first == self.precision_of).sum())
 
     @staticmethod
     def parts(given: GivenPredictions) -> int:
@@ -305,9 +311,7 @@ class PredictionCheck:
                     "give a smaller share"
                 )
             terms.require_provable()
-        size = min(len(pool), design.size or 0) if terms is None else terms.longest
-        if not len(pool):
-            raise InvalidValueError(f"no row is predicted as {design.precision_of!r}")
+        size = design.size if terms is None else terms.longest
         self._order = pool[rng.choice(len(pool), size=size, replace=False, shuffle=True)]
         first = self._order if terms is None else self._order[:1]
         self.record = self._reaching(Check(tuple(first.tolist()), len(pool), number, alpha, sequential=terms))

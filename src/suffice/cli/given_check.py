@@ -215,14 +215,14 @@ def check_predictions(
 
 def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionCheckOptions, person: str) -> None:
     """Start a check, unless one is open or has answered what is asked for."""
-    from suffice.project.prediction_results import start_prediction_check
+    from suffice.project.prediction_results import first_checked_item, start_prediction_check
 
     at_most = share_of(options.at_most, "--at-most")
     with project.lock:
         state = project.state()
         if state.checks.open_check is not None:
             return
-        first = [0, *state.batch_starts][-1]
+        first = first_checked_item(state)
         done = [check for check in state.checks.all() if check.draw.asked.first_item == first]
     if project.settings.goal is not None:
         # People label the least sure rows first; the labeller starts the check when the plan says so.

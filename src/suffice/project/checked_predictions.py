@@ -72,7 +72,11 @@ def prediction_items(
         InvalidValueError: A column is missing, or its values cannot be used; the message gives a remedy.
     """
     _require_distinct(options)
+    _require_shown(reading, options)
     source = read_source(data, reading, progress)
+    if source.text in options.columns:
+        # A prediction is not what people read to answer, however long it is.
+        source = source._replace(text=None)
     file, path = source.file, source.path
     for name, option in _named(options):
         try:
@@ -125,6 +129,15 @@ def _require_distinct(options: PredictionOptions) -> None:
         raise InvalidValueError(f"--answer must be blind or verdict, not {options.answer!r}")
     if options.answer == "verdict" and len(options.columns) > 1:
         raise InvalidValueError("--answer verdict is about one column of predictions; compare several with blind")
+
+
+def _require_shown(reading: ReadingOptions, options: PredictionOptions) -> None:
+    """Raise an error if a prediction is used as something else, or left out."""
+    for option, name in (("--text", reading.text), ("--image", reading.image), ("--id", reading.id)):
+        if name in options.columns:
+            raise InvalidValueError(f"column {name!r} is given as --prediction and as {option}; name another {option}")
+    if needed := [name for name in (*options.columns, *(options.spans or ())) if name in reading.ignore]:
+        raise InvalidValueError(f"--ignore names the column {needed[0]!r}, which is checked; leave it out of --ignore")
 
 
 def _predicted(file: TableColumns, name: str, *, constant: bool = False) -> Column:
