@@ -30,7 +30,7 @@ def rows(n: int = 200, error: float = 0.05, seed: int = 0) -> tuple[list[str], d
     }
 
 
-def made(  # noqa: PLR0913 - for tests
+def made(
     place: Path | str,
     data: Any,
     *,

@@ -112,6 +112,25 @@ class CheckDesign:
         others = self.share_of or self.recall_of or self.precision_of or self.accept
         return self.size is None and not others and self.parts(given) == 1
 
+    def terms(self, given: GivenPredictions) -> SequentialTerms | None:
+        """The terms of a check that ends when the target is proven; None for a check of fixed size.
+
+        Raises:
+            InvalidValueError: No number of answers proves the target, or there is nothing to prove.
+        """
+        if not self.sequential(given):
+            return None
+        assert self.at_most is not None
+        spent = spent_alpha(self.earlier_checks + 1, self.alpha)
+        terms = SequentialTerms.of_share(self.at_most, pool=len(given), alpha=spent, expected=self.expected)
+        if terms.allowed >= terms.pool:
+            raise InvalidValueError(
+                f"at_most={self.at_most!r} allows every prediction to be wrong: there is nothing to check; give a "
+                "smaller share"
+            )
+        terms.require_provable()
+        return terms
+
     def pool(self, given: GivenPredictions) -> int:
         """Number of rows from which the check is drawn."""
         return len(given) if self.precision_of is None else int((given.first == self.precision_of).sum())
@@ -300,17 +319,7 @@ class PredictionCheck:
         design, pool = self.design, self._pool()
         number, alpha = design.earlier_checks + 1, design.alpha
         rng = check_rng(seed, CHECK_STREAM, number)
-        terms = None
-        if design.sequential(given):
-            assert design.at_most is not None
-            spent = spent_alpha(number, alpha)
-            terms = SequentialTerms.of_share(design.at_most, pool=len(pool), alpha=spent, expected=design.expected)
-            if terms.allowed >= terms.pool:
-                raise InvalidValueError(
-                    f"at_most={design.at_most!r} allows every prediction to be wrong: there is nothing to check; "
-                    "give a smaller share"
-                )
-            terms.require_provable()
+        terms = design.terms(given)
         size = design.size if terms is None else terms.longest
         self._order = pool[rng.choice(len(pool), size=size, replace=False, shuffle=True)]
         first = self._order if terms is None else self._order[:1]

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,9 +22,12 @@ from suffice.files import write_bytes_whole
 if TYPE_CHECKING:
     from suffice.checks.prediction_check import PredictionResult
     from suffice.project.labelling_project import Project
+    from suffice.project.project_check import ProjectCheck
 
 #: Exit status if the check has ended and does not prove the target.
 NOT_PROVEN = 1
+# What a check can be about instead of the share of wrong predictions.
+_QUANTITIES = ("share_of", "recall_of", "precision_of", "accept")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +204,7 @@ def check_predictions(
     console.soft_wrap = not console.is_terminal
     named = place if wanted.checked.given else place_of_check(place)
     wanted_project = wanted.project_options(named, options, person)
-    with opened_project(wanted_project, console, labels=True) as project:
+    with opened_project(wanted_project, console, labels=True, first_check=_design(options, wanted)) as project:
         name = person_name(person)
         if wanted.add is not None:
             added = project.add_items(wanted.add, person=name)
@@ -227,26 +231,48 @@ def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionC
     if project.settings.goal is not None:
         # People label the least sure rows first; the labeller starts the check when the plan says so.
         return
-    asked = {"share_of": wanted.share_of, "recall_of": options.recall_of, "precision_of": options.precision_of}
+    design = _design(options, wanted)
+    if done and done[-1].state == "complete" and _answers(done[-1], design):
+        return
     target = project.settings.at_most if at_most is None else at_most
-    if done and done[-1].state == "complete":
-        before = done[-1].draw.asked
-        class_name = options.recall_of or options.precision_of or before.class_name
-        same = (before.share_of, before.accept, before.class_name) == (wanted.share_of, wanted.accept, class_name)
-        same_target = at_most is None or before.at_most in (None, at_most)
-        if same_target and (same or not any((*asked.values(), wanted.accept))):
-            return
-    start_prediction_check(
-        project,
-        person=person,
-        at_most=target,
-        size=options.size,
-        accept=wanted.accept,
-        confidence=share_of(options.confidence, "--confidence"),
-        earlier_checks=options.earlier_checks,
-        budget=wanted.budget,
-        **asked,
-    )
+    _require_target({**design, "at_most": target})
+    start_prediction_check(project, person=person, budget=wanted.budget, **{**design, "at_most": target})
+
+
+def _design(options: CheckOptions, wanted: PredictionCheckOptions) -> dict[str, Any]:
+    """What a check is to prove, as far as it is given."""
+    confidence = share_of(options.confidence, "--confidence")
+    return {
+        "at_most": share_of(options.at_most, "--at-most"),
+        "size": options.size,
+        "share_of": wanted.share_of,
+        "recall_of": options.recall_of,
+        "precision_of": options.precision_of,
+        "accept": wanted.accept,
+        "earlier_checks": options.earlier_checks,
+        **({} if confidence is None else {"confidence": confidence}),
+    }
+
+
+def _require_target(design: Mapping[str, Any]) -> None:
+    """Raise an error if nothing says what a check is to prove."""
+    if all(design[name] is None for name in ("at_most", "size", *_QUANTITIES)):
+        raise InvalidValueError("give --at-most, the largest acceptable share of wrong predictions, such as 5%")
+
+
+def _answers(check: "ProjectCheck", design: Mapping[str, Any]) -> bool:
+    """Whether a check that has ended answers what is asked for, so that the same command shows it again."""
+    before = check.draw.asked
+    was: dict[str, Any] = {"share_of": before.share_of, "accept": before.accept}
+    was |= {f"{name}_of": before.class_name if before.quantity == name else None for name in ("recall", "precision")}
+    asked = {name: design[name] for name in _QUANTITIES}
+    error_asked = not any(asked.values()) and (design["at_most"] is not None or design["size"] is not None)
+    if (any(asked.values()) or error_asked) and asked != was:
+        return False
+    target = before.target if before.at_most is None else before.at_most
+    if design["at_most"] not in (None, target):
+        return False
+    return design["size"] is None or (check.draw.terms is None and design["size"] == len(check.draw.items))
 
 
 def _ask(project: "Project", console: Console, person: str, budget: int | None) -> None:
@@ -343,23 +369,12 @@ def _verified(place: str, options: CheckOptions, wanted: PredictionCheckOptions)
     classes = () if wanted.classes is None else parse_classes(wanted.classes)
     choice = wanted.checked.options(numbers=options.tolerance is not None, classes=classes)
     known = known_answers(Path(place), choice, wanted.truth)
-    size = options.size
-    at_most = share_of(options.at_most, "--at-most")
-    design: dict[str, Any] = {
-        "at_most": at_most,
-        "size": size,
-        "tolerance": options.tolerance,
-        "share_of": wanted.share_of,
-        "recall_of": options.recall_of,
-        "precision_of": options.precision_of,
-        "accept": wanted.accept,
-        "confidence": share_of(options.confidence, "--confidence") or 0.95,
-        "earlier_checks": options.earlier_checks,
-    }
+    _require_target(_design(options, wanted))
+    design = {**_design(options, wanted), "tolerance": options.tolerance}
     if known.complete:
         check = known.given.check(**design, seed=wanted.seed)
         return check.run(lambda row: known.truth[row], wanted.budget)
-    if size is not None or wanted.budget is not None:
+    if options.size is not None or wanted.budget is not None:
         raise InvalidValueError(
             "--size and --budget are for a check that is drawn now; column "
             f"{wanted.truth!r} has the answers of {len(known.answered):,} rows, which are the sample"

@@ -19,7 +19,7 @@ from suffice.project.create import require_empty, write_project
 from suffice.project.events import LONGEST_CLASS, MOST_CLASSES
 from suffice.project.items import ItemProgress, Items, no_progress
 from suffice.project.labelling_project import Project
-from suffice.project.prediction_settings import GIVEN, CheckedPredictions
+from suffice.project.prediction_settings import GIVEN, CheckedPredictions, given_predictions
 from suffice.project.read_items import ReadingOptions, checked_classes, read_source
 from suffice.project.settings import DEFAULT_INITIAL, Settings, default_rule
 from suffice.tables.file_reader import Column, TableColumns, Texts, is_path, number_name, read_columns
@@ -362,6 +362,7 @@ def make_prediction_project(  # noqa: PLR0913 - options of a project, by keyword
     overlap: float = 0.0,
     seed: int | None = None,
     person: str = "",
+    first_check: Mapping[str, Any] | None = None,
     progress: ItemProgress = no_progress,
 ) -> Project:
     """Create a project that checks predictions made elsewhere.
@@ -377,6 +378,8 @@ def make_prediction_project(  # noqa: PLR0913 - options of a project, by keyword
         overlap: Share of the items that two people answer.
         seed: Seed of all randomness; checks are drawn anew without one.
         person: Who creates the project.
+        first_check: Fields of :class:`suffice.checks.prediction_check.CheckDesign` for a check that starts afterwards;
+            nothing is created if it cannot. None for none. A goal about all labels has no check at first.
         progress: Receives the present activity.
 
     Raises:
@@ -399,6 +402,9 @@ def make_prediction_project(  # noqa: PLR0913 - options of a project, by keyword
         raise InvalidValueError("--of all needs --at-most, the share of wrong labels that is acceptable, such as 5%")
     if values.get("at_most") is not None:
         real(values["at_most"], "--at-most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+    if first_check is not None and values["of"] != "all":
+        given = given_predictions(checked, items.classes, items.X)
+        CheckDesign(**{"tolerance": values["tolerance"], **first_check}).checked(given).terms(given)
     source = Path(data).resolve().name if is_path(data) else "data"
     settings = Settings(
         name=source,

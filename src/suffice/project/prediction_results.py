@@ -113,6 +113,7 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
         return project.check_runner.start(
             at_most=target, of="rest", tolerance=tolerance, earlier_checks=earlier_checks, shared=shared, **common
         )
+    shared["target"] = design.at_most
     return project.check_runner.start(
         design.size,
         tolerance=tolerance,
@@ -163,7 +164,7 @@ def check_result(project: Project, check: ProjectCheck) -> PredictionResult:
     rows = before.unlabelled[before.unlabelled >= asked.first_item]
     given = predictions_of_project(project).part(rows)
     design = CheckDesign(
-        at_most=settings.at_most if asked.at_most is None else asked.at_most,
+        at_most=asked.target if asked.at_most is None else asked.at_most,
         size=None if draw.terms is not None else len(draw.items),
         tolerance=asked.tolerance,
         share_of=asked.share_of,
