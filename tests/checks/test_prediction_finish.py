@@ -1,5 +1,6 @@
 """From given predictions to a finished data set: what is asked, and how many labels are wrong in the end."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,10 @@ def world(n: int, error: float, seed: int, *, ordered: bool = True) -> tuple[lis
     return truth.tolist(), llm.tolist(), (1.0 - doubt / 2).tolist()
 
 
+def asked(truth: list[Any]) -> Callable[[int], Any]:
+    return lambda row: truth[row]
+
+
 def final_errors(work: PredictionFinish, truth: list[Any]) -> int:
     return sum(label is not None and label != right for label, right in zip(work.final_labels(), truth, strict=True))
 
@@ -29,7 +34,7 @@ def test_no_more_labels_are_wrong_than_allowed(sure: bool) -> None:
     for seed in range(30 if thorough() else 3):
         truth, llm, confidence = world(400, 0.15, seed)
         work = of_predictions(llm, confidence if sure else None).finish(at_most=0.05, seed=seed)
-        guarantee = work.run(lambda row: truth[row])
+        guarantee = work.run(asked(truth))
         assert guarantee.wrong_at_most <= 20
         assert final_errors(work, truth) <= 20
         assert guarantee.by_people == len(work.labels) < 400
@@ -41,22 +46,22 @@ def test_no_more_labels_are_wrong_than_allowed(sure: bool) -> None:
 def test_a_good_confidence_saves_labels() -> None:
     truth, llm, confidence = world(1000, 0.15, 0)
     known, unknown = (of_predictions(llm, each).finish(at_most=0.05, seed=0) for each in (confidence, None))
-    assert known.run(lambda row: truth[row]).by_people < unknown.run(lambda row: truth[row]).by_people
+    assert known.run(asked(truth)).by_people < unknown.run(asked(truth)).by_people
 
 
 def test_next_is_stable_and_asks_no_row_twice() -> None:
     truth, llm, confidence = world(300, 0.1, 0)
     work = of_predictions(llm, confidence).finish(at_most=0.05, seed=0)
-    asked: set[int] = set()
+    seen: set[int] = set()
     while work.open:
         rows = work.next(3)
         assert work.next(3).tolist() == rows.tolist()
         assert work.next(1).tolist() == rows[:1].tolist()
-        assert not asked & set(rows.tolist())
+        assert not seen & set(rows.tolist())
         work.tell([truth[row] for row in rows])
-        asked |= set(rows.tolist())
+        seen |= set(rows.tolist())
     assert work.next().tolist() == []
-    assert asked == set(work.labels)
+    assert seen == set(work.labels)
     with pytest.raises(InvalidValueError, match="the goal is reached, and no more labels are needed"):
         work.tell(["a"])
 
@@ -102,7 +107,7 @@ def test_numbers_may_be_off_by_the_tolerance() -> None:
     truth = rng.normal(size=300)
     guess = truth + np.where(rng.random(300) < 0.2, 3.0, 0.2)
     work = of_predictions(guess).finish(at_most=0.1, tolerance=1.0, seed=0)
-    guarantee = work.run(lambda row: truth[row])
+    guarantee = work.run(asked(truth))
     off = np.abs(np.array(work.final_labels()) - truth) > 1.0
     assert off.sum() <= guarantee.wrong_at_most <= 30
 
@@ -117,7 +122,7 @@ def test_a_goal_that_no_prediction_can_miss_needs_no_label() -> None:
 def test_a_goal_of_no_error_needs_every_label() -> None:
     truth, llm, _ = world(40, 0.2, 0)
     work = of_predictions(llm).finish(at_most=0.0, seed=0)
-    assert work.run(lambda row: truth[row]).by_people == 40
+    assert work.run(asked(truth)).by_people == 40
     assert work.final_labels() == truth
 
 
@@ -131,7 +136,7 @@ def test_the_work_is_described() -> None:
         work.tell({int(work.next()[0]): truth[int(work.next()[0])]})
         assert str(work)
     assert "wrong" in str(work)
-    work.run(lambda row: truth[row])
+    work.run(asked(truth))
     assert str(work) == str(work.guarantee)
 
 
@@ -167,7 +172,7 @@ def false_finishes(number: int) -> int:
     for seed in range(number):
         truth, llm, _ = world(60, 0.3, seed, ordered=False)
         work = of_predictions(llm).finish(at_most=0.2, confidence=0.6, seed=seed)
-        work.run(lambda row, truth=truth: truth[row])  # type: ignore[misc]
+        work.run(asked(truth))
         false += final_errors(work, truth) > 12
     return false
 

@@ -18,9 +18,9 @@ wrong. There are two goals:
   those before it, the statement would be false too often.
 
 For the second goal the start set decides: it has to pass, and a set with few checked items rarely does. More sets after
-it cost little. Mean share of the items that are accepted, for :math:`R = 3000`, :math:`\epsilon = 0.05`, :math:`\alpha =
-0.025` and seven forms of the error by confidence (1,000 draws each). "Possible" is the share that could be accepted if
-all errors were known:
+it cost little. Mean share of the items that are accepted, for :math:`R = 3000`, :math:`\epsilon = 0.05`,
+:math:`\alpha = 0.025` and seven forms of the error by confidence (1,000 draws each). "Possible" is the share
+that could be accepted if all errors were known:
 
 ==================================  =======  =======  =======  =======
 sets, as shares of all items        m = 100  m = 200  m = 400  m = 800

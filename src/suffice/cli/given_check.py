@@ -312,9 +312,7 @@ def _place(project: "Project") -> str:
 
 def _report_goal(project: "Project", wanted: PredictionCheckOptions, *, as_json: bool) -> None:
     """Report the progress towards a goal about all labels."""
-    from suffice.project.prediction_results import goal_result
-
-    told = goal_result(project)
+    told = _goal_result(project)
     if told["guaranteed"]:
         told["statement_file"] = str(_write_statement(project, wanted))
     if as_json:
@@ -325,6 +323,31 @@ def _report_goal(project: "Project", wanted: PredictionCheckOptions, *, as_json:
         if told["guaranteed"]:
             place = shown_place(_place(project))
             plain_console().print(f"Write the final file: suffice export {place} --final FILE.csv")
+
+
+def _goal_result(project: "Project") -> dict[str, Any]:
+    """Progress of predictions made elsewhere towards a goal about all labels, as JSON values."""
+    from suffice.project.project_learner import learned_project
+    from suffice.project.status_summary import status
+
+    told = status(project, learned_project(project).learning_status())
+    goal, check = told["goal"], told["check"]
+    reached = goal["reached"]
+    return {
+        "guaranteed": reached is not None,
+        "rows": goal["rows"],
+        "labelled_by_people": goal["by_people"],
+        "predicted": goal["rows"] - goal["by_people"],
+        "wrong_at_most": None if reached is None else reached["wrong_at_most"],
+        "at_most": goal["at_most"],
+        "confidence_level": 0.95 if check is None else check["confidence"],
+        "checked": 0 if check is None else check["answered"],
+        "wrong": 0 if check is None or check["sequential"] is None else check["sequential"]["wrong"],
+        "groups": {},
+        "goal": goal,
+        "project": project.place,
+        "sentences": goal["sentences"],
+    }
 
 
 def _write_statement(project: "Project", wanted: PredictionCheckOptions) -> Path:

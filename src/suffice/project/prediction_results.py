@@ -218,35 +218,6 @@ def _shown_result(result: dict[str, Any], sentences: list[str]) -> dict[str, Any
     return {**shown, "columns": columns, "sentences": sentences}
 
 
-def goal_result(project: Project) -> dict[str, Any]:
-    """Progress of predictions made elsewhere towards a goal about all labels, as JSON values.
-
-    Args:
-        project: The project; its goal is about all labels.
-    """
-    from suffice.project.project_learner import learned_project
-    from suffice.project.status_summary import status
-
-    told = status(project, learned_project(project).learning_status())
-    goal, check = told["goal"], told["check"]
-    reached = goal["reached"]
-    return {
-        "guaranteed": reached is not None,
-        "rows": goal["rows"],
-        "labelled_by_people": goal["by_people"],
-        "predicted": goal["rows"] - goal["by_people"],
-        "wrong_at_most": None if reached is None else reached["wrong_at_most"],
-        "at_most": goal["at_most"],
-        "confidence_level": 0.95 if check is None else check["confidence"],
-        "checked": 0 if check is None else check["answered"],
-        "wrong": 0 if check is None or check["sequential"] is None else check["sequential"]["wrong"],
-        "groups": {},
-        "goal": goal,
-        "project": project.place,
-        "sentences": goal["sentences"],
-    }
-
-
 def _translated(record: Check, rows: NDArray[np.intp]) -> Check:
     """The same check with places among some rows instead of items of the project."""
     places = dict(zip(record.items, np.searchsorted(rows, record.items).tolist(), strict=True))

@@ -254,8 +254,8 @@ class Settings:
         fixed = ("of", "tolerance") if self.of == "all" else _OF_GOAL
         if other := [name for name in fixed if name in changes and changes[name] != getattr(self, name)]:
             raise InvalidValueError(
-                f"{other[0]} cannot be changed: it is fixed before predictions made elsewhere are checked; make another "
-                "project with it"
+                f"{other[0]} cannot be changed: it is fixed before predictions made elsewhere are checked; make "
+                "another project with it"
             )
         if self.of == "all":
             wanted = {name: changes.get(name, getattr(self, name)) for name in ("at_most", *_OF_GOAL)}
