@@ -14,6 +14,7 @@ from suffice.project.checked_predictions import require_same_rows
 from suffice.project.create import open_project
 from suffice.project.journal import ConflictError
 from suffice.project.labelling_project import Project
+from suffice.project.learned_project import learned_project
 from suffice.project.prediction_results import (
     changed_error,
     check_result,
@@ -22,7 +23,6 @@ from suffice.project.prediction_results import (
     start_first_check,
     start_prediction_check,
 )
-from suffice.project.project_learner import learned_project
 from suffice.project.status_summary import status
 from tests.project.prediction_projects import SECRET, answer_all, made, rows
 

@@ -107,7 +107,7 @@ def _started(
 ) -> tuple[dict[str, Any], list[str]]:
     """Start a check of a size, or one that ends when it has proven a share."""
     from suffice.project.check_offers import expected_share
-    from suffice.project.project_learner import predictions_after
+    from suffice.project.learned_project import predictions_after
 
     learned = expected = None
     if size is None:

@@ -327,7 +327,7 @@ def _report_goal(project: "Project", wanted: PredictionCheckOptions, *, as_json:
 
 def _goal_result(project: "Project") -> dict[str, Any]:
     """Progress of predictions made elsewhere towards a goal about all labels, as JSON values."""
-    from suffice.project.project_learner import learned_project
+    from suffice.project.learned_project import learned_project
     from suffice.project.status_summary import status
 
     told = status(project, learned_project(project).learning_status())

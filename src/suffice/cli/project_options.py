@@ -816,7 +816,7 @@ def _project_learner(
         checked: Answers of a complete check that the results count, and the model does not learn.
     """
     with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
-        from suffice.project.project_learner import project_learner
+        from suffice.project.learned_project import project_learner
 
         learner = project_learner(settings, project.X)
         learner.resume_from(project.learned_files, answers)

@@ -326,7 +326,7 @@ def write_predictions(
         InvalidValueError: The data cannot be read, or a column is missing.
         SufficeError: There is no model yet, or features of new rows cannot be computed.
     """
-    from suffice.project.project_learner import learned_project
+    from suffice.project.learned_project import learned_project
 
     predictor = learned_project(project).predictor()
     tables = iter(_tables(project.settings, data))
