@@ -14,8 +14,8 @@ import pytest
 from suffice.errors import SufficeError
 from suffice.project.create import create_project
 from suffice.project.exported_files import label_studio_configuration, label_studio_file, write_dataset
+from suffice.project.learned_project import learned_project
 from suffice.project.learning_status import Predictions
-from suffice.project.project_learner import learned_project
 from tests.cli.test_project_commands import said, told
 from tests.project.labelled_projects import busy_project
 from tests.project.making_projects import about, make

@@ -17,8 +17,8 @@ from suffice.project.create import create_project, open_project
 from suffice.project.events import EventKind
 from suffice.project.incoming_rows import write_predictions
 from suffice.project.labelling_project import ConflictError, Project
+from suffice.project.learned_project import learned_project
 from suffice.project.project_contents import ProjectContents
-from suffice.project.project_learner import learned_project
 from tests.project.making_projects import make
 
 FUELS = ("gas", "diesel", "electric", "")

@@ -30,8 +30,9 @@ from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import open_project
 from suffice.project.labelling_project import Project
 from suffice.project.learned_files import FOLDER, LearnedFiles
+from suffice.project.learned_project import predictions_after
 from suffice.project.learning_status import LearningStatus, Predictions
-from suffice.project.project_learner import ProjectLearner, predictions_after
+from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.storage import block_checksum

@@ -21,7 +21,7 @@ _Z: Final = 1.645
 
 
 @dataclass(frozen=True, eq=False)
-class ExpectedErrors:
+class GivenErrors:
     """How likely each prediction is wrong, by the labels so far.
 
     Attributes:
@@ -39,7 +39,7 @@ class ExpectedErrors:
 
 def expected_errors(
     confidence: Floats | None, wrong: Mapping[int, bool], random_items: Set[int], size: int
-) -> ExpectedErrors:
+) -> GivenErrors:
     """Estimate how likely each prediction is wrong.
 
     With a confidence, the probability of an error is proportional to one minus the confidence, unless the labels show
@@ -69,7 +69,7 @@ def expected_errors(
     found = max(float(faults.sum()), 0.5)
     # The relative error of the factor is that of the number of errors found.
     spread = np.exp(_Z / np.sqrt(found + 0.5))
-    return ExpectedErrors(shares, mean / float(spread), min(1.0, mean * float(spread)), judgement)
+    return GivenErrors(shares, mean / float(spread), min(1.0, mean * float(spread)), judgement)
 
 
 def least_sure(confidence: Floats | None, labelled: Set[int], size: int, number: int) -> NDArray[np.intp]:
@@ -98,7 +98,7 @@ def _smallest(values: Floats, number: int) -> NDArray[np.intp]:
 
 def given_plan(  # noqa: PLR0913 - all by keyword
     standing: StandingFinish,
-    errors: ExpectedErrors,
+    errors: GivenErrors,
     *,
     at_most: float,
     by_people: int,

@@ -23,6 +23,8 @@ AnswerWay = Literal["blind", "verdict"]
 ONE_COLUMN: Final = "prediction"
 # Largest number of groups for which guarantees are stated together.
 _MOST_GROUPS: Final = 1000
+# Types of the missing values of pandas, which need not be installed.
+_MISSING_TYPES: Final = ("NAType", "NaTType")
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +129,8 @@ def of_predictions(predicted: Any, probability: Any = None, groups: Any = None) 
     if len(set(lengths.values())) > 1:
         raise InvalidValueError(f"the columns of predicted must have the same length; the lengths are {lengths}")
     numbers = all(_is_numeric(values) for values in columns.values())
-    made = {name: _numbers(values, name) if numbers else _texts(values, name) for name, values in columns.items()}
+    convert = _numbers if numbers else _texts
+    made = {name: convert(values, _argument(name)) for name, values in columns.items()}
     shares = None if probability is None else _probabilities(probability, size)
     names = None if groups is None else _texts(_values(groups, "groups"), "groups")
     if names is not None and len(names) != size:
@@ -154,7 +157,12 @@ def _columns(predicted: Any) -> dict[str, list[Any]]:
         columns = {ONE_COLUMN: predicted}
     if not columns:
         raise InvalidValueError("predicted must have at least one column")
-    return {str(name): _values(values, f"predicted[{name!r}]") for name, values in columns.items()}
+    return {str(name): _values(values, _argument(str(name))) for name, values in columns.items()}
+
+
+def _argument(name: str) -> str:
+    """A column of predictions in a message."""
+    return "predicted" if name == ONE_COLUMN else f"predicted[{name!r}]"
 
 
 def _values(column: Any, name: str) -> list[Any]:
@@ -173,35 +181,43 @@ def _values(column: Any, name: str) -> list[Any]:
 
 
 def _is_numeric(values: list[Any]) -> bool:
-    return all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in values)
+    """Whether all values that are not missing are numbers, and there is one."""
+    known = [value for value in values if not is_missing(value)]
+    numeric = all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in known)
+    return bool(known) and numeric
 
 
 def _numbers(values: list[Any], name: str) -> NDArray[Any]:
-    found = np.array(values, dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(found))
-    if len(bad):
-        raise InvalidValueError(_missing(name, int(bad[0]), len(bad)))
-    return found
+    bad = [row for row, value in enumerate(values) if is_missing(value) or not math.isfinite(value)]
+    if bad:
+        raise InvalidValueError(_missing(name, bad[0], len(bad)))
+    return np.array(values, dtype=np.float64)
 
 
 def _texts(values: list[Any], name: str) -> NDArray[Any]:
     """Values as texts; a missing value is refused."""
-    bad = [row for row, value in enumerate(values) if _is_missing(value)]
+    bad = [row for row, value in enumerate(values) if is_missing(value)]
     if bad:
         raise InvalidValueError(_missing(name, bad[0], len(bad)))
-    texts = [value if isinstance(value, str) else _plain(value) for value in values]
-    return np.array(texts, dtype=object)
+    found = np.empty(len(values), dtype=object)
+    found[:] = [class_text(value) for value in values]
+    return found
 
 
-def _plain(value: Any) -> str:
-    # 1.0 in a column with missing values is the class 1.
+def class_text(value: Any) -> str:
+    """A class as a text: 1.0, as in a column with missing values, is the class 1."""
+    if isinstance(value, str):
+        return str(value)
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _is_missing(value: Any) -> bool:
-    if value is None or (isinstance(value, str) and not value.strip()):
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, not a number, a missing value of pandas, or an empty text."""
+    if value is None or isinstance(value, str):
+        return value is None or not value.strip()
+    if type(value).__name__ in _MISSING_TYPES:
         return True
-    return isinstance(value, float) and math.isnan(value)
+    return isinstance(value, float | np.floating) and math.isnan(value)
 
 
 def _missing(name: str, row: int, number: int) -> str:

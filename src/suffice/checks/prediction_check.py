@@ -11,7 +11,7 @@ from suffice.arguments import real, whole
 from suffice.checks.accepted_part import AcceptedPart, accept_corrected, accept_share
 from suffice.checks.class_share import ClassShare
 from suffice.checks.finish_plan import allowed_wrong
-from suffice.checks.given_predictions import GivenPredictions
+from suffice.checks.given_predictions import GivenPredictions, class_text, is_missing
 from suffice.checks.group_guarantees import by_group
 from suffice.checks.guarantee import Guarantee
 from suffice.checks.planner import plan
@@ -87,23 +87,53 @@ class CheckDesign:
             self._require_acceptable(given, share)
         if share is None and not quantities and self.size is None:
             raise InvalidValueError("give at_most, the largest acceptable share of wrong predictions, or size")
+        pool = self.pool(given)
         if self.size is not None:
-            if whole(self.size, "size", least=1) > len(given):
-                raise InvalidValueError(f"size must be at most the {len(given):,} rows, not {self.size!r}")
+            if whole(self.size, "size", least=1) > pool:
+                which = "" if self.precision_of is None else f" predicted as {self.precision_of!r}"
+                raise InvalidValueError(f"size must be at most the {pool:,} rows{which}, not {self.size!r}")
             return CheckDesign(**{**vars(self), "at_most": share})
         if self.sequential(given):
             return CheckDesign(**{**vars(self), "at_most": share})
-        alpha = spent_alpha(number, 1.0 - self.confidence) / self.parts(given)
-        size = min(DEFAULT_SIZE, len(given))
+        alpha = spent_alpha(number, self.alpha) / self.parts(given)
+        size = min(DEFAULT_SIZE, pool)
         if share is not None and not quantities:
             planned = plan(share, 0.5 * share if self.expected is None else self.expected, len(given), alpha=alpha)
             size = len(given) if planned.labels is None else planned.labels
         return CheckDesign(**{**vars(self), "at_most": share, "size": size})
 
+    @property
+    def alpha(self) -> float:
+        """Error probability of all checks of the same rows together; 1 - 0.95 is exactly 0.05."""
+        return round(1.0 - self.confidence, 15)
+
     def sequential(self, given: GivenPredictions) -> bool:
         """Whether the check ends when the target is proven, instead of having a fixed size."""
         others = self.share_of or self.recall_of or self.precision_of or self.accept
         return self.size is None and not others and self.parts(given) == 1
+
+    def terms(self, given: GivenPredictions) -> SequentialTerms | None:
+        """The terms of a check that ends when the target is proven; None for a check of fixed size.
+
+        Raises:
+            InvalidValueError: No number of answers proves the target, or there is nothing to prove.
+        """
+        if not self.sequential(given):
+            return None
+        assert self.at_most is not None
+        spent = spent_alpha(self.earlier_checks + 1, self.alpha)
+        terms = SequentialTerms.of_share(self.at_most, pool=len(given), alpha=spent, expected=self.expected)
+        if terms.allowed >= terms.pool:
+            raise InvalidValueError(
+                f"at_most={self.at_most!r} allows every prediction to be wrong: there is nothing to check; give a "
+                "smaller share"
+            )
+        terms.require_provable()
+        return terms
+
+    def pool(self, given: GivenPredictions) -> int:
+        """Number of rows from which the check is drawn."""
+        return len(given) if self.precision_of is None else int((given.first == self.precision_of).sum())
 
     @staticmethod
     def parts(given: GivenPredictions) -> int:
@@ -287,17 +317,10 @@ class PredictionCheck:
         self.given, self.answer = given, answer
         self.design = CheckDesign(**options).checked(given)
         design, pool = self.design, self._pool()
-        number, alpha = design.earlier_checks + 1, 1.0 - design.confidence
+        number, alpha = design.earlier_checks + 1, design.alpha
         rng = check_rng(seed, CHECK_STREAM, number)
-        terms = None
-        if design.sequential(given):
-            assert design.at_most is not None
-            spent = spent_alpha(number, alpha)
-            terms = SequentialTerms.of_share(design.at_most, pool=len(pool), alpha=spent, expected=design.expected)
-            terms.require_provable()
-        size = min(len(pool), design.size or 0) if terms is None else terms.longest
-        if not len(pool):
-            raise InvalidValueError(f"no row is predicted as {design.precision_of!r}")
+        terms = design.terms(given)
+        size = design.size if terms is None else terms.longest
         self._order = pool[rng.choice(len(pool), size=size, replace=False, shuffle=True)]
         first = self._order if terms is None else self._order[:1]
         self.record = self._reaching(Check(tuple(first.tolist()), len(pool), number, alpha, sequential=terms))
@@ -348,6 +371,10 @@ class PredictionCheck:
             InvalidValueError: The check has ended, or there are more answers than open rows, or an answer cannot be
                 used: nothing is recorded.
         """
+        self._take(answers)
+        return self.result
+
+    def _take(self, answers: Any) -> None:
         if not self.open:
             raise InvalidValueError("the check has ended; draw another one")
         if isinstance(answers, Mapping):
@@ -363,7 +390,6 @@ class PredictionCheck:
         labels = {int(row): self._label(value) for row, value in told.items()}
         record = self.record.tell({row: label for row, label in labels.items() if label is not None})
         self.record = self._reaching(record.cannot_label(row for row, label in labels.items() if label is None))
-        return self.result
 
     def run(self, ask: Callable[[int], Any], budget: int | None = None) -> PredictionResult:
         """Ask for answers until the check ends.
@@ -378,12 +404,12 @@ class PredictionCheck:
         asked = 0
         while self.open and (budget is None or asked < budget):
             row = int(self.next()[0])
-            self.tell({row: ask(row)})
+            self._take({row: ask(row)})
             asked += 1
         return self.result
 
     def _label(self, value: Any) -> Any:
-        if value is None or (isinstance(value, float) and np.isnan(value)):
+        if is_missing(value):
             return None
         if self.answer == "verdict":
             if not isinstance(value, bool | np.bool_):
@@ -391,7 +417,7 @@ class PredictionCheck:
             return RIGHT if value else WRONG
         if self.given.numbers:
             return real(value, "a label")
-        return value if isinstance(value, str) else str(value)
+        return class_text(value)
 
     def _predicted(self, column: str) -> dict[int, Any]:
         rows = self.record.items
@@ -402,7 +428,6 @@ class PredictionCheck:
     def _reaching(self, record: Check) -> Check:
         if record.sequential is None:
             return record
-        self.record = record
         column = next(iter(self.given.columns))
         order = self._order.tolist()
         predicted = dict.fromkeys(order, RIGHT)
@@ -419,7 +444,8 @@ class PredictionCheck:
         column = next(iter(given.columns))
         complete = record.complete and not record.pending
         faults = {name: record.faults(self._predicted(name), tolerance=design.tolerance) for name in given.columns}
-        answered = [row for row in record.items if row not in set(record.pending)]
+        pending = set(record.pending)
+        answered = [row for row in record.items if row not in pending]
         values: dict[str, Any] = {
             "rows": len(given),
             "checked": len(answered),
@@ -429,7 +455,7 @@ class PredictionCheck:
             "complete": complete,
             "progress": sequential_progress(record, self._predicted(column), design.tolerance),
             "answer": self.answer,
-            "pending": len(record.pending),
+            "pending": len(pending),
         }
         return PredictionResult(**{**values, **(self._proven() if complete else {})})
 

@@ -10,7 +10,7 @@ from suffice.arguments import real, whole
 from suffice.checks.data_set import DataSetGuarantee
 from suffice.checks.finish_plan import FinishPlan, allowed_wrong, joint_answers
 from suffice.checks.given_finish import expected_errors, given_plan, least_sure
-from suffice.checks.given_predictions import GivenPredictions
+from suffice.checks.given_predictions import GivenPredictions, class_text, is_missing
 from suffice.checks.random_check import Check, is_wrong, sequential_progress, spent_alpha
 from suffice.checks.random_source import CHECK_STREAM, check_rng
 from suffice.checks.sequential_terms import SequentialTerms
@@ -82,7 +82,7 @@ class PredictionFinish:
         self.given, self._tolerance = given, tolerance
         self._at_most, self._annotator_error = float(at_most), float(annotator_error)
         self._cost = real(answer_cost, "answer_cost", "above 0", lambda x: x > 0.0)
-        self._alpha, self._number = 1.0 - confidence, whole(earlier_checks, "earlier_checks", least=0) + 1
+        self._alpha, self._number = round(1.0 - confidence, 15), whole(earlier_checks, "earlier_checks", least=0) + 1
         rng = check_rng(seed, CHECK_STREAM, self._number)
         # The order of random rows before the check; the check has an order of its own.
         self._random_order = rng.permutation(len(given))
@@ -286,8 +286,6 @@ class PredictionFinish:
 
 
 def _label(value: Any, *, numbers: bool) -> Any:
-    if value is None or (isinstance(value, float) and np.isnan(value)):
+    if is_missing(value):
         return None
-    if numbers:
-        return real(value, "a label")
-    return value if isinstance(value, str) else str(value)
+    return real(value, "a label") if numbers else class_text(value)

@@ -145,7 +145,8 @@ def review_command(
     """
     with stored_project(place) as (project, location):
         from suffice.cli.terminal_display import one_line
-        from suffice.project.project_learner import learned_project, suspicious_labels
+        from suffice.project.learned_project import learned_project
+        from suffice.project.project_learner import suspicious_labels
         from suffice.project.review import review
 
         listed = review(project, suspicious_labels(learned_project(project), project.X), most)

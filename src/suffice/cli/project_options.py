@@ -3,7 +3,7 @@
 import dataclasses
 import getpass
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -301,13 +301,20 @@ def login_name() -> str:
         return "me"
 
 
-def opened_project(options: ProjectOptions, console: Console, *, labels: bool = False) -> "Project":
+def opened_project(
+    options: ProjectOptions,
+    console: Console,
+    *,
+    labels: bool = False,
+    first_check: Mapping[str, Any] | None = None,
+) -> "Project":
     """Open the project of the options, or create it if there is none; print what was done.
 
     Args:
         options: What was asked for.
         console: Where to say it.
         labels: Whether the person labels, so that they need an account where there are some.
+        first_check: As for :func:`made_check`.
 
     Raises:
         InvalidValueError: An option or the data cannot be used.
@@ -330,7 +337,7 @@ def opened_project(options: ProjectOptions, console: Console, *, labels: bool = 
     if is_project or has_project(place):
         return resumed(place, options, person, console, labels=labels)
     if options.checked.given:
-        return made_check(place, options, person, console)
+        return made_check(place, options, person, console, first_check)
     return made(place, options, person, console)
 
 
@@ -481,8 +488,21 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     return project
 
 
-def made_check(place: str, options: ProjectOptions, person: str, console: Console) -> "Project":
+def made_check(
+    place: str,
+    options: ProjectOptions,
+    person: str,
+    console: Console,
+    first_check: Mapping[str, Any] | None = None,
+) -> "Project":
     """Read predictions made elsewhere, and create a project that checks them.
+
+    Args:
+        place: Where it is stored.
+        options: What was asked for.
+        person: Who creates it.
+        console: Where to say it.
+        first_check: Fields of the design of the check that starts afterwards; the target of the project if None.
 
     Raises:
         InvalidValueError: An option or the data cannot be used; nothing is left behind.
@@ -499,6 +519,8 @@ def made_check(place: str, options: ProjectOptions, person: str, console: Consol
     reading = ReadingOptions(text=options.text, image=options.image, id=options.id, ignore=tuple(options.ignore or ()))
     target = {"at_most": at_most, "tolerance": options.stopping.tolerance, **options.goal.arguments(at_most)}
     numbers = options.stopping.tolerance is not None
+    if first_check is None and at_most is not None:
+        first_check = {"at_most": at_most}
     with progress_bar(console, "reading the predictions") as bar:
         report = no_progress if bar is None else lambda what, done, total: bar(done, total, what)
         project = make_prediction_project(
@@ -511,6 +533,7 @@ def made_check(place: str, options: ProjectOptions, person: str, console: Consol
             overlap=options.overlap or 0.0,
             seed=options.seed,
             person=person,
+            first_check=first_check,
             progress=report,
         )
     checked = project.settings.checked
@@ -821,7 +844,7 @@ def _project_learner(
         checked: Answers of a complete check that the results count, and the model does not learn.
     """
     with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
-        from suffice.project.project_learner import project_learner
+        from suffice.project.learned_project import project_learner
 
         learner = project_learner(settings, project.X)
         learner.resume_from(project.learned_files, answers)

@@ -208,7 +208,7 @@ class CheckRunner:
 
     def _predictions(self, model: str, answers: list[Answer], predict: Predict | None) -> _Predicted:
         """Predictions for all items, in the form in which a check stores them."""
-        from suffice.project.project_learner import predictions_after
+        from suffice.project.learned_project import predictions_after
 
         contents = self._contents
         found = (

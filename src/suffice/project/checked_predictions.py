@@ -19,12 +19,13 @@ from suffice.project.create import require_empty, write_project
 from suffice.project.events import LONGEST_CLASS, MOST_CLASSES
 from suffice.project.items import ItemProgress, Items, no_progress
 from suffice.project.labelling_project import Project
-from suffice.project.prediction_settings import GIVEN, CheckedPredictions
+from suffice.project.prediction_columns import class_codes, group_codes, predicted_column, probability_column
+from suffice.project.prediction_settings import GIVEN, CheckedPredictions, given_predictions
 from suffice.project.read_items import ReadingOptions, checked_classes, read_source
 from suffice.project.settings import DEFAULT_INITIAL, Settings, default_rule
 from suffice.tables.file_reader import read_columns
 from suffice.tables.table import are_classes, named_column
-from suffice.tables.table_columns import Column, TableColumns, Texts, is_path, number_name
+from suffice.tables.table_columns import Column, TableColumns, Texts, is_path
 
 # With more different predictions than this, people say whether a prediction is right instead of labelling.
 _MOST_BLIND: Final = 50
@@ -73,14 +74,18 @@ def prediction_items(
         InvalidValueError: A column is missing, or its values cannot be used; the message gives a remedy.
     """
     _require_distinct(options)
+    _require_shown(reading, options)
     source = read_source(data, reading, progress)
+    if source.text in options.columns:
+        # A prediction is not what people read to answer, however long it is.
+        source = source._replace(text=None)
     file, path = source.file, source.path
     for name, option in _named(options):
         try:
             named_column(file, name, path)
         except InvalidValueError as error:
             raise InvalidValueError(f"{option}: {error}") from None
-    found = {name: _predicted(file, name) for name in options.columns}
+    found = {name: predicted_column(file, name) for name in options.columns}
     answer = _answer_way(options, found)
     classes: tuple[str, ...] = ()
     numbers = answer == "blind" and _are_numbers(options, found)
@@ -92,10 +97,10 @@ def prediction_items(
     else:
         classes, parts = _coded(found, options.classes)
     if options.probability is not None:
-        parts.append(_probability(file, options.probability))
+        parts.append(probability_column(file, options.probability))
     groups: tuple[str, ...] = ()
     if options.group is not None:
-        groups, codes = _groups(file, options.group)
+        groups, codes = group_codes(file, options.group)
         parts.append(codes)
     checked = CheckedPredictions(
         options.columns, answer, options.probability, options.group, groups, _spans(file, options, source.text)
@@ -128,27 +133,13 @@ def _require_distinct(options: PredictionOptions) -> None:
         raise InvalidValueError("--answer verdict is about one column of predictions; compare several with blind")
 
 
-def _predicted(file: TableColumns, name: str, *, constant: bool = False) -> Column:
-    """A column of predictions without missing values, and with several different ones unless ``constant``."""
-    values = file[name]
-    missing = np.flatnonzero(values.codes < 0 if isinstance(values, Texts) else np.isnan(values))
-    if len(missing):
-        others = f" and {len(missing) - 1:,} more rows" if len(missing) > 1 else ""
-        raise InvalidValueError(
-            f"{file.place(int(missing[0]))}{others}: column {name!r} has no prediction; fill it in, or leave these "
-            "rows out of the file"
-        )
-    levels = values.levels if isinstance(values, Texts) else np.unique(values)
-    if len(levels) == 1 and len(file) > 1 and not constant:
-        raise InvalidValueError(
-            f"column {name!r} has the same prediction {_shown(levels[0])} in all {len(file):,} rows; name another "
-            "column with --prediction"
-        )
-    return values
-
-
-def _shown(value: Any) -> str:
-    return repr(value if isinstance(value, str) else number_name(float(value)))[:80]
+def _require_shown(reading: ReadingOptions, options: PredictionOptions) -> None:
+    """Raise an error if a prediction is used as something else, or left out."""
+    for option, name in (("--text", reading.text), ("--image", reading.image), ("--id", reading.id)):
+        if name in options.columns:
+            raise InvalidValueError(f"column {name!r} is given as --prediction and as {option}; name another {option}")
+    if needed := [name for name in (*options.columns, *(options.spans or ())) if name in reading.ignore]:
+        raise InvalidValueError(f"--ignore names the column {needed[0]!r}, which is checked; leave it out of --ignore")
 
 
 def _answer_way(options: PredictionOptions, found: Mapping[str, Column]) -> AnswerWay:
@@ -187,7 +178,7 @@ def _are_numbers(options: PredictionOptions, found: Mapping[str, Column]) -> boo
 
 def _coded(found: Mapping[str, Column], more: Sequence[str]) -> tuple[tuple[str, ...], list[Floats]]:
     """All classes, and each column as numbers of classes."""
-    texts = {name: _as_levels(values) for name, values in found.items()}
+    texts = {name: class_codes(values) for name, values in found.items()}
     names = dict.fromkeys(more)
     names |= dict.fromkeys(sorted(set().union(*(levels for levels, _ in texts.values()))))
     if len(names) > MOST_CLASSES:
@@ -201,43 +192,6 @@ def _coded(found: Mapping[str, Column], more: Sequence[str]) -> tuple[tuple[str,
     for levels, codes in texts.values():
         coded.append(np.array([places[level.strip()] for level in levels], dtype=np.float64)[codes])
     return classes, coded
-
-
-def _as_levels(values: Column) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-    if isinstance(values, Texts):
-        return values.levels, values.codes
-    levels, codes = np.unique(values, return_inverse=True)
-    return tuple(map(number_name, levels.tolist())), codes.astype(np.intp)
-
-
-def _probability(file: TableColumns, name: str) -> Floats:
-    values = file[name]
-    if isinstance(values, Texts):
-        raise InvalidValueError(f"--probability: column {name!r} has texts; it must have numbers from 0 to 1")
-    bad = np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))
-    if len(bad):
-        row = int(bad[0])
-        value = "no number" if np.isnan(values[row]) else number_name(float(values[row]))
-        raise InvalidValueError(
-            f"--probability: {file.place(row)} has {value} in column {name!r}, and a probability is from 0 to 1"
-        )
-    return np.asarray(values, dtype=np.float64)
-
-
-def _groups(file: TableColumns, name: str) -> tuple[tuple[str, ...], Floats]:
-    values = file[name]
-    missing = np.flatnonzero(values.codes < 0 if isinstance(values, Texts) else np.isnan(values))
-    if len(missing):
-        raise InvalidValueError(
-            f"--group: {file.place(int(missing[0]))} has no value in column {name!r}; give these rows a group too"
-        )
-    levels, codes = _as_levels(values)
-    if len(levels) > 1000 or len(levels) == len(file):
-        raise InvalidValueError(
-            f"--group: column {name!r} has {len(levels):,} different values; at most 1,000 groups are possible, each "
-            "with several rows"
-        )
-    return levels, codes.astype(np.float64)
 
 
 def _spans(file: TableColumns, options: PredictionOptions, text: str | None) -> tuple[str, str] | None:
@@ -299,48 +253,6 @@ def require_same_rows(project: Project, path: Path, place: str) -> None:
                 )
 
 
-def added_features(settings: Settings, table: TableColumns) -> Floats:
-    """The features of rows that are added to a project with predictions made elsewhere.
-
-    Args:
-        settings: Settings of the project.
-        table: The rows, with the columns of the project.
-
-    Raises:
-        InvalidValueError: A value is missing, or the project does not have its class or group.
-    """
-    checked = settings.checked
-    assert checked is not None
-    parts: list[Floats] = []
-    for name in checked.columns:
-        values = _predicted(table, name, constant=True)
-        if checked.answer == "verdict":
-            parts.append(np.zeros(len(table)))
-        elif settings.classes:
-            parts.append(_known(values, settings.classes, f"column {name!r} has the prediction", "classes"))
-        elif isinstance(values, Texts):
-            raise InvalidValueError(f"column {name!r} has texts, and the predictions of this project are numbers")
-        else:
-            parts.append(values)
-    if checked.probability is not None:
-        parts.append(_probability(table, checked.probability))
-    if checked.group is not None:
-        parts.append(_known(table[checked.group], checked.groups, f"column {checked.group!r} has", "groups"))
-    return np.column_stack(parts)
-
-
-def _known(values: Column, names: Sequence[str], what: str, kind: str) -> Floats:
-    places = {name: place for place, name in enumerate(names)}
-    levels, codes = _as_levels(values)
-    unknown = [level for level in levels if level.strip() not in places]
-    if unknown or (codes < 0).any():
-        raise InvalidValueError(
-            f"{what} {unknown[0] if unknown else 'nothing in a row'!r}, which is none of the {kind} of the project: "
-            f"{', '.join(names[:20])}; check such rows in a project of their own"
-        )
-    return np.array([places[level.strip()] for level in levels], dtype=np.float64)[codes]
-
-
 def make_prediction_project(  # noqa: PLR0913 - options of a project, by keyword
     place: str | Path,
     data: Any,
@@ -352,6 +264,7 @@ def make_prediction_project(  # noqa: PLR0913 - options of a project, by keyword
     overlap: float = 0.0,
     seed: int | None = None,
     person: str = "",
+    first_check: Mapping[str, Any] | None = None,
     progress: ItemProgress = no_progress,
 ) -> Project:
     """Create a project that checks predictions made elsewhere.
@@ -367,6 +280,8 @@ def make_prediction_project(  # noqa: PLR0913 - options of a project, by keyword
         overlap: Share of the items that two people answer.
         seed: Seed of all randomness; checks are drawn anew without one.
         person: Who creates the project.
+        first_check: Fields of :class:`suffice.checks.prediction_check.CheckDesign` for a check that starts afterwards;
+            nothing is created if it cannot. None for none. A goal about all labels has no check at first.
         progress: Receives the present activity.
 
     Raises:
@@ -389,6 +304,9 @@ def make_prediction_project(  # noqa: PLR0913 - options of a project, by keyword
         raise InvalidValueError("--of all needs --at-most, the share of wrong labels that is acceptable, such as 5%")
     if values.get("at_most") is not None:
         real(values["at_most"], "--at-most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+    if first_check is not None and values["of"] != "all":
+        given = given_predictions(checked, items.classes, items.X)
+        CheckDesign(**{"tolerance": values["tolerance"], **first_check}).checked(given).terms(given)
     source = Path(data).resolve().name if is_path(data) else "data"
     settings = Settings(
         name=source,
@@ -445,8 +363,7 @@ class KnownAnswers:
             raise InvalidValueError("--precision-of needs a sample of the rows of that class; leave the others out")
         fixed = CheckDesign(**{**design, "size": len(self.answered)}).checked(self.given)
         labels = {int(row): self.truth[row] for row in self.answered}
-        number, alpha = fixed.earlier_checks + 1, 1.0 - fixed.confidence
-        record = Check(tuple(labels), len(self.given), number, alpha, labels)
+        record = Check(tuple(labels), len(self.given), fixed.earlier_checks + 1, fixed.alpha, labels)
         return PredictionCheck.restored(self.given, fixed, record, "blind").result
 
 
@@ -470,16 +387,16 @@ def known_answers(path: Path, options: PredictionOptions, truth: str) -> KnownAn
             raise InvalidValueError(f"{option}: {error}") from None
     if truth in options.columns:
         raise InvalidValueError(f"column {truth!r} is given as --prediction and as --truth")
-    found = {name: _predicted(file, name) for name in options.columns}
+    found = {name: predicted_column(file, name) for name in options.columns}
     numbers = _are_numbers(options, found)
     columns: dict[str, NDArray[Any]] = {}
     for name, values in found.items():
-        levels, codes = _as_levels(values)
+        levels, codes = class_codes(values)
         columns[name] = np.asarray(values) if numbers else np.array(levels, dtype=object)[codes]
-    probability = None if options.probability is None else _probability(file, options.probability)
+    probability = None if options.probability is None else probability_column(file, options.probability)
     groups = None
     if options.group is not None:
-        names, places = _groups(file, options.group)
+        names, places = group_codes(file, options.group)
         groups = np.array(names, dtype=object)[places.astype(np.intp)]
     given = GivenPredictions(columns, probability, groups, numbers)
     answers = _answers(file, truth, given, options)
@@ -496,7 +413,7 @@ def _answers(file: TableColumns, name: str, given: GivenPredictions, options: Pr
         if isinstance(values, Texts):
             raise InvalidValueError(f"--truth: column {name!r} has texts, and the predictions are numbers")
         return [None if np.isnan(value) else float(value) for value in values]
-    levels, codes = _as_levels(values)
+    levels, codes = class_codes(values)
     known = {*given.classes, *options.classes}
     unknown = [place for place, level in enumerate(levels) if level not in known]
     # Free texts are compared as they are; classes must be known.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from suffice.checks import spent_alpha
-from suffice.checks.given_finish import ExpectedErrors, expected_errors, given_plan, least_sure
+from suffice.checks.given_finish import GivenErrors, expected_errors, given_plan, least_sure
 from suffice.checks.given_predictions import GivenPredictions
 from suffice.checks.random_check import is_wrong
 from suffice.checks.standing_finish import StandingFinish
@@ -111,7 +111,7 @@ class GivenLearner(ProjectLearner):
     def _initial(self) -> int:  # type: ignore[override]
         return min(self._settings.initial, len(self._X))
 
-    def _errors(self, answers: Sequence[Answer]) -> ExpectedErrors:
+    def _errors(self, answers: Sequence[Answer]) -> GivenErrors:
         """How likely each prediction is wrong, by some answers."""
         predictions, tolerance = self._given.first, self._settings.tolerance
         wrong = {

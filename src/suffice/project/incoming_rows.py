@@ -17,6 +17,7 @@ from suffice.project.events import Draft, EventKind, Label, checked_label, shown
 from suffice.project.images import found_images, image_paths
 from suffice.project.item_features import given_features, project_columns
 from suffice.project.items import Items
+from suffice.project.prediction_columns import added_features
 from suffice.project.project_interface import ReadableProject
 from suffice.project.read_items import ReadingOptions, TargetColumn, clean, clean_rows, read_labels
 from suffice.project.settings import Settings
@@ -327,7 +328,7 @@ def write_predictions(  # noqa: PLR0913 - by keyword
         InvalidValueError: The data cannot be read, or a column is missing.
         SufficeError: There is no model yet, or features of new rows cannot be computed.
     """
-    from suffice.project.project_learner import learned_project
+    from suffice.project.learned_project import learned_project
 
     predictor = learned_project(project).predictor()
     tables = iter(_tables(project.settings, data))
@@ -438,8 +439,6 @@ def added_items(
         relative = image_paths(root, [_below(root, path, row[k]) for row in cells], table.place)
         cells = [(*row[:k], image, *row[k + 1 :]) for row, image in zip(cells, relative, strict=True)]
     if settings.checked is not None:
-        from suffice.project.checked_predictions import added_features
-
         X = added_features(settings, table)
     elif features is None:
         X = project.transformer().transform(new_columns(settings, table, path))

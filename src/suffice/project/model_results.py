@@ -47,7 +47,7 @@ class ModelResults:
         """The present model as a scikit-learn pipeline; see :meth:`suffice.project.Project.pipeline`."""
         from sklearn.pipeline import Pipeline
 
-        from suffice.project.project_learner import learned_project
+        from suffice.project.learned_project import learned_project
 
         predictor = learned_project(self._contents).predictor()
         features_given = bool(self._contents.made_with.get("features"))
@@ -57,7 +57,8 @@ class ModelResults:
 
     def suspicious_labels(self, n: int | None = None) -> "list[SuspiciousLabel]":
         """The labels, the least likely first; see :meth:`suffice.project.Project.suspicious_labels`."""
-        from suffice.project.project_learner import learned_project, suspicious_labels
+        from suffice.project.learned_project import learned_project
+        from suffice.project.project_learner import suspicious_labels
 
         most = None if n is None else whole(n, "n", least=1)
         ranked = suspicious_labels(learned_project(self._contents), self._contents.X)
@@ -110,7 +111,7 @@ class ModelResults:
         return replace(final, labels=labels)
 
     def _predictions(self, settings: Settings, answers: list[Answer], predict: Predict | None) -> Predictions:
-        from suffice.project.project_learner import predictions_after
+        from suffice.project.learned_project import predictions_after
 
         contents = self._contents
         if predict is None:

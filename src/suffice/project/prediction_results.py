@@ -17,6 +17,7 @@ from suffice.project.journal import WriteReceipt
 from suffice.project.labelling_project import Project
 from suffice.project.prediction_settings import given_predictions
 from suffice.project.project_check import ProjectCheck
+from suffice.project.state import ProjectState
 from suffice.session.goals import TargetOf
 
 
@@ -76,7 +77,7 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
     settings, given = project.settings, predictions_of_project(project)
     with project.lock:
         state = project.state()
-        first = [0, *state.batch_starts][-1]
+        first = first_checked_item(state)
         unlabelled = np.flatnonzero(~np.isin(np.arange(state.labels.size), list(state.labels.by_item)))
         in_batch = sum(check.draw.asked.first_item == first for check in state.checks.all())
     common: dict[str, Any] = {"person": person, "confidence": confidence, "request": request}
@@ -99,7 +100,7 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
         earlier_checks=in_batch + earlier_checks,
     )
     if budget is not None and not design.sequential(part):
-        design = replace(design, size=size or min(budget, len(part)))
+        design = replace(design, size=size or min(budget, design.pool(part)))
     design = design.checked(part)
     shared: dict[str, Any] = {"share_of": share_of, "accept": accept, "first_item": first}
     shared["parts"] = design.parts(part)
@@ -112,6 +113,7 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
         return project.check_runner.start(
             at_most=target, of="rest", tolerance=tolerance, earlier_checks=earlier_checks, shared=shared, **common
         )
+    shared["target"] = design.at_most
     return project.check_runner.start(
         design.size,
         tolerance=tolerance,
@@ -121,6 +123,19 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
         shared=shared,
         **common,
     )
+
+
+def first_checked_item(state: ProjectState) -> int:
+    """The first item of the next check: of those that were added since the newest check, or of the same as it.
+
+    Args:
+        state: State of the project.
+    """
+    newest = state.newest_check()
+    if newest is None:
+        return 0
+    covered = newest.draw.before.size
+    return covered if state.labels.size > covered else newest.draw.asked.first_item
 
 
 def start_first_check(project: Project, person: str) -> None:
@@ -148,11 +163,8 @@ def check_result(project: Project, check: ProjectCheck) -> PredictionResult:
     asked, before = draw.asked, draw.before
     rows = before.unlabelled[before.unlabelled >= asked.first_item]
     given = predictions_of_project(project).part(rows)
-    if asked.quantity == "precision":
-        keep = np.asarray(given.first == asked.class_name)
-        rows, given = rows[keep], given.part(np.flatnonzero(keep))
     design = CheckDesign(
-        at_most=settings.at_most if asked.at_most is None else asked.at_most,
+        at_most=asked.target if asked.at_most is None else asked.at_most,
         size=None if draw.terms is not None else len(draw.items),
         tolerance=asked.tolerance,
         share_of=asked.share_of,
@@ -205,35 +217,6 @@ def _shown_result(result: dict[str, Any], sentences: list[str]) -> dict[str, Any
     shown = {name: result[name] for name in (*names, "confidence_level", "answer")}
     columns = {name: each["wrong"] for name, each in result["columns"].items()}
     return {**shown, "columns": columns, "sentences": sentences}
-
-
-def goal_result(project: Project) -> dict[str, Any]:
-    """Progress of predictions made elsewhere towards a goal about all labels, as JSON values.
-
-    Args:
-        project: The project; its goal is about all labels.
-    """
-    from suffice.project.project_learner import learned_project
-    from suffice.project.status_summary import status
-
-    told = status(project, learned_project(project).learning_status())
-    goal, check = told["goal"], told["check"]
-    reached = goal["reached"]
-    return {
-        "guaranteed": reached is not None,
-        "rows": goal["rows"],
-        "labelled_by_people": goal["by_people"],
-        "predicted": goal["rows"] - goal["by_people"],
-        "wrong_at_most": None if reached is None else reached["wrong_at_most"],
-        "at_most": goal["at_most"],
-        "confidence_level": 0.95 if check is None else check["confidence"],
-        "checked": 0 if check is None else check["answered"],
-        "wrong": 0 if check is None or check["sequential"] is None else check["sequential"]["wrong"],
-        "groups": {},
-        "goal": goal,
-        "project": project.place,
-        "sentences": goal["sentences"],
-    }
 
 
 def _translated(record: Check, rows: NDArray[np.intp]) -> Check:

@@ -255,6 +255,8 @@ class Settings:
         """Validated changes of the target and of what it is about; empty without changes."""
         if not changes:
             return {}
+        if self.checked is not None:
+            return self._checked_target(changes)
         removed = "at_most" in changes and changes["at_most"] is None
         wanted = {name: changes.get(name, getattr(self, name)) for name in ("at_most", *_OF_GOAL)}
         if "of" not in changes and removed:
@@ -262,6 +264,21 @@ class Settings:
         if wanted["of"] == "rest":
             wanted |= {name: changes.get(name, _WHERE_USED[name]) for name in _OF_GOAL if name != "of"}
         return checked_goal_settings(wanted, self.task, positive=self.positive)
+
+    def _checked_target(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Validated changes of the target of predictions made elsewhere; what it is about is fixed."""
+        fixed = ("of", "tolerance") if self.of == "all" else _OF_GOAL
+        if other := [name for name in fixed if name in changes and changes[name] != getattr(self, name)]:
+            raise InvalidValueError(
+                f"{other[0]} cannot be changed: it is fixed before predictions made elsewhere are checked; make "
+                "another project with it"
+            )
+        if self.of == "all":
+            wanted = {name: changes.get(name, getattr(self, name)) for name in ("at_most", *_OF_GOAL)}
+            return checked_goal_settings(wanted, self.task, screening=False)
+        share = changes.get("at_most", self.at_most)
+        at_most = None if share is None else real(share, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+        return {"at_most": at_most}
 
     def _checked_descriptions(self, descriptions: Any) -> dict[str, str]:
         if not isinstance(descriptions, Mapping):

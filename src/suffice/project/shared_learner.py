@@ -9,8 +9,9 @@ from typing import Any, Final, NamedTuple, Protocol
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
 from suffice.project.learned_files import LearnedFiles
+from suffice.project.learned_project import project_learner
 from suffice.project.learning_status import LearningStatus, Predictions
-from suffice.project.project_learner import Predictor, ProjectLearner, project_learner, suspicious_labels
+from suffice.project.project_learner import Predictor, ProjectLearner, suspicious_labels
 from suffice.project.settings import Settings
 from suffice.project.settings_editor import SettingsEditor
 from suffice.project.state import Answer, ProjectState

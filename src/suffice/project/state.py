@@ -123,7 +123,6 @@ class ProjectState:
         revision: Number of the last event that changed settings, the model or accounts; 0 if there was none.
         accounts: The accounts, by name, in the order in which they were made. It is replaced, never modified.
         n_items_made: Number of items that the project was made with; None while no others were added.
-        batch_starts: First item of each group of items that were added together.
 
     Examples:
         >>> state = ProjectState(3)
@@ -151,7 +150,6 @@ class ProjectState:
         self.changes: Mapping[str, Any] = {}
         self.accounts: Mapping[str, Account] = {}
         self.n_items_made: int | None = None
-        self.batch_starts: list[int] = []
         # Time of the last event of each person.
         self._last_at: dict[str, float] = {}
         # Cache of the newest guarantee, with the number of the last event and the name of the model.
@@ -210,7 +208,6 @@ class ProjectState:
         elif kind is EventKind.items_added:
             if self.n_items_made is None:
                 self.n_items_made = int(data["first"])
-            self.batch_starts.append(int(data["first"]))
             self.labels.extend(int(data["first"]) + int(data["count"]))
         elif kind is EventKind.predictions_imported:
             self.predictions.add_imported(data)

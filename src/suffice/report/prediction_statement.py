@@ -67,9 +67,11 @@ def prediction_statement(project: "Project") -> str:
         project: A project that checks predictions made elsewhere.
 
     Raises:
-        SufficeError: No check has ended.
+        SufficeError: No check has ended, or the project has a model.
         MissingExtraError: Jinja2 is not installed.
     """
+    if project.settings.checked is None:
+        raise SufficeError("this project has a model of its own; suffice report describes its results")
     if project.settings.goal is not None:
         from suffice.report.statement_page import statement_page
 

@@ -30,6 +30,7 @@ _FOR_GIVEN: Final[Mapping[str, Any]] = {
     "accept": None,
     "first_item": 0,
     "batch_check": None,
+    "target": None,
 }
 
 
@@ -54,6 +55,7 @@ class CheckedQuantity:
         accept: Goal of the part of the predictions that is accepted, instead of the error; None for none.
         first_item: The check is about items from this one on.
         batch_check: Number of the check among those of the same items, if later items have checks of their own.
+        target: The share that a check of fixed size is to prove, fixed before the draw; None for none.
     """
 
     quantity: Quantity
@@ -71,6 +73,7 @@ class CheckedQuantity:
     accept: str | None = None
     first_item: int = 0
     batch_check: int | None = None
+    target: float | None = None
 
     def as_dict(self, *, given: bool = True) -> dict[str, Any]:
         """The quantity as JSON values.

@@ -575,6 +575,7 @@ class GuaranteeAnswer(_Response):
     class_name: Text | None = None
     tolerance: Number = None
     share: Number = None
+    group: Text | None = None
     found: int | None = None
     predicted: PredictedAnswer | None = None
     allowed: int | None = None

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ import typer
 from rich.console import Console
 
 from suffice.arguments import whole
+from suffice.cli.check_options import CheckOptions
 from suffice.cli.prediction_options import PredictionChoice
 from suffice.cli.project_options import ProjectOptions, opened_project, person_name, plain_console, say, shown_place
 from suffice.cli.rule_options import share_of
@@ -19,11 +21,13 @@ from suffice.files import write_bytes_whole
 
 if TYPE_CHECKING:
     from suffice.checks.prediction_check import PredictionResult
-    from suffice.cli.check_command import CheckOptions
     from suffice.project.labelling_project import Project
+    from suffice.project.project_check import ProjectCheck
 
 #: Exit status if the check has ended and does not prove the target.
 NOT_PROVEN = 1
+# What a check can be about instead of the share of wrong predictions.
+_QUANTITIES = ("share_of", "recall_of", "precision_of", "accept")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +130,7 @@ class PredictionCheckOptions:
                 option = name.replace("_", "-")
                 raise InvalidValueError(f"--{option} is for predictions made elsewhere; give --prediction COLUMN too")
 
-    def project_options(self, place: str, options: "CheckOptions", person: str | None) -> ProjectOptions:
+    def project_options(self, place: str, options: CheckOptions, person: str | None) -> ProjectOptions:
         """The options of the project."""
         same = ("text", "image", "id", "ignore", "classes", "guidelines", "project", "seed")
         values: dict[str, Any] = {name: getattr(self, name) for name in same}
@@ -174,7 +178,7 @@ def checks_predictions(place: str) -> bool:
 
 
 def check_predictions(
-    place: str, options: "CheckOptions", wanted: PredictionCheckOptions, person: str | None, *, as_json: bool
+    place: str, options: CheckOptions, wanted: PredictionCheckOptions, person: str | None, *, as_json: bool
 ) -> None:
     """Check predictions made elsewhere: ask for answers until the check ends, and state the result.
 
@@ -200,7 +204,7 @@ def check_predictions(
     console.soft_wrap = not console.is_terminal
     named = place if wanted.checked.given else place_of_check(place)
     wanted_project = wanted.project_options(named, options, person)
-    with opened_project(wanted_project, console, labels=True) as project:
+    with opened_project(wanted_project, console, labels=True, first_check=_design(options, wanted)) as project:
         name = person_name(person)
         if wanted.add is not None:
             added = project.add_items(wanted.add, person=name)
@@ -213,44 +217,62 @@ def check_predictions(
         _report(project, wanted, as_json=as_json)
 
 
-def _start_if_due(project: "Project", options: "CheckOptions", wanted: PredictionCheckOptions, person: str) -> None:
+def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionCheckOptions, person: str) -> None:
     """Start a check, unless one is open or has answered what is asked for."""
-    from suffice.project.prediction_results import start_prediction_check
+    from suffice.project.prediction_results import first_checked_item, start_prediction_check
 
     at_most = share_of(options.at_most, "--at-most")
     with project.lock:
         state = project.state()
         if state.checks.open_check is not None:
             return
-        first = [0, *state.batch_starts][-1]
+        first = first_checked_item(state)
         done = [check for check in state.checks.all() if check.draw.asked.first_item == first]
     if project.settings.goal is not None:
         # People label the least sure rows first; the labeller starts the check when the plan says so.
         return
-    asked: dict[str, Any] = {
+    design = _design(options, wanted)
+    if done and done[-1].state == "complete" and _answers(done[-1], design):
+        return
+    target = project.settings.at_most if at_most is None else at_most
+    _require_target({**design, "at_most": target})
+    start_prediction_check(project, person=person, budget=wanted.budget, **{**design, "at_most": target})
+
+
+def _design(options: CheckOptions, wanted: PredictionCheckOptions) -> dict[str, Any]:
+    """What a check is to prove, as far as it is given."""
+    confidence = share_of(options.confidence, "--confidence")
+    return {
+        "at_most": share_of(options.at_most, "--at-most"),
+        "size": options.size,
         "share_of": wanted.share_of,
         "recall_of": options.recall_of,
         "precision_of": options.precision_of,
+        "accept": wanted.accept,
+        "earlier_checks": options.earlier_checks,
+        **({} if confidence is None else {"confidence": confidence}),
     }
-    target = project.settings.at_most if at_most is None else at_most
-    if done and done[-1].state == "complete":
-        before = done[-1].draw.asked
-        class_name = options.recall_of or options.precision_of or before.class_name
-        same = (before.share_of, before.accept, before.class_name) == (wanted.share_of, wanted.accept, class_name)
-        same_target = at_most is None or before.at_most in (None, at_most)
-        if same_target and (same or not any((*asked.values(), wanted.accept))):
-            return
-    start_prediction_check(
-        project,
-        person=person,
-        at_most=target,
-        size=options.size,
-        accept=wanted.accept,
-        confidence=share_of(options.confidence, "--confidence"),
-        earlier_checks=options.earlier_checks,
-        budget=wanted.budget,
-        **asked,
-    )
+
+
+def _require_target(design: Mapping[str, Any]) -> None:
+    """Raise an error if nothing says what a check is to prove."""
+    if all(design[name] is None for name in ("at_most", "size", *_QUANTITIES)):
+        raise InvalidValueError("give --at-most, the largest acceptable share of wrong predictions, such as 5%")
+
+
+def _answers(check: "ProjectCheck", design: Mapping[str, Any]) -> bool:
+    """Whether a check that has ended answers what is asked for, so that the same command shows it again."""
+    before = check.draw.asked
+    was: dict[str, Any] = {"share_of": before.share_of, "accept": before.accept}
+    was |= {f"{name}_of": before.class_name if before.quantity == name else None for name in ("recall", "precision")}
+    asked = {name: design[name] for name in _QUANTITIES}
+    error_asked = not any(asked.values()) and (design["at_most"] is not None or design["size"] is not None)
+    if (any(asked.values()) or error_asked) and asked != was:
+        return False
+    target = before.target if before.at_most is None else before.at_most
+    if design["at_most"] not in (None, target):
+        return False
+    return design["size"] is None or (check.draw.terms is None and design["size"] == len(check.draw.items))
 
 
 def _ask(project: "Project", console: Console, person: str, budget: int | None) -> None:
@@ -290,9 +312,7 @@ def _place(project: "Project") -> str:
 
 def _report_goal(project: "Project", wanted: PredictionCheckOptions, *, as_json: bool) -> None:
     """Report the progress towards a goal about all labels."""
-    from suffice.project.prediction_results import goal_result
-
-    told = goal_result(project)
+    told = _goal_result(project)
     if told["guaranteed"]:
         told["statement_file"] = str(_write_statement(project, wanted))
     if as_json:
@@ -303,6 +323,31 @@ def _report_goal(project: "Project", wanted: PredictionCheckOptions, *, as_json:
         if told["guaranteed"]:
             place = shown_place(_place(project))
             plain_console().print(f"Write the final file: suffice export {place} --final FILE.csv")
+
+
+def _goal_result(project: "Project") -> dict[str, Any]:
+    """Progress of predictions made elsewhere towards a goal about all labels, as JSON values."""
+    from suffice.project.learned_project import learned_project
+    from suffice.project.status_summary import status
+
+    told = status(project, learned_project(project).learning_status())
+    goal, check = told["goal"], told["check"]
+    reached = goal["reached"]
+    return {
+        "guaranteed": reached is not None,
+        "rows": goal["rows"],
+        "labelled_by_people": goal["by_people"],
+        "predicted": goal["rows"] - goal["by_people"],
+        "wrong_at_most": None if reached is None else reached["wrong_at_most"],
+        "at_most": goal["at_most"],
+        "confidence_level": 0.95 if check is None else check["confidence"],
+        "checked": 0 if check is None else check["answered"],
+        "wrong": 0 if check is None or check["sequential"] is None else check["sequential"]["wrong"],
+        "groups": {},
+        "goal": goal,
+        "project": project.place,
+        "sentences": goal["sentences"],
+    }
 
 
 def _write_statement(project: "Project", wanted: PredictionCheckOptions) -> Path:
@@ -333,7 +378,7 @@ def _finish(result: "PredictionResult", *, as_json: bool, more: dict[str, Any], 
 # Answers that are known.
 
 
-def _verified(place: str, options: "CheckOptions", wanted: PredictionCheckOptions) -> "PredictionResult":
+def _verified(place: str, options: CheckOptions, wanted: PredictionCheckOptions) -> "PredictionResult":
     """The result with answers in the file: of a simulated check, or of a sample that was labelled before."""
     from suffice.project.checked_predictions import known_answers
 
@@ -347,23 +392,12 @@ def _verified(place: str, options: "CheckOptions", wanted: PredictionCheckOption
     classes = () if wanted.classes is None else parse_classes(wanted.classes)
     choice = wanted.checked.options(numbers=options.tolerance is not None, classes=classes)
     known = known_answers(Path(place), choice, wanted.truth)
-    size = options.size
-    at_most = share_of(options.at_most, "--at-most")
-    design: dict[str, Any] = {
-        "at_most": at_most,
-        "size": size,
-        "tolerance": options.tolerance,
-        "share_of": wanted.share_of,
-        "recall_of": options.recall_of,
-        "precision_of": options.precision_of,
-        "accept": wanted.accept,
-        "confidence": share_of(options.confidence, "--confidence") or 0.95,
-        "earlier_checks": options.earlier_checks,
-    }
+    _require_target(_design(options, wanted))
+    design = {**_design(options, wanted), "tolerance": options.tolerance}
     if known.complete:
         check = known.given.check(**design, seed=wanted.seed)
         return check.run(lambda row: known.truth[row], wanted.budget)
-    if size is not None or wanted.budget is not None:
+    if options.size is not None or wanted.budget is not None:
         raise InvalidValueError(
             "--size and --budget are for a check that is drawn now; column "
             f"{wanted.truth!r} has the answers of {len(known.answered):,} rows, which are the sample"
