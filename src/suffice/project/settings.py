@@ -275,7 +275,7 @@ class Settings:
             )
         if self.of == "all":
             wanted = {name: changes.get(name, getattr(self, name)) for name in ("at_most", *_OF_GOAL)}
-            return checked_goal_settings(wanted, self.task, screening=False)
+            return checked_goal_settings(wanted, self.task)
         share = changes.get("at_most", self.at_most)
         at_most = None if share is None else real(share, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
         return {"at_most": at_most}
