@@ -5,10 +5,12 @@ labels so far. For each goal the check starts when the plan says so; what it tak
 crude policy (a check of the simple form when the estimated error is below three quarters of what is allowed; given up
 after three times its planned size), a check of the simple form at the model's own stop, and the same policy with the
 cut known: it knows how many predictions are wrong after each number of further labels. ``false`` makes complete runs
-with ``finished_run`` on small samples, and counts false guarantees.
+with ``finished_run`` on small samples, and counts false guarantees. ``screening`` does both for a screening, see
+``finish_screening.py``.
 
     python benchmarks/finish.py costs [--seeds 5] [--sets NAME ...] [--workers 2] [--runs FILE] [--write]
     python benchmarks/finish.py false [--number 2000] [--workers 2] [--write]
+    python benchmarks/finish.py screening [--seeds 3] [--number 2000] [--workers 2] [--runs FILE] [--write]
 
 The sets of tables come from ``evaluation_sets.py``; texts need ``SUFFICE_DATA``. None of them had a part in the choice
 of the policy, which was made on the development sets.
@@ -32,6 +34,7 @@ from typing import Any, Final
 
 import numpy as np
 
+import finish_screening
 import suffice as sf
 from evaluation_sets import evaluation_set
 from suffice.checks import SequentialTerms, allowed_wrong
@@ -302,36 +305,53 @@ def false_report(found: Sequence[tuple[bool, float]]) -> str:
     )
 
 
+def _kept(path: Path | None) -> list[Any]:
+    """Results of earlier calls."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
+
+
+def _continued(
+    pool: ProcessPoolExecutor, work: Callable[[Any], Any], jobs: Sequence[Any], path: Path | None
+) -> list[Any]:
+    """Results of earlier calls, and those of jobs, which are added to the file."""
+    found = _kept(path)
+    for result in pool.map(work, jobs):
+        found.append(result)
+        print(f"{len(found)}: {str(result)[:60]}", flush=True, file=sys.stderr)
+        if path:
+            with path.open("a") as file:
+                file.write(json.dumps(result) + "\n")
+    return found
+
+
 def main() -> None:
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    reader.add_argument("kind", choices=("costs", "false"))
+    reader.add_argument("kind", choices=("costs", "false", "screening"))
     reader.add_argument("--seeds", type=int, default=5)
     reader.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     reader.add_argument("--number", type=int, default=2000)
     reader.add_argument("--workers", type=int, default=2)
     reader.add_argument("--runs", type=Path, help="file to which runs are added, and from which they are read")
     given, _ = reader.parse_known_args()
+    path = given.runs
+    done = {(run["set"], run["model"], run["seed"]) for run in _kept(path)} if given.kind != "false" else set()
     with ProcessPoolExecutor(given.workers) as pool:
-        path = given.runs
         if given.kind == "false":
-            found = [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
-            numbers = [25_000 * (k % 4) + k for k in range(len(found), given.number)]
-            for result in pool.map(small_run, numbers):
-                found.append(result)
-                if path:
-                    with path.open("a") as file:
-                        file.write(json.dumps(result) + "\n")
+            numbers = [25_000 * (k % 4) + k for k in range(len(_kept(path)), given.number)]
+            found = _continued(pool, small_run, numbers, path)
             publish("finish-false", false_report(found), sys.argv[1:])
             return
-        runs = [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
-        done = {(run["set"], run["model"], run["seed"]) for run in runs}
+        if given.kind == "screening":
+            every = product(finish_screening.SETS, finish_screening.MODELS, range(given.seeds))
+            runs = _continued(pool, finish_screening.follow, [job for job in every if job not in done], path)
+            others = path and path.with_suffix(".small")
+            small = _continued(pool, finish_screening.small_run, range(len(_kept(others)), given.number), others)
+            wanted = [run for run in runs if run["seed"] < given.seeds]
+            report = [finish_screening.costs_report(wanted), finish_screening.false_report(small)]
+            publish("finish-screening", "\n\n".join(report), sys.argv[1:])
+            return
         jobs = [job for job in product(given.sets, MODELS, range(given.seeds)) if job not in done]
-        for run in pool.map(follow, jobs):
-            runs.append(run)
-            print(run["set"], run["model"], run["seed"], run["starts"], flush=True, file=sys.stderr)
-            if path:
-                with path.open("a") as file:
-                    file.write(json.dumps(run) + "\n")
+        runs = _continued(pool, follow, jobs, path)
         wanted = [run for run in runs if run["set"] in given.sets and run["seed"] < given.seeds]
         publish("finish", costs_report(wanted), sys.argv[1:])
 

@@ -14,9 +14,9 @@ from suffice.checks.accepted_part import AcceptedPart, accept_corrected, accept_
 from suffice.checks.class_share import ClassShare, SharePart, SharePlan, plan_share
 from suffice.checks.comparison import compare
 from suffice.checks.confidence_judgement import JudgedConfidence, judged_confidence
-from suffice.checks.data_set import DataSetGuarantee
+from suffice.checks.data_set import DataSetGuarantee, ScreeningGuarantee
 from suffice.checks.error_difference import ErrorChange, error_change, fixed_answers
-from suffice.checks.finish_plan import FinishPlan, allowed_wrong, plan_finish
+from suffice.checks.finish_plan import FinishPlan, allowed_missed, allowed_wrong, plan_finish, plan_screening
 from suffice.checks.group_guarantees import GroupGuarantees, by_group
 from suffice.checks.guarantee import Guarantee, PredictedItems
 from suffice.checks.hypergeometric import lower_bound, upper_bound
@@ -49,6 +49,7 @@ __all__ = [
     "PredictionCheck",
     "PredictionFinish",
     "PredictionResult",
+    "ScreeningGuarantee",
     "SequentialCheck",
     "SequentialTerms",
     "SharePart",
@@ -56,6 +57,7 @@ __all__ = [
     "accept_corrected",
     "accept_share",
     "accepted_shares",
+    "allowed_missed",
     "allowed_wrong",
     "attainable_bound",
     "by_group",
@@ -68,6 +70,7 @@ __all__ = [
     "plan",
     "plan_finish",
     "plan_recall",
+    "plan_screening",
     "plan_share",
     "plan_total",
     "rows_digest",

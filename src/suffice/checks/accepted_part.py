@@ -19,8 +19,8 @@ wrong. There are two goals:
 
 For the second goal the start set decides: it has to pass, and a set with few checked items rarely does. More sets after
 it cost little. Mean share of the items that are accepted, for :math:`R = 3000`, :math:`\epsilon = 0.05`,
-:math:`\alpha = 0.025` and seven forms of the error by confidence (1,000 draws each). "Possible" is the share
-that could be accepted if all errors were known:
+:math:`\alpha = 0.025` and seven forms of the error by confidence (1,000 draws each). "Possible" is the share that could
+be accepted if all errors were known:
 
 ==================================  =======  =======  =======  =======
 sets, as shares of all items        m = 100  m = 200  m = 400  m = 800
@@ -39,6 +39,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -88,6 +89,12 @@ class AcceptedPart:
         tolerance: For numbers, the largest error that is not wrong.
         number: Number of the check among all checks of these items, from 1.
         model: Name of the model or of its predictions.
+
+    Examples:
+        >>> part = AcceptedPart("share", 3000, 400, 0.8, 1500, 200, 2, allowed=75, alpha=0.025, confidence=0.95,
+        ...     at_most=0.05)
+        >>> part.predicted, part.left, AcceptedPart.from_dict(part.to_dict()) == part
+        (1300, 1300, True)
     """
 
     goal: AcceptanceGoal
@@ -280,7 +287,7 @@ def accept_share(  # noqa: PLR0913 - keyword arguments with defaults
     if shares is None:
         shares = accepted_shares(check.size, check.pool, at_most, alpha=sample.alpha)
     sizes = [exact_share(share, "shares") for share in shares]
-    if not sizes or any(later <= earlier for earlier, later in zip([0, *sizes], sizes, strict=False)):
+    if not sizes or any(later <= earlier for earlier, later in pairwise([Fraction(0), *sizes])):
         raise InvalidValueError(f"shares must be at least one share above 0, rising, not {tuple(shares)!r}")
     falling = np.sort(np.concatenate([sample.checked, sample.unchecked]))[::-1]
     accepted = math.inf

@@ -53,6 +53,10 @@ class SharePart:
         checked: Number of them in the check.
         found: Number of these that belong to the class.
         unlabelable: Number of the checked items that could not be labelled.
+
+    Examples:
+        >>> SharePart(pool=600, checked=40, found=38)
+        SharePart(pool=600, checked=40, found=38, unlabelable=0)
     """
 
     pool: int
@@ -342,6 +346,10 @@ class SharePlan:
         alpha: Probability with which the statement may be false.
         predicted: For limits that are split by prediction, the number of items that are predicted as the class.
         right: Expected number of these that belong to it.
+
+    Examples:
+        >>> plan_share(0.05, expected=0.5, pool=2000).labels
+        872
     """
 
     labels: int

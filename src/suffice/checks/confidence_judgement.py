@@ -54,6 +54,11 @@ class JudgedConfidence:
         wrong: Number of wrong predictions.
         right: Number of right predictions.
         alpha: Probability with which an order is stated if there is none, at most.
+
+    Examples:
+        >>> judged = judged_confidence([0.2, 0.4, 0.3, 0.7, 0.8, 0.9, 0.95], [True] * 3 + [False] * 4)
+        >>> judged.orders, judged.auc, round(judged.p_value, 4)
+        (True, 1.0, 0.0286)
     """
 
     orders: bool | None

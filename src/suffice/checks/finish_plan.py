@@ -4,6 +4,9 @@ Of :math:`N` final labels, at most :math:`B` may be wrong. Labels of people coun
 :math:`R` items without a label may have a wrong prediction. A check with corrections (see
 :mod:`suffice.checks.sequential_terms`) proves this for the items that it leaves. It always ends, at the latest when
 only :math:`B` items are left, so that every goal can be reached.
+
+In a screening for a class, people read the likeliest items first. The goal is that of all items of the class at most a
+share is missed. The same check proves it: an item of the class that it finds counts as wrong, and is found then.
 """
 
 import math
@@ -31,6 +34,8 @@ CURVE_POWER: Final = 1.0 / 3.0
 # more.
 _SAVED: Final = 0.02
 _SAVED_AFTER_ADVICE: Final = 0.1
+# Rounding error of a sum of probabilities.
+_ROUNDING: Final = 1e-9
 
 
 def allowed_wrong(at_most: float, rows: int, annotator_error: float = 0.0) -> int:
@@ -61,7 +66,35 @@ def allowed_wrong(at_most: float, rows: int, annotator_error: float = 0.0) -> in
     return math.floor((share - people) * whole(rows, "rows", least=0))
 
 
-def joint_answers(pool: ArrayLike, allowed: int, wrong: ArrayLike, alpha: float) -> Floats:
+def allowed_missed(at_most: float, found: int) -> int:
+    r"""The number of items of a class that a screening may miss.
+
+    With :math:`F` items found before the check and the goal :math:`\varepsilon`,
+
+    .. math:: B = \Bigl\lfloor \frac{\varepsilon F}{1 - \varepsilon} \Bigr\rfloor .
+
+    The check finds :math:`k` more items of the class and proves that at most :math:`B` of the others are missed. From
+    :math:`\text{missed} \le B` follows :math:`(1 - \varepsilon) \, \text{missed} \le \varepsilon F`, hence
+    :math:`\text{missed} \le \varepsilon (F + \text{missed}) \le \varepsilon (F + k + \text{missed})`: at most a share
+    :math:`\varepsilon` of all items of the class is missed.
+
+    Args:
+        at_most: Largest acceptable share of missed items among all items of the class, at least 0 and below 1. It is
+            taken as the decimal number that it prints as.
+        found: ``F``, the number of items of the class that people have found.
+
+    Raises:
+        InvalidValueError: An argument is out of range.
+
+    Examples:
+        >>> allowed_missed(0.05, 312), allowed_missed(0.05, 19), allowed_missed(0.05, 18), allowed_missed(0.1, 0)
+        (16, 1, 0, 0)
+    """
+    share = Fraction(repr(real(at_most, "at_most", "at least 0 and below 1", lambda x: 0.0 <= x < 1.0)))
+    return math.floor(share / (1 - share) * whole(found, "found", least=0))
+
+
+def joint_answers(pool: ArrayLike, allowed: ArrayLike, wrong: ArrayLike, alpha: float) -> Floats:
     r"""The typical number of answers of a check that corrects the items that it finds wrong.
 
     With a share :math:`e` of wrong items among :math:`R`, about :math:`e t` of the first :math:`t` answers are wrong.
@@ -73,7 +106,7 @@ def joint_answers(pool: ArrayLike, allowed: int, wrong: ArrayLike, alpha: float)
 
     Args:
         pool: ``R``, numbers of items.
-        allowed: ``B``, the number of wrong items that may be left.
+        allowed: ``B``, the number of wrong items that may be left: one for all, or as many as ``pool``.
         wrong: Expected numbers of wrong items, as many as ``pool``.
         alpha: Error probability of the check.
 
@@ -85,15 +118,16 @@ def joint_answers(pool: ArrayLike, allowed: int, wrong: ArrayLike, alpha: float)
 
     size = np.atleast_1d(np.asarray(pool, dtype=np.float64))[:, None]
     error = np.clip(np.atleast_1d(np.asarray(wrong, dtype=np.float64))[:, None] / np.maximum(size, 1.0), 0.0, 1.0)
-    last = np.maximum(size - allowed, 0.0)
+    most = np.atleast_1d(np.asarray(allowed, dtype=np.float64))[:, None]
+    last = np.maximum(size - most, 0.0)
     # From one answer to the last one, in equal ratios.
     answers = np.maximum(last, 1.0) ** np.linspace(0.0, 1.0, _SIZES)
     left = np.clip(1.0 - answers / np.maximum(size, 1.0), 0.0, 1.0)
-    share = np.clip((allowed + 1.0 + error * answers) / np.maximum(size, 1.0), 0.0, 1.0)
+    share = np.clip((most + 1.0 + error * answers) / np.maximum(size, 1.0), 0.0, 1.0)
     margin = max(0.0, -float(ndtri(alpha))) * np.sqrt(answers * share * (1.0 - share) * left)
-    enough = answers * ((allowed + 1.0) / np.maximum(size, 1.0) - error * left) >= margin
+    enough = answers * ((most + 1.0) / np.maximum(size, 1.0) - error * left) >= margin
     with np.errstate(divide="ignore"):
-        least = math.log(alpha) / np.log1p(-np.minimum((allowed + 1.0) / np.maximum(size, 1.0), 1.0 - 1e-12))
+        least = math.log(alpha) / np.log1p(-np.minimum((most + 1.0) / np.maximum(size, 1.0), 1.0 - 1e-12))
     enough &= answers >= np.minimum(least, last)
     enough[:, -1] = True
     found = np.take_along_axis(answers, enough.argmax(axis=1)[:, None], axis=1)
@@ -119,6 +153,10 @@ class FinishPlan:
         check_low: The same at the lower end of the interval.
         check_high: The same at the upper end.
         wrong_at_check: Expected number of wrong predictions among the items without a label when the check starts.
+        class_name: In a screening, the class that is looked for; otherwise None. Then labels are items that people
+            read, ``at_most`` is a share of the items of the class, ``allowed`` is the number of them that may be missed
+            when the check starts, and ``wrong`` the number among the items that nobody has read.
+        found: In a screening, the number of items of the class that people have found now; otherwise None.
 
     Examples:
         >>> print(plan_finish(0.05, [0.4] * 300 + [0.02] * 1700, by_people=200, alpha=0.025, low=0.05, high=0.1))
@@ -138,6 +176,8 @@ class FinishPlan:
     check_low: int
     check_high: int
     wrong_at_check: float = 0.0
+    class_name: str | None = None
+    found: int | None = None
 
     @property
     def check_now(self) -> bool:
@@ -172,19 +212,24 @@ class FinishPlan:
         return replace(self, **_check_sizes(self, left - self.more_labels, scale, probability(alpha, "alpha")))
 
     def as_dict(self) -> dict[str, Any]:
-        """The plan as JSON values, with derived values and its printed sentence."""
+        """The plan as JSON values, with derived values and its printed sentence; a screening has two values more."""
         derived = {name: getattr(self, name) for name in ("by_people_at_end", "predicted", "check_now")}
-        return {**asdict(self), **derived, "sentence": str(self)}
+        own = {name: value for name, value in asdict(self).items() if value is not None}
+        return {**own, **derived, "sentence": str(self)}
 
     def __str__(self) -> str:
         so_far = f"{count(self.by_people, 'label')} by people so far"
+        if self.found is not None:
+            so_far = f"{count(self.by_people, 'item')} read so far, {self.found:,} of class {self.class_name!r} found"
         size, low, high = (two_digits(each) for each in (self.check_size, self.check_low, self.check_high))
         check = f"a check of about {size:,} ({low:,} to {high:,})"
         if not self.check_size:
             check = "no check"
         parts = f"{check} now" if self.check_now else f"about {two_digits(self.more_labels):,} more and {check}"
-        one = self.predicted == 1
-        then = f"then {count(two_digits(self.predicted), 'label')} {'is a prediction' if one else 'are predictions'}"
+        one, left = self.predicted == 1, two_digits(self.predicted)
+        then = f"then {count(left, 'label')} {'is a prediction' if one else 'are predictions'}"
+        if self.found is not None:
+            then = f"then nobody reads the other {left:,}"
         return f"{so_far}, {parts}; {then}.".replace("\u00a0", " ")
 
 
@@ -239,30 +284,144 @@ def plan_finish(  # noqa: PLR0913 - all but two by keyword
         raise InvalidValueError(f"there must be at most {LARGEST_POOL:,} rows, not {rows:,}")
     cost = real(answer_cost, "answer_cost", "above 0", lambda x: x > 0.0)
     allowed = allowed_wrong(at_most, rows, annotator_error)
-    mean = float(probable.mean()) if len(probable) else 0.0
-    ends = mean if low is None else low, mean if high is None else high
-    made = FinishPlan(float(at_most), rows, labels, allowed, mean * left, ends[0] * left, ends[1] * left, 0, 0, 0, 0)
+    made = _before_plan(at_most, probable, (low, high), left, labels)
+    made = replace(made, allowed=allowed)
     if allowed >= left:
         return made
-    more = np.unique(np.round(np.geomspace(1.0, left - allowed, _CANDIDATES)).astype(np.int64))
-    more = np.concatenate([[0], more[more < left]])
-    # Expected number of wrong predictions after the most doubtful items are labelled.
-    places = np.minimum(np.round(more * (len(probable) / left)).astype(np.int64), len(probable))
-    rising = np.concatenate([[0.0], np.cumsum(probable)])
-    wrong = (rising[-1] - rising[places]) * (left / len(probable))
+    more = _candidates(left, allowed)
+    wrong = _expected_left(probable, more, left)
     if labels and learns:
         wrong *= (labels / (labels + more)) ** CURVE_POWER
-    answers = joint_answers(left - more, allowed, wrong, level)
-    totals = more + cost * answers
+    return _least_labels(made, more, wrong, np.full(len(more), allowed), level, cost, check_advised=check_advised)
+
+
+def plan_screening(  # noqa: PLR0913 - all but two by keyword
+    at_most: float,
+    shares: ArrayLike,
+    *,
+    class_name: str,
+    found: int,
+    by_people: int,
+    alpha: float,
+    low: float | None = None,
+    high: float | None = None,
+    rest: int | None = None,
+    check_advised: bool = False,
+) -> FinishPlan:
+    r"""Plan how many of the likeliest items of a class to read before a check of the others, with the least work.
+
+    Let :math:`q_1 \ge q_2 \ge \dots` be the probabilities that the items that nobody has read are of the class, and
+    :math:`F` the number of items of the class that are found. After the next :math:`m` items,
+
+    .. math:: F_m = F + \sum_{i \le m} q_i, \qquad D_m = \sum_{i > m} q_i
+
+    are expected to be found and to be left, and :func:`allowed_missed` of :math:`F_m` may be missed. The plan minimises
+    :math:`m` plus the typical number of answers of the check, as :func:`plan_finish` does.
+
+    Args:
+        at_most: Largest acceptable share of missed items among all items of the class, at least 0 and below 1.
+        shares: Probability that an item is of the class, for each item that nobody has read, or for a random sample of
+            them.
+        class_name: The class.
+        found: Number of items of the class that people have found.
+        by_people: Number of items that people have read.
+        alpha: Error probability of the check.
+        low: Lower end of the 90 % interval for the share of items of the class; that of ``shares`` if left out.
+        high: Upper end.
+        rest: Number of items that nobody has read; that of ``shares`` if left out.
+        check_advised: As for :func:`plan_finish`.
+
+    Raises:
+        InvalidValueError: An argument is out of range.
+
+    Examples:
+        >>> print(plan_screening(0.05, [0.9] * 100 + [0.3] * 100 + [0.002] * 1700, class_name="yes", found=90,
+        ...     by_people=100, alpha=0.025))
+        100 items read so far, 90 of class 'yes' found, about 220 more and a check of about 580 (580 to 580); then
+        nobody reads the other 1,100.
+    """
+    probable = np.sort(np.clip(floats(shares, "shares"), 0.0, 1.0))[::-1]
+    left = whole(len(probable) if rest is None else rest, "rest", least=0)
+    n_read, level = whole(by_people, "by_people", least=0), probability(alpha, "alpha")
+    n_found = whole(found, "found", least=0)
+    if n_found > n_read:
+        raise InvalidValueError(f"found must be at most by_people={n_read}, not {found!r}")
+    if n_read + left > LARGEST_POOL:
+        raise InvalidValueError(f"there must be at most {LARGEST_POOL:,} items, not {n_read + left:,}")
+    allowed = allowed_missed(at_most, n_found)
+    made = _before_plan(at_most, probable, (low, high), left, n_read)
+    made = replace(made, allowed=allowed, class_name=class_name, found=n_found)
+    if allowed >= left:
+        return made
+    more = _candidates(left, allowed)
+    missed = _expected_left(probable, more, left)
+    # The number that is found by then is not whole; it is rounded down.
+    then = n_found + np.floor(missed[0] - missed + _ROUNDING).astype(np.int64)
+    may_miss = np.array([allowed_missed(at_most, int(number)) for number in then])
+    return _least_labels(made, more, missed, may_miss, level, 1.0, check_advised=check_advised)
+
+
+def _before_plan(
+    at_most: float, probable: Floats, interval: tuple[float | None, float | None], left: int, labels: int
+) -> FinishPlan:
+    """What is known before a plan is made: the numbers of now."""
+    mean = float(probable.mean()) if len(probable) else 0.0
+    low, high = (mean if end is None else end for end in interval)
+    return FinishPlan(float(at_most), labels + left, labels, 0, mean * left, low * left, high * left, 0, 0, 0, 0)
+
+
+def _candidates(left: int, allowed: int) -> Integers:
+    """Numbers of labels before the check that are compared."""
+    more = np.unique(np.round(np.geomspace(1.0, left - allowed, _CANDIDATES)).astype(np.int64))
+    return np.concatenate([[0], more[more < left]])
+
+
+def _expected_left(probable: Floats, more: Integers, left: int) -> Floats:
+    """Expected numbers of errors, or of items of a class, after the items with the largest probabilities are gone.
+
+    Args:
+        probable: Probabilities of a sample of the items, in falling order.
+        more: Numbers of items that are gone.
+        left: Number of items.
+    """
+    places = np.minimum(np.round(more * (len(probable) / left)).astype(np.int64), len(probable))
+    rising = np.concatenate([[0.0], np.cumsum(probable)])
+    return np.asarray((rising[-1] - rising[places]) * (left / len(probable)))
+
+
+def _least_labels(  # noqa: PLR0913, PLR0917 - the numbers of a plan
+    made: FinishPlan,
+    more: Integers,
+    wrong: Floats,
+    allowed: Integers,
+    alpha: float,
+    cost: float,
+    *,
+    check_advised: bool,
+) -> FinishPlan:
+    """The plan with the fewest labels.
+
+    Args:
+        made: The numbers of now.
+        more: Numbers of labels before the check.
+        wrong: Expected number of wrong items after each of them.
+        allowed: Number of wrong items that may be left after each of them.
+        alpha: Error probability of the check.
+        cost: Cost of an answer in the check, relative to a label.
+        check_advised: As for :func:`plan_finish`.
+    """
+    labels, left = made.by_people, made.rows - made.by_people
+    totals = more + cost * joint_answers(left - more, allowed, wrong, alpha)
     best = int(totals.argmin())
     saved = _SAVED_AFTER_ADVICE if check_advised else _SAVED
     if (1.0 - saved) * (labels + totals[0]) <= labels + totals[best]:
         best = 0
-    made = replace(made, more_labels=int(more[best]), wrong_at_check=float(wrong[best]))
-    return replace(made, **_check_sizes(made, left - made.more_labels, wrong[best] / max(mean * left, 1e-12), level))
+    expected = float(wrong[best])
+    made = replace(made, more_labels=int(more[best]), allowed=int(allowed[best]), wrong_at_check=expected)
+    return replace(made, **_check_sizes(made, left - made.more_labels, expected / max(made.wrong, 1e-12), alpha))
 
 
-def _check_sizes(plan: FinishPlan, pool: int, scale: float, alpha: float) -> dict[str, int]:
+def _check_sizes(plan: FinishPlan, pool: int, scale: float, alpha: float) -> dict[str, Any]:
     """The typical number of answers of a check, and those at the ends of the interval."""
     expected = [plan.wrong_at_check, plan.low * scale, plan.high * scale]
     middle, first, last = map(math.ceil, joint_answers([pool] * 3, plan.allowed, expected, alpha))

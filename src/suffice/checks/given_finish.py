@@ -81,7 +81,7 @@ def least_sure(confidence: Floats | None, labelled: Set[int], size: int, number:
         size: Number of items.
         number: How many at most.
     """
-    if confidence is None:
+    if confidence is None or number < 1:
         return np.zeros(0, dtype=np.intp)
     # Items before the last one that is asked for have a label, or are asked for.
     wanted = min(size, number + len(labelled))

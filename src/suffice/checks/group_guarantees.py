@@ -132,7 +132,7 @@ def by_group(  # noqa: PLR0913 - keyword arguments with defaults
             ``check.pool``.
         tolerance: Largest acceptable distance between number and prediction; None for classes.
         columns: ``K``, the number of columns of predictions for which the groups of this check are evaluated. Call this
-            function once for each; the best one may be kept.
+            function once for each; the best one may be kept. Other kinds of statements from this check count, too.
         unlabelable_as: Whether an item that cannot be labelled counts as ``"wrong"`` or is ``"excluded"``.
         model: Name of the model or of its predictions.
 

@@ -188,22 +188,28 @@ class Guarantee:
         return cls(quantity="error", pool=pool, checked=checked, wrong=wrong, **_common(alpha, stated))
 
     @classmethod
-    def of_proof(
+    def of_proof(  # noqa: PLR0913 - keyword arguments with defaults
         cls,
         terms: SequentialTerms,
         wrong: int,
         checked: int,
         *,
         tolerance: float | None = None,
+        class_name: str | None = None,
+        found: int = 0,
         **stated: Unpack[Circumstances],
     ) -> "Guarantee":
         """What a sequential check has proven: at most ``terms.allowed`` of its items are wrong.
 
         Args:
             terms: The terms of the check.
-            wrong: Number of wrong predictions among the answers, without those that could not be labelled.
+            wrong: Number of wrong predictions among the answers, without those that could not be labelled. In a
+                screening, number of items of the class.
             checked: Number of answers at which the target was proven.
             tolerance: For numbers, the largest error that is not wrong.
+            class_name: For a screening, the class that is looked for: the check counts its items as wrong, and what is
+                proven is a recall.
+            found: For a screening, the number of items of the class that people had found before the check.
             **stated: ``confidence``, ``model`` and ``unlabelable``, as for :class:`Guarantee`.
 
         Raises:
@@ -215,18 +221,26 @@ class Guarantee:
             >>> print(Guarantee.of_proof(terms, wrong=0, checked=87, confidence=0.95))
             At most 5 % of the predictions for the 3,000 items that were unlabelled at the start of the check are wrong
             (95 % confidence).
+            >>> terms = SequentialTerms(4500, allowed=16, planned=800, alpha=0.025, corrected=True)
+            >>> print(Guarantee.of_proof(terms, 0, 1100, class_name="yes", found=311, confidence=0.95))
+            Annotators have found at least 95.1 % of the items of class 'yes' (95 % confidence).
         """
-        found = wrong + stated.get("unlabelable", 0)
+        counted = wrong + stated.get("unlabelable", 0)
         whole(checked, "checked", least=0)
         least = terms.limits(checked)[-1] if 0 < checked <= terms.longest else -1
-        if found > least and (checked or terms.allowed < terms.pool):
-            raise InvalidValueError(f"{found} wrong among {count(checked, 'answer')} do not prove the target")
+        if counted > least and (checked or terms.allowed < terms.pool):
+            raise InvalidValueError(f"{counted} wrong among {count(checked, 'answer')} do not prove the target")
+        if class_name is not None and not terms.corrected:
+            raise InvalidValueError("the terms of a screening must be those of a check with corrections")
+        quantity: Quantity = "error" if tolerance is None else "within"
         return cls(
-            quantity="error" if tolerance is None else "within",
+            quantity=quantity if class_name is None else "recall",
             pool=terms.pool,
             checked=checked,
             wrong=wrong,
             tolerance=tolerance,
+            class_name=class_name,
+            found=None if class_name is None else found,
             allowed=terms.allowed,
             corrected=terms.corrected,
             **_common(terms.alpha, stated),
@@ -407,8 +421,12 @@ class Guarantee:
     def wrong_at_most(self) -> int:
         """``U``: upper bound on the number of wrong items among all ``pool`` items, the sample included.
 
-        If a sequential check corrects what it finds wrong, those items are not counted.
+        If a sequential check corrects what it finds wrong, those items are not counted. For the recall of a class that
+        a sequential check proves, it is the number of items of the class that nobody has found.
         """
+        if self.allowed is not None and self.quantity == "recall":
+            # An item that cannot be labelled counts against the proof; it was read, so that it is not missed.
+            return min(self.remaining, self.allowed)
         if self.allowed is not None:
             # An item that cannot be labelled is not corrected.
             return min(self.pool, self.allowed + (self.unlabelable if self.corrected else 0))
@@ -474,7 +492,7 @@ class Guarantee:
         if self.predicted is not None:
             sample = self.predicted
             found += lower_bound(sample.right, sample.checked, sample.pool, 0.5 * self.alpha)
-        missed = self.wrong_at_most - self.wrong
+        missed = self.wrong_at_most - (self.wrong if self.allowed is None else 0)
         return found / (found + missed) if found + missed else 1.0
 
     @property
@@ -513,7 +531,7 @@ class Guarantee:
         return f"{count(self.corrections, 'answer')} {'was' if self.corrections == 1 else 'were'} corrected"
 
     def _statement(self) -> str:
-        if self.allowed is not None:
+        if self.allowed is not None and self.quantity != "recall":
             return self._proof_statement()
         if self.quantity == "recall":
             least = f"at least {percent_at_least(self.value)} of the items of class {self.class_name!r}"
@@ -564,6 +582,7 @@ class Guarantee:
             said = [f"A random check of {self.checked:,} of {items} found {self.wrong:,} {what}."]
         if self.unlabelable:
             how = "wrong" if self.unlabelable_as == "wrong" else "not wrong"
+            how = "of the class" if self.quantity == "recall" and self.unlabelable_as == "wrong" else how
             counts = "counts" if self.unlabelable == 1 else "count"
             said.append(f"{count(self.unlabelable, 'item')} could not be labelled and {counts} as {how}.")
         if self.predicted is not None:
@@ -574,7 +593,9 @@ class Guarantee:
             )
         if self.corrections:
             said.append(f"{self._corrections[:1].upper()}{self._corrections[1:]} afterwards.")
-        return " ".join(said + ([f"The predictions are those of this model: {self.model}."] if self.model else []))
+        if self.model and not (self.quantity == "recall" and self.allowed is not None):
+            said.append(f"The predictions are those of this model: {self.model}.")
+        return " ".join(said)
 
     def _repr_html_(self) -> str:
         """The statement and its evidence, for notebooks."""

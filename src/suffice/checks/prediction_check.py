@@ -344,7 +344,7 @@ class PredictionCheck:
         rows = np.arange(len(self.given), dtype=np.intp)
         if self.design.precision_of is None:
             return rows
-        return rows[self.given.first == self.design.precision_of]
+        return np.asarray(rows[self.given.first == self.design.precision_of])
 
     # Questions and answers.
 
@@ -507,7 +507,7 @@ class PredictionCheck:
     def _accepted(self, column: str) -> AcceptedPart:
         assert self.given.probability is not None
         assert self.design.at_most is not None
-        share, options = self.design.at_most, {"tolerance": self.design.tolerance}
+        share, options = self.design.at_most, dict[str, Any](tolerance=self.design.tolerance)
         evidence = self.record, self._predicted(column), self.given.probability
         if self.design.accept == "all":
             return accept_corrected(*evidence, allowed_wrong(share, len(self.given)), **options)

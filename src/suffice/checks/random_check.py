@@ -319,7 +319,52 @@ class Check:
             return part_guarantee(self, self.items, self.pool, values, tolerance=tolerance, alpha=alpha, stated=stated)
         if parts != 1 or unlabelable_as != "wrong":
             raise InvalidValueError("a sequential check proves one target, and counts all its items")
-        faults, at_first = self.faults(values, tolerance=tolerance), self._at_first(values, tolerance)
+        wrong, proof = self._proven(stated, values, tolerance)
+        return Guarantee.of_proof(self.sequential, wrong, proof, tolerance=tolerance, **stated)
+
+    def found_guarantee(self, class_name: Label, found: int, *, model: str = "") -> Guarantee:
+        """Guarantee the recall of a class that a sequential check of a screening has proven.
+
+        Args:
+            class_name: The class; the check counts its items as wrong.
+            found: Number of its items among the labels before the check.
+            model: Name of the model or of its predictions.
+
+        Raises:
+            InvalidValueError: The check is of fixed size, not complete or aborted, or has not proven its target.
+
+        Examples:
+            >>> terms = SequentialTerms(40, allowed=2, planned=30, alpha=0.025, corrected=True)
+            >>> check = Check(tuple(range(32)), 40, sequential=terms).tell(dict.fromkeys(range(32), "no"))
+            >>> print(check.found_guarantee("yes", found=40))
+            Annotators have found at least 95.2 % of the items of class 'yes' (95 % confidence).
+        """
+        if self.sequential is None:
+            raise InvalidValueError("the size of this check is fixed; use recall_guarantee")
+        _, _, stated = complete_evidence(self, [None] * self.size, 1, "wrong", model)
+        wrong, proof = self._proven(stated, {}, class_name=class_name)
+        return Guarantee.of_proof(
+            self.sequential, wrong, proof, class_name=str(class_name), found=whole(found, "found", least=0), **stated
+        )
+
+    def _proven(
+        self,
+        stated: Circumstances,
+        values: Mapping[int, Any],
+        tolerance: float | None = None,
+        class_name: Label | None = None,
+    ) -> tuple[int, int]:
+        """The number of wrong answers of a sequential check up to its proof, and the number of answers by then.
+
+        Args:
+            stated: The common fields of the guarantee, to which those about the answers are added.
+            values: Predictions by item.
+            tolerance: As for :meth:`faults`.
+            class_name: As for :meth:`faults`.
+        """
+        assert self.sequential is not None
+        faults = self.faults(values, tolerance=tolerance, class_name=class_name)
+        at_first = self._at_first(values, tolerance, class_name)
         proof = self.sequential.proof([faults[item] for item in self.items])
         if proof is None or proof > self.size:
             raise InvalidValueError("the sequential check has ended without a proof of its target")
@@ -330,34 +375,46 @@ class Check:
         # Answers after the proof are not evidence.
         counted = self.items[:proof]
         stated["unlabelable"] = sum(item in self.unlabelable for item in counted)
-        wrong = sum(faults[item] for item in counted) - stated["unlabelable"]
-        return Guarantee.of_proof(self.sequential, wrong, proof, tolerance=tolerance, **stated)
+        return sum(faults[item] for item in counted) - stated["unlabelable"], proof
 
     def faults(
-        self, predictions: Mapping[int, Any] | Sequence[Any] | ArrayLike, *, tolerance: float | None = None
+        self,
+        predictions: Mapping[int, Any] | Sequence[Any] | ArrayLike,
+        *,
+        tolerance: float | None = None,
+        class_name: Label | None = None,
     ) -> dict[int, bool]:
         """Whether each item has a wrong prediction or cannot be labelled; False for items without an answer.
 
         Args:
             predictions: Predictions of the frozen model: by item, or in the order of :attr:`items`.
             tolerance: Largest acceptable distance between number and prediction; None for classes.
+            class_name: For a screening: the class that is looked for. Then an item is wrong if it is of the class, and
+                predictions are not used.
         """
-        values = values_by_item(self, predictions)
+        values: Mapping[int, Any] = {} if class_name is not None else values_by_item(self, predictions)
         return {
             item: item in self.unlabelable
-            or (item in self.labels and is_wrong(self.labels[item], values[item], tolerance))
+            or (item in self.labels and is_wrong(self.labels[item], values.get(item), tolerance, class_name))
             for item in self.items
         }
 
-    def _at_first(self, values: Mapping[int, Any], tolerance: float | None) -> dict[int, bool]:
+    def _at_first(
+        self, values: Mapping[int, Any], tolerance: float | None, class_name: Label | None = None
+    ) -> dict[int, bool]:
         """The result of :meth:`faults` with the first answers."""
-        found = self.faults(values, tolerance=tolerance)
+        found = self.faults(values, tolerance=tolerance, class_name=class_name)
         for item, label in self.first_answers.items():
-            found[item] = label is None or is_wrong(label, values[item], tolerance)
+            found[item] = label is None or is_wrong(label, values.get(item), tolerance, class_name)
         return found
 
     def reaching(
-        self, order: Sequence[int], predictions: Mapping[int, Any], *, tolerance: float | None = None
+        self,
+        order: Sequence[int],
+        predictions: Mapping[int, Any],
+        *,
+        tolerance: float | None = None,
+        class_name: Label | None = None,
     ) -> "Check":
         """Return a sequential check with the items that its answers require.
 
@@ -367,14 +424,16 @@ class Check:
         Args:
             order: The random order, which begins with the items of the check.
             predictions: Predictions of the frozen model, by item.
-            tolerance: Largest acceptable distance between number and prediction; None for classes.
+            tolerance: As for :meth:`faults`.
+            class_name: As for :meth:`faults`.
 
         Raises:
             InvalidValueError: The check is of fixed size.
         """
         if self.sequential is None:
             raise InvalidValueError("the size of this check is fixed")
-        faults, pending = self.faults(predictions, tolerance=tolerance), set(self.pending)
+        faults = self.faults(predictions, tolerance=tolerance, class_name=class_name)
+        pending = set(self.pending)
         proof = self.sequential.proof([faults[item] for item in self.items])
         first = next((place for place, item in enumerate(self.items) if item in pending), self.size)
         if proof is None or proof <= first:
@@ -539,7 +598,7 @@ class Check:
 
 
 def sequential_progress(
-    record: Check, predictions: Mapping[int, Any], tolerance: float | None
+    record: Check, predictions: Mapping[int, Any], tolerance: float | None, class_name: Label | None = None
 ) -> dict[str, Any] | None:
     """Progress of a sequential check as JSON values; None for one of fixed size.
 
@@ -547,11 +606,13 @@ def sequential_progress(
         record: The check, with the items that its answers require.
         predictions: Predictions of the frozen model, by item.
         tolerance: For numbers, the largest error that is not wrong.
+        class_name: For a screening: the class that is looked for.
     """
     terms = record.sequential
     if terms is None:
         return None
-    faults, pending = record.faults(predictions, tolerance=tolerance), set(record.pending)
+    faults = record.faults(predictions, tolerance=tolerance, class_name=class_name)
+    pending = set(record.pending)
     first = next((place for place, item in enumerate(record.items) if item in pending), record.size)
     flags = [faults[item] for item in record.items]
     proof = terms.proof(flags)
@@ -567,6 +628,7 @@ def sequential_progress(
         "wrong": sum(flags[:answered]),
         "needed": None if proof is None else max(0, proof - first),
         "allowed": terms.allowed,
+        **({} if class_name is None else {"class_name": str(class_name)}),
     }
 
 
@@ -668,13 +730,18 @@ def require_fixed_size(check: Any, purpose: str) -> None:
         )
 
 
-def is_wrong(label: Label, prediction: Any, tolerance: float | None = None) -> bool:
-    """Whether a prediction is wrong: another class, or a number that is off by more than a tolerance.
+def is_wrong(label: Label, prediction: Any, tolerance: float | None = None, class_name: Label | None = None) -> bool:
+    """Whether an answer of a check counts as wrong.
+
+    It does if the prediction is another class, or a number that is off by more than a tolerance. In a screening it does
+    if the label is the class that is looked for.
 
     Examples:
-        >>> is_wrong("spam", "ham"), is_wrong(2.0, 2.4, tolerance=0.5)
-        (True, False)
+        >>> is_wrong("spam", "ham"), is_wrong(2.0, 2.4, tolerance=0.5), is_wrong("spam", "spam", class_name="spam")
+        (True, False, True)
     """
+    if class_name is not None:
+        return bool(label == class_name)
     if tolerance is None:
         return bool(label != prediction)
     return abs(real(label, "a label") - real(prediction, "a prediction")) > tolerance

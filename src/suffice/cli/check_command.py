@@ -22,6 +22,7 @@ from suffice.cli.project_options import (
 from suffice.cli.rule_options import AsJson, share_of
 from suffice.cli.settings_options import with_settings
 from suffice.errors import InvalidValueError
+from suffice.presentation.goal_words import goal_words
 from suffice.presentation.text_format import count, percent_at_most
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def check_command(
     For the goal that at most 5 % of all labels are wrong: suffice check mails.suffice --at-most 5% --of all
 
     In a project that screens for a class, the check is about the recall of that class, and only labelled items count
-    as found, unless another quantity is asked for.
+    as found, unless another quantity is asked for. With --of all it ends when it has proven that all items of the class
+    but the share of --at-most are found.
     """
     if predictions.checked.given or checks_predictions(place):
         options.require_for_predictions()
@@ -69,7 +71,10 @@ def check_command(
     size, target = options.size, share_of(options.at_most, "--at-most")
     options.require_consistent()
     with stored_project(place) as (project, location):
-        if project.settings.positive is not None and target is None and not options.quantity_given:
+        # A check for the goal of a screening ends by itself; another one is of the size that is given.
+        settings = project.settings
+        screens = settings.positive is not None and not (size is None and settings.screens_to_goal(asked["of"]))
+        if screens and target is None and not options.quantity_given:
             asked |= {"recall_of": project.settings.positive, "predicted_as_found": False}
         if options.abort:
             project.abort_check(person=asked["person"])
@@ -118,7 +123,8 @@ def _started(
         if project.settings.task == "regression" and tolerance is None:
             raise InvalidValueError("a check of numbers needs --tolerance, the largest error that is not wrong")
         learned = learned_project(project, place)
-        expected = expected_share(learned.learning_status, tolerance)
+        screening = project.settings.screens_to_goal(asked["of"])
+        expected = expected_share(learned.learning_status, tolerance, screening=screening)
 
     def predict(model: str, answers: Any) -> Any:
         if learned is not None and (learned.settings.model, learned.answers) == (model, answers):
@@ -134,7 +140,9 @@ def _started(
         words += f"at most {percent_at_most(check['at_most'])} wrong predictions are proven."
         if check["of"] == "all":
             words = words.partition(", until ")[0]
-            words += f", until it is proven that at most {percent_at_most(check['at_most'])} of all labels are wrong."
+            class_name = check["class_name"] if check["quantity"] == "recall" else None
+            goal = goal_words(check["at_most"], check["tolerance"], class_name=class_name)
+            words += f", until it is proven that {goal}."
         return result, [words.replace("\u00a0", " "), *_standing(result, place)]
     which = f" predicted as {check['class_name']!r}" if check["quantity"] == "precision" else ""
     drawn = f"{check['size']:,} of {count(check['pool'], 'unlabelled item')}{which}, drawn at random"

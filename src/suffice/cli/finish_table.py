@@ -10,9 +10,10 @@ import typer
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
+from suffice.checks import ScreeningGuarantee
 from suffice.cli.goal_options import GoalOptions
 from suffice.cli.rule_options import RuleOptions, RunModelName, share_of
-from suffice.cli.table_run import RunRequest, TableJob, checked_output, labelling_bar, read_job
+from suffice.cli.table_run import RunRequest, TableJob, checked_output, class_named, labelling_bar, read_job
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable, write_whole
 from suffice.models.factory import MODEL_FAMILIES, model_description
@@ -45,18 +46,20 @@ class FinishOptions(GoalOptions):
         ),
     ] = None
 
-    def goal(self, at_most: str | None) -> Goal:
+    def goal(self, at_most: str | None, positive: str | None = None) -> Goal:
         """The goal.
 
         Args:
             at_most: What ``--at-most`` says.
+            positive: The name of the class that is looked for, in a screening.
 
         Raises:
             InvalidValueError: A number is missing or out of range.
         """
         share = share_of(at_most, "--at-most")
-        given = self.arguments(share)
-        return checked_goal("all", share, given.get("annotator_error", 0.0), given.get("correction_cost", 1.0))
+        given = self.arguments(share, screens=positive is not None)
+        costs = given.get("annotator_error", 0.0), given.get("correction_cost", 1.0)
+        return checked_goal("all", share, *costs, class_name=positive)
 
 
 class _Finished(NamedTuple):
@@ -75,29 +78,54 @@ class _Finished(NamedTuple):
             "models": [used._asdict() for used in self.run.models],
             "at_most": self.goal.at_most,
             "of": "all",
-            "tolerance": guarantee.tolerance,
-            "annotator_error": self.goal.annotator_error,
-            "correction_cost": self.goal.answer_cost,
-            "guaranteed": guarantee.value <= self.goal.at_most,
+            **self._proven(),
             "rows": guarantee.rows,
             "labelled_by_people": guarantee.by_people,
             "in_check": self.run.in_check,
             "predicted": guarantee.predicted,
-            "wrong_at_most": guarantee.wrong_at_most,
             "confidence_level": guarantee.confidence,
-            "true_wrong": self.run.true_wrong,
             "guarantee": guarantee.to_dict(),
             "planned": [planned._asdict() for planned in self.run.planned],
         }
         return {**values, "sentences": finished_run_sentences(values), "notes": list(self.job.table.notes)}
 
+    def _proven(self) -> dict[str, Any]:
+        """What is guaranteed and what is true, as JSON values."""
+        guarantee, run = self.run.final.guarantee, self.run
+        if isinstance(guarantee, ScreeningGuarantee):
+            return {
+                "positive": guarantee.class_name,
+                "guaranteed": guarantee.reached,
+                "found": guarantee.found,
+                "missed_at_most": guarantee.missed_at_most,
+                "recall_at_least": guarantee.recall_at_least,
+                "true_missed": run.true_wrong,
+                "true_recall": 1.0 - run.true_share,
+            }
+        return {
+            "tolerance": guarantee.tolerance,
+            "annotator_error": self.goal.annotator_error,
+            "correction_cost": self.goal.answer_cost,
+            "guaranteed": guarantee.value <= self.goal.at_most,
+            "wrong_at_most": guarantee.wrong_at_most,
+            "true_wrong": run.true_wrong,
+        }
 
-def finish_table(request: RunRequest, given: FinishOptions, *, acquisition: str | None, batch: int | None) -> None:
+
+def finish_table(
+    request: RunRequest,
+    given: FinishOptions,
+    positive: str | None = None,
+    *,
+    acquisition: str | None,
+    batch: int | None,
+) -> None:
     """Simulate the labelling of a table until the goal is guaranteed, and print and write the result.
 
     Args:
         request: The request.
         given: Options about the goal.
+        positive: The name of the class that is looked for, in a screening.
         acquisition: Which row next, or None.
         batch: Labels at each step, or None.
 
@@ -105,17 +133,19 @@ def finish_table(request: RunRequest, given: FinishOptions, *, acquisition: str 
         InvalidValueError: An option cannot be used.
         SufficeError: The file cannot be written.
     """
-    goal = given.goal(request.rule.at_most)
+    goal = given.goal(request.rule.at_most, positive)
     _require_fitting(request)
     tolerance = request.rule.tolerance
-    output = checked_output(replace(request, rule=RuleOptions(), to_goal=True))
+    request = replace(request, rule=RuleOptions(), to_goal=True, screens=positive is not None)
+    output = checked_output(request)
     if given.final is not None:
         _require_final(given.final, request.table.data)
     # Brings scikit-learn, which a wrong option need not wait for; only loaded libraries can be limited to a thread.
     from suffice.learner.goal_run import finished_run
 
     with threadpool_limits(limits=1):
-        job = read_job(replace(request, rule=RuleOptions(), to_goal=True), output.console)
+        job = read_job(request, output.console)
+        class_name = None if positive is None else class_named(positive, job, request.table.target)
         _require_tolerance(job, tolerance)
         with labelling_bar(output.console) as progress:
             run = finished_run(
@@ -131,6 +161,7 @@ def finish_table(request: RunRequest, given: FinishOptions, *, acquisition: str 
                 initial=request.initial,
                 batch=batch,
                 seed=request.seed,
+                positive=class_name,
                 progress=progress,
             )
     found = _Finished(job, goal, run)

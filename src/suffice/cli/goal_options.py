@@ -14,7 +14,8 @@ Of = Annotated[
     typer.Option(
         metavar="WHAT",
         help="What --at-most is a share of: rest, the items without a label; or all, all final labels, of which those "
-        "of people count as right. With all, the goal decides when to stop.",
+        "of people count as right (with --positive: all items of the class, of which this share may be missed). With "
+        "all, the goal decides when to stop.",
         show_default="rest",
     ),
     Before("error_cost"),
@@ -77,11 +78,12 @@ class GoalOptions:
             raise InvalidValueError(f"--{name} is for a goal about all labels; give --of all too")
         return whole
 
-    def arguments(self, at_most: float | None) -> dict[str, Any]:
+    def arguments(self, at_most: float | None, *, screens: bool = False) -> dict[str, Any]:
         """The settings of a project that were given, besides the share.
 
         Args:
             at_most: The share, or None.
+            screens: Whether a class is looked for.
 
         Raises:
             InvalidValueError: An option cannot be used, or does not go with the others.
@@ -95,6 +97,11 @@ class GoalOptions:
         if self.whole and at_most is None:
             raise InvalidValueError(
                 "--of all needs --at-most, the share of wrong labels that is acceptable, such as 5%"
+            )
+        if screens and (people or self.correction_cost is not None):
+            name = "--annotator-error" if people else "--correction-cost"
+            raise InvalidValueError(
+                f"{name} does not apply to a screening, whose goal is about the rows that nobody reads; leave it out"
             )
         if people is not None and at_most is not None and people >= at_most:
             raise InvalidValueError(

@@ -34,13 +34,14 @@ from suffice.cli.terminal_display import visible
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RECALL
+from suffice.session.goals import Goal
 
 if TYPE_CHECKING:
     from suffice.project.create import CreationOptions
     from suffice.project.labelling_project import Project
     from suffice.project.learning_status import LearningStatus, Predictions
     from suffice.project.project_learner import ProjectLearner
-    from suffice.project.settings import Settings
+    from suffice.project.settings import Settings, Task
     from suffice.project.state import Answer
 
 
@@ -51,6 +52,9 @@ class ProjectModel(StrEnum):
     ridge = "ridge"
     logistic = "logistic"
     kernel = "kernel"
+    forest = "forest"
+    boosting = "boosting"
+    auto = "auto"
 
 
 Embed = Annotated[
@@ -93,8 +97,8 @@ class ProjectOptions:
         str,
         typer.Argument(
             metavar="DATA",
-            help="What to label: a CSV or Parquet file, a folder of images; or a project to continue: its folder "
-            "(NAME.suffice) or a postgresql:// URL.",
+            help="What to label: a table (CSV, Excel, JSON lines or Parquet), a folder of images; or a project to "
+            "continue: its folder (NAME.suffice) or a postgresql:// URL.",
             show_default=False,
         ),
     ]
@@ -130,7 +134,12 @@ class ProjectOptions:
     ] = None
     embed: Embed = None
     model: Annotated[
-        ProjectModel | None, typer.Option(help="The model.", show_default="gp for numbers, logistic for classes")
+        ProjectModel | None,
+        typer.Option(
+            help="The model; forest and boosting are trees. auto, for classes and with --of all: the best of several "
+            "on the labels so far.",
+            show_default="gp for numbers, logistic for classes",
+        ),
     ] = None
     stopping: ProjectRuleOptions = field(default_factory=ProjectRuleOptions)
     goal: GoalOptions = field(default_factory=GoalOptions)
@@ -192,16 +201,23 @@ class ProjectOptions:
             if share is not None:
                 raise InvalidValueError("--recall is for screening: give --positive CLASS too, the class to look for")
             return None
-        stopping = self.stopping
+        stopping, at_most = self.stopping, self.wanted_error("classification")
         given = [*stopping.costs, *stopping.stability_options]
-        given += [name for name in ("threshold", "bound", "at_most") if getattr(stopping, name) is not None]
-        given += [name for name, value in vars(self.goal).items() if value is not None]
+        given += [name for name in ("threshold", "bound") if getattr(stopping, name) is not None]
+        given += ["at_most"] if at_most is not None and not self.goal.whole else []
         if given:
             raise InvalidValueError(
                 f"--{given[0].replace('_', '-')} is not used with --positive, which stops by the share of the class "
                 "that is found; leave one of them out"
             )
-        return DEFAULT_RECALL if share is None else share
+        if not self.goal.whole or at_most is None:
+            return DEFAULT_RECALL if share is None else share
+        if share is not None:
+            raise InvalidValueError(
+                "--recall does not go with --of all, where --at-most is the share of the class that may be missed; "
+                "leave --recall out"
+            )
+        return Goal(at_most, "all").recall
 
     def wanted_error(self, task: str | None) -> float | None:
         """What ``--at-most`` says.
@@ -214,17 +230,20 @@ class ProjectOptions:
         """
         return target_error(self.stopping.at_most, "classification" if self.goal.whole else task)
 
-    def chosen_rule(self, model: ModelName | None) -> Criterion:
+    def chosen_rule(self, model: ModelName | None, task: "Task | None" = None) -> Criterion:
         """The stopping rule that the options ask for.
 
         Args:
             model: The model, if it is known.
+            task: The task, if it is known.
 
         Raises:
             InvalidValueError: An option cannot be used.
         """
         recall = self.wanted_recall
-        return chosen_rule(self.stopping, model) if recall is None else screening_rule(self.stopping.rule, recall)
+        if recall is None:
+            return chosen_rule(self.stopping, model, task)
+        return screening_rule(self.stopping.rule, recall)
 
     def creation_options(self, person: str) -> "CreationOptions":
         """The options of a new project without its rule, which depends on the model.
@@ -240,6 +259,8 @@ class ProjectOptions:
 
         if self.classes is not None and self.regression:
             raise InvalidValueError("--classes and --regression exclude each other: give one of them")
+        if self.model is ProjectModel.auto and not self.goal.whole:
+            raise InvalidValueError("--model auto is for a goal about all labels: give --at-most and --of all too")
         same = ("regression", "text", "image", "id", "target", "features", "embed", "positive", "initial")
         return CreationOptions(
             **{name: getattr(self, name) for name in same},
@@ -248,9 +269,9 @@ class ProjectOptions:
             model=None if self.model is None else self.model.value,
             at_most=self.wanted_error(None),
             tolerance=self.stopping.tolerance,
-            **self.goal.arguments(self.wanted_error(None)),
+            **self.goal.arguments(self.wanted_error(None), screens=self.positive is not None),
             guidelines=_guidelines(self) or "",
-            recall=self.wanted_recall,
+            recall=None if self.goal.whole else self.wanted_recall,
             random_share=self.random_share,
             overlap=self.overlap or 0.0,
             seed=self.seed,
@@ -342,6 +363,7 @@ def place_of(data: str, project: str | None = None, *, checks: bool = False) -> 
         ('mails.suffice', True)
     """
     from suffice.project.create import is_url, project_file
+    from suffice.tables.file_reader import without_ending
 
     path = Path(data)
     if is_url(data) or path.suffix in {".suffice", ".sqlite"} or (path.is_dir() and project_file(path).is_file()):
@@ -354,8 +376,7 @@ def place_of(data: str, project: str | None = None, *, checks: bool = False) -> 
         return project, False
     if not path.name or path.name == "..":
         path = path.resolve()
-    name = re.sub(r"\.(csv|tsv|txt|parquet|pq)(\.gz)?$", "", path.name, flags=re.IGNORECASE)
-    return str(path.with_name(f"{name}{'.check' * checks}.suffice")), False
+    return str(path.with_name(f"{without_ending(path)}{'.check' * checks}.suffice")), False
 
 
 def hidden(place: str) -> str:
@@ -438,16 +459,17 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     from suffice.project.create import make_project
     from suffice.project.items import no_progress
 
-    asked = None if options.model is None else ModelName(options.model.value)
+    asked = None if options.model in (None, ProjectModel.auto) else ModelName(options.model.value)
     # Invalid options are reported before anything is read.
     options.chosen_rule(asked)
     classes = "classification" if options.classes is not None else None
-    options.goal.arguments(options.wanted_error("regression" if options.regression else classes))
+    share = options.wanted_error("regression" if options.regression else classes)
+    options.goal.arguments(share, screens=options.positive is not None)
 
     def rule(settings: "Settings") -> Criterion:
         name = ModelName(settings.model)
         options.wanted_error(settings.task)
-        chosen = options.chosen_rule(name)
+        chosen = options.chosen_rule(name, settings.task)
         if settings.positive is None:
             require_provided_fields(chosen, settings.estimator(), name)
         return chosen
@@ -586,7 +608,13 @@ def _require_same(project: "Project", place: str, options: ProjectOptions) -> No
     if settings.checked is not None or options.checked.given:
         _require_same_predictions(project, place, options)
         return
-    if options.model is not None and options.model.value != model:
+    if options.model is ProjectModel.auto:
+        if not settings.choose_model:
+            raise InvalidValueError(
+                f"the project {place} was made without --model auto, and has the model {model}; leave it out, or make "
+                "another project with --project"
+            )
+    elif options.model is not None and options.model.value != model:
         raise InvalidValueError(
             f"the project {place} has the model {model}; change it with suffice switch {place} --model "
             f"{options.model.value}"
@@ -602,7 +630,7 @@ def _require_same(project: "Project", place: str, options: ProjectOptions) -> No
             )
     if options.stopping.changed:
         screened = dataclasses.replace(options, positive=settings.positive) if settings.positive else options
-        asked, current = screened.chosen_rule(ModelName(settings.model)), settings.criterion()
+        asked, current = screened.chosen_rule(ModelName(settings.model), settings.task), settings.criterion()
         if repr(asked) not in (repr(current), repr(project.first_settings.criterion())):
             raise InvalidValueError(
                 f"the project {place} stops by {current}, and the options ask for {asked}; a rule cannot be "

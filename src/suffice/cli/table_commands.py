@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from enum import StrEnum
 from importlib import import_module
 from os import cpu_count
@@ -45,6 +44,7 @@ from suffice.cli.table_run import (
     TableJob,
     TableOptions,
     checked_output,
+    class_named,
     counts,
     interruptible,
     labelling_bar,
@@ -290,7 +290,7 @@ def screen_table(request: RunRequest, run: RunOptions, screening: ScreeningOptio
     output, save = checked_output(request), request.output.save
     with threadpool_limits(limits=1):
         job = read_job(request, output.console)
-        positive = _class_named(screening.positive, job, request.table.target)
+        positive = class_named(screening.positive, job, request.table.target)
         learner, verdicts = _screened(request, run, job, rule, positive, output.console)
     result = ScreenedTable(
         positive=screening.positive,
@@ -322,30 +322,6 @@ def _require_fitting(request: RunRequest) -> None:
             f"--{given[0].replace('_', '-')} is not used with --positive, which stops by the share of the class that "
             "is found; leave one of them out"
         )
-
-
-def _class_named(name: str, job: TableJob, target: str) -> Any:
-    """The class of a name, as the table has it.
-
-    Raises:
-        InvalidValueError: The target is a number, or no row has the class.
-    """
-    if job.table.kind != "classification":
-        raise InvalidValueError(
-            f"--positive is a class, and the target {target!r} is a number; use --task classification if its numbers "
-            "are classes"
-        )
-    classes = np.unique(job.table.y).tolist()
-    by_name = {str(value): value for value in classes}
-    if name not in by_name:
-        near = get_close_matches(name, list(by_name), n=1, cutoff=0.6)
-        guess = f" Did you mean {near[0]!r}?" if near else ""
-        more = ", ..." if len(by_name) > 10 else ""
-        raise InvalidValueError(
-            f"--positive must be a class of the column {target!r}, not {name!r}.{guess} The file has "
-            f"{', '.join(repr(other) for other in list(by_name)[:10])}{more}"
-        )
-    return by_name[name]
 
 
 def _screened(
@@ -453,14 +429,27 @@ def run_command(
 
     At most 5 % of all labels wrong, guaranteed: suffice run mails.csv --target spam --at-most 5% --of all
 
+    All relevant rows but 5 % found, guaranteed: suffice run records.csv --target included --positive yes --at-most 5%
+    --of all
+
     A large pool on four workers: suffice run big.parquet --target y --acquisition variance --engine dask --workers 4
     """
     on_workers, screens = pool.on_workers, screening.positive is not None
     if not screens and screening.recall is not None:
         raise InvalidValueError("--recall is for screening: give --positive CLASS too, the class that is looked for")
     whole_set, chosen = finish.whole, model.chosen
+    if whole_set and screening.recall is not None:
+        raise InvalidValueError(
+            "--recall cannot be combined with --of all, where --at-most is the share of the class that may be missed; "
+            "leave one of them out"
+        )
     if model.model is RunModelName.auto and not whole_set:
         raise InvalidValueError("--model auto is for a goal about all labels: give --of all and --at-most too")
+    if model.model is RunModelName.auto and screens:
+        raise InvalidValueError(
+            "--model auto compares models by their errors, which are not the aim of a screening; name a model, or "
+            "leave --model out"
+        )
     initial, batch = counts(chosen.model, run.initial, run.batch)
     request = RunRequest(
         command="run",
@@ -477,9 +466,9 @@ def run_command(
         random_share=run.random_share,
     )
     if whole_set:
-        _require_whole(run, pool, screens=screens)
+        _require_whole(run, pool)
         with interruptible("run"):
-            finish_table(request, finish, acquisition=run.acquisition, batch=run.batch)
+            finish_table(request, finish, screening.positive, acquisition=run.acquisition, batch=run.batch)
     elif screens:
         if on_workers or pool.checkpoint is not None:
             given = "--checkpoint" if pool.checkpoint is not None else "--engine dask"
@@ -490,10 +479,9 @@ def run_command(
         _run_table(request, run, pool)
 
 
-def _require_whole(run: RunOptions, pool: PoolOptions, *, screens: bool) -> None:
+def _require_whole(run: RunOptions, pool: PoolOptions) -> None:
     """Raise an error for options that do not apply to a goal for all labels."""
     given = {
-        "--positive": screens,
         "--most": run.most is not None,
         "--test": run.test is not None,
         "--engine dask": pool.on_workers,

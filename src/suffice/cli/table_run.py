@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, Protocol
@@ -69,7 +70,12 @@ class TableOptions:
     """Options about the table."""
 
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file whose first line names the columns.")
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="A table: CSV, Excel, JSON lines or Parquet. The first line of a CSV file or row of a sheet names "
+            "the columns.",
+        ),
     ]
     target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.", show_default=False)]
     task: Annotated[
@@ -83,7 +89,7 @@ Basis = Annotated[
     int | None,
     typer.Option(help="Number of radial basis functions per feature, 0 for none; 10 for ridge, else 0."),
 ]
-_MODEL_KINDS: Final = "forest and boosting are trees for classes; dropout is a network for classes, and needs torch."
+_MODEL_KINDS: Final = "forest and boosting are trees; dropout is a network for classes, and needs torch."
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,7 @@ class RunModelOptions:
         RunModelName | None,
         typer.Option(
             help="The model; gp for regression and logistic for classification if left out. auto, the default with "
-            f"--of all: the model for classes that is best on the labels so far. {_MODEL_KINDS}",
+            f"--of all without --positive: the model for classes that is best on the labels so far. {_MODEL_KINDS}",
         ),
     ] = None
     basis: Basis = None
@@ -144,7 +150,8 @@ class RunRequest:
         seed: Seed of that split, and of a network.
         random_share: Share of the labels that are drawn at random; None for the recommended one.
         to_goal: Whether a goal for all labels decides when to stop. All rows can be labelled, and without a model by
-            name several are compared.
+            name several are compared, except in a screening.
+        screens: Whether the table is screened for a class.
     """
 
     command: str
@@ -160,6 +167,7 @@ class RunRequest:
     seed: int = 0
     random_share: float | None = None
     to_goal: bool = False
+    screens: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +226,9 @@ class RunOutput(NamedTuple):
 
 def counts(model: ModelName | None, initial: int | None, batch: int | None) -> tuple[int, int]:
     """Number of labels before the first step, and at each step; the defaults depend on the model."""
-    first, size = (50, 5) if model is ModelName.dropout else (10, 1)
+    # Each step of a network or of trees costs a fit.
+    refits = model is not None and MODEL_FAMILIES[model].estimator
+    first, size = (50, 5) if model is ModelName.dropout else (10, 5 if refits else 1)
     return first if initial is None else initial, size if batch is None else batch
 
 
@@ -283,7 +293,7 @@ def read_job(request: RunRequest, console: Console) -> TableJob:
     pool, test = _split(request, len(table.y))
     name, description, model = chosen_model(table.kind, request, table.y, table.components)
     known = None if name == RunModelName.auto else ModelName(name)
-    rule, at_most = chosen_rule(request.rule, known), target_error(request.rule.at_most, table.kind)
+    rule, at_most = chosen_rule(request.rule, known, table.kind), target_error(request.rule.at_most, table.kind)
     if known is not None and not request.to_goal:
         require_provided_fields(rule, model, known)
     about = f"{description}; {_about_rows(request, len(pool), len(test))}"
@@ -353,11 +363,12 @@ def chosen_model(
     Raises:
         InvalidValueError: The model that was asked for does not fit the task, or takes no basis.
     """
-    if request.to_goal and request.model.model is None and kind == "classification" and not request.model.basis:
+    compares = request.to_goal and not request.screens and kind == "classification"
+    if compares and request.model.model is None and not request.model.basis:
         return _chosen_by_labels(request, y, components)
     name = request.model.model or ModelName(model_names(kind)[0])
-    task = MODEL_FAMILIES[name].task
-    if task != kind:
+    if kind not in MODEL_FAMILIES[name].tasks:
+        (task,) = MODEL_FAMILIES[name].tasks
         fitting = " or ".join(f"--model {other}" for other in model_names(kind))
         meaning = "a class" if task == "classification" else "a number"
         raise InvalidValueError(
@@ -367,7 +378,7 @@ def chosen_model(
     basis = basis_size(name, request.model.basis, argument="--basis")
     # All classes are known from the start, as they would be to an annotator.
     classes = np.unique(y).tolist() if kind == "classification" else None
-    model = make_model(name, classes=classes, basis=basis, seed=request.seed, components=components)
+    model = make_model(name, task=kind, classes=classes, basis=basis, seed=request.seed, components=components)
     return name, model_description(name, basis), model
 
 
@@ -440,3 +451,27 @@ def _require_writable_run(path: Path) -> None:
     if path.suffix.lower() != ".npz":
         raise InvalidValueError(f"the file {path} to save the run to must end in .npz")
     require_writable(path, "the run")
+
+
+def class_named(name: str, job: TableJob, target: str) -> Any:
+    """The class of a name, as the table has it.
+
+    Raises:
+        InvalidValueError: The target is a number, or no row has the class.
+    """
+    if job.table.kind != "classification":
+        raise InvalidValueError(
+            f"--positive is a class, and the target {target!r} is a number; use --task classification if its numbers "
+            "are classes"
+        )
+    classes = np.unique(job.table.y).tolist()
+    by_name = {str(value): value for value in classes}
+    if name not in by_name:
+        near = get_close_matches(name, list(by_name), n=1, cutoff=0.6)
+        guess = f" Did you mean {near[0]!r}?" if near else ""
+        more = ", ..." if len(by_name) > 10 else ""
+        raise InvalidValueError(
+            f"--positive must be a class of the column {target!r}, not {name!r}.{guess} The file has "
+            f"{', '.join(repr(other) for other in list(by_name)[:10])}{more}"
+        )
+    return by_name[name]

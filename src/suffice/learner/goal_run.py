@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from suffice.arguments import whole
+from suffice.checks import ScreeningGuarantee
 from suffice.checks.standing_finish import spacing
 from suffice.criteria import Budget
 from suffice.errors import InvalidValueError
@@ -15,10 +16,11 @@ from suffice.learner.active import ActiveLearner
 from suffice.learner.model_choice import ModelChoice
 from suffice.learner.pool_model import PoolRows
 from suffice.learner.prepare import prepare
+from suffice.learner.step_inputs import positive_class
 from suffice.models.inputs import as_labels
 from suffice.presentation.text_format import count
 from suffice.session.error_estimate import checked_tolerance
-from suffice.session.finish import FinalLabels
+from suffice.session.finish import MODEL, FinalLabels
 from suffice.session.goals import Goal, checked_goal
 
 # A rule is not used: the goal decides when to stop.
@@ -55,7 +57,8 @@ class FinishedRun:
 
     Attributes:
         final: All final labels, and what is guaranteed about them.
-        true_wrong: Number of final labels that are wrong; for numbers, that are off by more than the tolerance.
+        true_wrong: Number of final labels that are wrong; for numbers, that are off by more than the tolerance. In a
+            screening, number of items of the class that are missed.
         in_check: Number of answers of the check.
         planned: What the plan expected at each decision.
         models: The models that were used, in order.
@@ -69,11 +72,14 @@ class FinishedRun:
 
     @property
     def true_share(self) -> float:
-        """Share of all final labels that is wrong."""
-        return self.true_wrong / max(self.final.guarantee.rows, 1)
+        """Share of all final labels that is wrong; in a screening, share of all items of the class that is missed."""
+        guarantee = self.final.guarantee
+        items = guarantee.found + self.true_wrong if isinstance(guarantee, ScreeningGuarantee) else guarantee.rows
+        return self.true_wrong / max(items, 1)
 
     def __str__(self) -> str:
-        said = f"In truth {self.true_wrong:,} {'is' if self.true_wrong == 1 else 'are'} wrong."
+        fault = "missed" if isinstance(self.final.guarantee, ScreeningGuarantee) else "wrong"
+        said = f"In truth {self.true_wrong:,} {'is' if self.true_wrong == 1 else 'are'} {fault}."
         checked = f"{count(self.in_check, 'label')} of people {'was' if self.in_check == 1 else 'were'} in the check."
         return f"{self.final} {checked} {said}".replace("\u00a0", " ")
 
@@ -93,6 +99,7 @@ def finished_run(  # noqa: PLR0913 - all but four by keyword
     initial: int = 10,
     batch: int | None = None,
     seed: int | None = None,
+    positive: Any = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> FinishedRun:
     """Simulate the labelling of a data set until at most a given share of all final labels is wrong.
@@ -116,6 +123,8 @@ def finished_run(  # noqa: PLR0913 - all but four by keyword
         initial: Number of labels at random before the model chooses.
         batch: Number of labels at each step; if left out, 5 up to 400 labels, and twice as many for each doubling.
         seed: As for :class:`suffice.ActiveLearner`.
+        positive: For a screening: the class that is looked for. The likeliest items come first, and ``at_most`` is the
+            share of all items of the class that may be missed.
         progress: Called now and then with the labels so far and the number that the plan expects in all.
 
     Raises:
@@ -127,8 +136,12 @@ def finished_run(  # noqa: PLR0913 - all but four by keyword
         >>> run = finished_run(BayesianLogistic(), X, y, 0.05, seed=0)
         >>> run.final.guarantee.by_people < 300, run.true_wrong <= 50
         (True, True)
+        >>> y = np.where(X[:, 0] > 0.8, "relevant", "other")
+        >>> run = finished_run(BayesianLogistic(), X, y, 0.1, positive="relevant", seed=0)
+        >>> run.final.guarantee.by_people < 600, run.final.guarantee.recall_at_least >= 0.9
+        (True, True)
     """
-    goal = checked_goal("all", at_most, annotator_error, correction_cost)
+    goal = checked_goal("all", at_most, annotator_error, correction_cost, class_name=positive_class(positive))
     return _GoalRun(
         model,
         X,
@@ -137,7 +150,13 @@ def finished_run(  # noqa: PLR0913 - all but four by keyword
         tolerance=tolerance,
         confidence=confidence,
         batch=None if batch is None else whole(batch, "batch", least=1),
-        settings={"acquisition": acquisition, "random_share": random_share, "seed": seed, "initial": initial},
+        settings={
+            "acquisition": acquisition,
+            "random_share": random_share,
+            "seed": seed,
+            "initial": initial,
+            "positive": goal.class_name,
+        },
         progress=progress,
     ).finished()
 
@@ -221,7 +240,10 @@ class _GoalRun:
         return True
 
     def _wrong(self, final: FinalLabels) -> int:
-        """Number of final labels that are wrong."""
+        """Number of final labels that are wrong, or of items of the class that nobody has read."""
+        if self._goal.class_name is not None:
+            unread = [item for item, source in enumerate(final.source) if source == MODEL]
+            return int(np.sum(self._y[unread] == self._goal.class_name))
         given = [item for item, source in enumerate(final.source) if source]
         labels, truth = np.asarray(as_labels([final.labels[item] for item in given])), self._y[given]
         if self._tolerance is None:

@@ -174,7 +174,8 @@ class SessionDriver(ABC):
                 of the mean squared error. With ``of="all"``: the acceptable share of wrong labels.
             of: What ``at_most`` is about. ``"rest"``: the items without a label. ``"all"``: all final labels, those of
                 people included, which count as right. Every such goal can be reached, and it alone decides when to
-                stop: people label items, a check covers the rest, and :meth:`final_labels` returns the result.
+                stop: people label items, a check covers the rest, and :meth:`final_labels` returns the result. In a
+                screening (``positive``), ``at_most`` is the share of all items of the class that may be missed.
             tolerance: With ``of="all"``, for numbers: a value is wrong if it is off by more than this.
             annotator_error: With ``of="all"``: the share of the labels by people that may be wrong. It is subtracted
                 from ``at_most``.
@@ -201,7 +202,9 @@ class SessionDriver(ABC):
             >>> learner.decision(at_most=0.2).answer  # a check has to guarantee that
             'keep going'
         """
-        goal = None if at_most is None and of == "rest" else checked_goal(of, at_most, annotator_error, correction_cost)
+        goal = None
+        if at_most is not None or of != "rest":
+            goal = checked_goal(of, at_most, annotator_error, correction_cost, class_name=self._session.positive)
         if goal is None or goal.of == "rest":
             if tolerance is not None:
                 raise InvalidValueError('tolerance is for a goal about all labels; give of="all", or leave it out')
@@ -216,7 +219,8 @@ class SessionDriver(ABC):
         """All labels of the data set: those of people, and for the other items predictions that a check has covered.
 
         The predictions are those of the model when the check was drawn. Labels that people gave since replace them.
-        Items that were skipped have no label, and do not count.
+        Items that were skipped have no label, and do not count. In a screening, the guarantee is about the class that
+        is looked for only.
 
         Args:
             at_most: The goal; that of the newest check with ``of="all"`` if left out.
@@ -243,7 +247,9 @@ class SessionDriver(ABC):
             >>> final.guarantee.wrong_at_most, int(sum(np.array(final.labels) != y)) <= 30
             (30, True)
         """
-        goal = None if at_most is None else checked_goal("all", at_most, annotator_error)
+        goal = None
+        if at_most is not None:
+            goal = checked_goal("all", at_most, annotator_error, class_name=self._session.positive)
         return self._session.finish.final_labels(self._view(), goal, checked_tolerance(tolerance, share=self.share))
 
     @one_at_a_time
@@ -411,6 +417,8 @@ class SessionDriver(ABC):
             corrected: With ``at_most``: whether the items that the check finds wrong are corrected, and do not count.
             of: With ``at_most``: what it is a share of, as for :meth:`decision`. With ``"all"``, at most so many wrong
                 predictions are proven for the items that nobody labels that ``at_most`` of all final labels are wrong.
+                In a screening (``positive``), at most so many missed items of the class are proven that ``at_most`` of
+                the class are missed; items that cannot be labelled count as of the class.
             annotator_error: With ``of="all"``: as for :meth:`decision`.
             confidence: Confidence of all checks together; 0.95 if left out at the first check, and that of the first
                 check afterwards.

@@ -114,7 +114,8 @@ def sequential_words(check: Mapping[str, Any]) -> str:
 
     Args:
         check: ``state``, ``answered``, ``wrong``, ``needed`` (answers that prove the target if none is wrong) and
-            ``allowed`` (wrong items that the target allows).
+            ``allowed`` (wrong items that the target allows); in a screening also ``class_name``, the class whose items
+            count as wrong.
 
     Examples:
         >>> check = {"state": "open", "answered": 62, "wrong": 1, "needed": 11, "allowed": 150}
@@ -124,18 +125,60 @@ def sequential_words(check: Mapping[str, Any]) -> str:
         Check: 62 answers, 1 wrong. The target is proven if the next one is right.
         >>> print(sequential_words({**check, "state": "given up"}))
         The check was given up after 62 answers: it proves nothing.
+        >>> print(sequential_words({**check, "class_name": "yes"}))
+        Check: 62 answers, 1 of class 'yes'. The target is proven if none of the next 11 is of the class.
     """
     answered = count(check["answered"], "answer")
     if check["state"] in ("given up", "aborted"):
         return f"The check was given up after {answered}: it proves nothing."
-    found = f"Check: {answered}, {check['wrong']:,} wrong."
+    name = check.get("class_name")
+    fault = "wrong" if name is None else f"of class {shortened(str(name), 40)!r}"
+    found = f"Check: {answered}, {check['wrong']:,} {fault}."
     if check["state"] == "failed":
         return f"{found} That is too many: the check cannot prove its target any more."
     if check["state"] != "open":
         return ""
     if check["needed"] == 1:
-        return f"{found} The target is proven if the next one is right."
-    return f"{found} The target is proven if none of the next {check['needed']:,} is wrong."
+        return f"{found} The target is proven if the next one is {'right' if name is None else 'not of the class'}."
+    again = "wrong" if name is None else "of the class"
+    return f"{found} The target is proven if none of the next {check['needed']:,} is {again}."
+
+
+def sequential_target_words(check: Mapping[str, Any]) -> str:
+    r"""The target of a sequential check, as a part of a sentence.
+
+    Args:
+        check: ``at_most``, ``of``, ``tolerance``, ``quantity`` and ``class_name``.
+
+    Examples:
+        >>> check = {"at_most": 0.05, "of": "all", "tolerance": None, "quantity": "error", "class_name": None}
+        >>> sequential_target_words(check).replace("\xa0", " ")
+        'at most 5 % of all labels wrong'
+        >>> sequential_target_words({**check, "quantity": "recall", "class_name": "yes"}).replace("\xa0", " ")
+        "at most 5 % of class 'yes' missed"
+    """
+    most, tolerance = f"at most {percent_at_most(check['at_most'])}", check["tolerance"]
+    if check["quantity"] == "recall":
+        return f"{most} of class {shortened(str(check['class_name']), 40)!r} missed"
+    fault = "wrong" if tolerance is None else f"off by more than {number(tolerance)}"
+    return f"{most} {'of all labels ' if check['of'] == 'all' else ''}{fault}"
+
+
+def how_to_answer(check: Mapping[str, Any]) -> str:
+    """How to answer the items of a check.
+
+    Args:
+        check: ``quantity`` and ``predicted_as_found``.
+
+    Examples:
+        >>> print(how_to_answer({"quantity": "error", "predicted_as_found": True}))
+        These items are drawn at random, without the model's prediction. Skip one only if it cannot be answered: it then
+        counts as predicted wrong.
+    """
+    screening = check["quantity"] == "recall" and not check["predicted_as_found"]
+    counts = "counts as of the class" if screening else "counts as predicted wrong"
+    drawn = "These items are drawn at random, without the model's prediction."
+    return f"{drawn} Skip one only if it cannot be answered: it then {counts}."
 
 
 def sequential_offer_sentences(offer: Mapping[str, Any]) -> list[str]:

@@ -122,6 +122,8 @@ def _data_set_words(decision: Mapping[str, Any]) -> DecisionWords:
     """The decision for a goal about all final labels in words."""
     headline, tone, sentences = finish_words(decision)
     figure, note = ("", "") if decision["answer"] in ("enough", "complete") else error_figure(decision)
+    if decision.get("screening") is not None and decision["answer"] == "keep going":
+        figure, note = _found_figure(decision)
     summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
     return DecisionWords(headline, tone, sentences, figure, note, summary=summary, outlook_note=" ".join(sentences[1:]))
 
@@ -130,8 +132,7 @@ def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:
     """The decision of a screening in words."""
     screening, screened = decision["screening"], decision["n_labelled"]
     size, n_found = screened + decision["unlabelled"], screening["found"]
-    about = max(n_found, two_digits(round(screening["estimated"])))
-    progress = f"{n_found:,} of about {about:,} relevant items are found (estimate)"
+    progress = f"{n_found:,} of about {_about_all(screening):,} relevant items are found (estimate)"
     done, uncovered = f"{screened:,} of {size:,} items are screened", ""
     if decision["answer"] == "keep going" and decision.get("check_pending"):
         headline, tone = "A check is running", "on"
@@ -151,8 +152,7 @@ def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:
             sentences += [f"By the rule {decision['rule']}, {wanted}, which is no guarantee.", uncovered]
         if decision.get("since") is not None and decision["since"] < screened:
             sentences.append(f"The rule first said so at {count(decision['since'], 'label')}.")
-    figure = f"{n_found:,} of ≈ {about:,}"
-    note = f"of {shortened(str(screening['positive']), 20)} found (estimate), {screened:,} of {size:,} screened"
+    figure, note = _found_figure(decision)
     next_ones = "The likeliest items come first, so the next ones are less often relevant than those so far."
     # The sentences say already what the stop does not cover.
     reason = decision.get("reason", "").removesuffix(f"; {RANKED_LAST}")
@@ -168,6 +168,19 @@ def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:
         summary=summary,
         remedy=uncovered,
     )
+
+
+def _found_figure(decision: Mapping[str, Any]) -> tuple[str, str]:
+    """Items of the class that are found, of the estimated number of all, as a figure; and a note."""
+    screening, screened = decision["screening"], decision["n_labelled"]
+    size, about = screened + decision["unlabelled"], _about_all(screening)
+    note = f"of {shortened(str(screening['positive']), 20)} found (estimate), {screened:,} of {size:,} screened"
+    return f"{screening['found']:,} of ≈ {about:,}", note
+
+
+def _about_all(screening: Mapping[str, Any]) -> int:
+    """The estimated number of all items of the class, in two digits."""
+    return max(int(screening["found"]), two_digits(round(screening["estimated"])))
 
 
 def _guarantee_sentences(decision: Mapping[str, Any]) -> list[str]:
@@ -321,9 +334,6 @@ def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
         sentences.append("A higher cost of a wrong prediction leads to more labels; another model may need fewer.")
     elif alternative is None:
         sentences.append("Try other features or another model.")
-    elif alternative["name"] == "forest":
-        remedy = "That model cannot be used here; export the labels to train it elsewhere."
-        sentences.append(f"{_alternative_sentence(decision, alternative)} {remedy}")
     else:
         sentences.append(f"{_alternative_sentence(decision, alternative)} Switch to that model: all labels stay.")
     return sentences

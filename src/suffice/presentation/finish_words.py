@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from suffice.presentation.text_format import count, number, percent, percent_at_least, two_digits
+from suffice.presentation.text_format import count, number, percent, percent_at_least, shortened, two_digits
 
 
 class FinishWords(NamedTuple):
@@ -36,6 +36,13 @@ def finish_words(decision: Mapping[str, Any]) -> FinishWords:
         from the model (extrapolated).
         Your goal: at most 5 % of all 4,000 labels are wrong, 200. Now about 310 of 3,380 predictions would be wrong
         (estimate).
+        >>> screened = {**plan, "class_name": "yes", "found": 190, "allowed": 13, "wrong": 61.0}
+        >>> words = finish_words({"answer": "keep going", "n_labelled": 620, "unlabelled": 3380, "finish": screened})
+        >>> print("\n".join(words.sentences).replace("\xa0", " "))
+        Keep screening: 620 items are read, about 300 more and a check of about 150; then about 2,900 items are not
+        read (extrapolated).
+        Your goal: at most 5 % of the items of class 'yes' are missed. 190 are found, and about 61 are among the 3,380
+        items that nobody has read (estimate).
     """
     reached, pending = decision.get("data_set"), decision.get("check_pending")
     if decision["answer"] in ("enough", "complete") and reached is not None:
@@ -49,8 +56,15 @@ def finish_words(decision: Mapping[str, Any]) -> FinishWords:
         headline = "A check is running"
         now = f"{count(pending, 'random item')} {'is' if pending == 1 else 'are'} to be answered now"
         return FinishWords(headline, "on", [f"{headline}: {now}.", f"It ends as soon as your goal is proven. {goal}"])
-    headline = "Time for a check" if plan["check_now"] else "Keep labelling"
+    screening = plan.get("class_name") is not None
+    headline = "Time for a check" if plan["check_now"] else "Keep screening" if screening else "Keep labelling"
     unlabelled = decision["unlabelled"]
+    if screening:
+        left = two_digits(round(plan["wrong"]))
+        verb = "is" if left == 1 else "are"
+        others = f"about {left:,} {verb} among the {count(unlabelled, 'item')} that nobody has read (estimate)"
+        said = f"{goal} {plan['found']:,} {'is' if plan['found'] == 1 else 'are'} found, and {others}."
+        return FinishWords(headline, "on", [f"{headline}: {progress_words(plan)}.", said])
     about = f"{two_digits(round(plan['wrong'])):,} of {count(unlabelled, 'prediction')}"
     wrong = f"Now about {about} would be wrong (estimate)."
     return FinishWords(headline, "on", [f"{headline}: {progress_words(plan)}.", f"{goal} {wrong}"])
@@ -70,6 +84,9 @@ def progress_words(plan: Mapping[str, Any]) -> str:
         (extrapolated)
     """
     so_far, size = f"{count(plan['by_people'], 'label')} so far", two_digits(plan["check_size"])
+    screening = plan.get("class_name") is not None
+    if screening:
+        so_far = f"{count(plan['by_people'], 'item')} {'is' if plan['by_people'] == 1 else 'are'} read"
     if plan["check_now"]:
         low, high = two_digits(plan["check_low"]), two_digits(plan["check_high"])
         parts = f"and a check of about {size:,} ({low:,} to {high:,}) now"
@@ -78,22 +95,33 @@ def progress_words(plan: Mapping[str, Any]) -> str:
     else:
         parts = f"about {two_digits(plan['more_labels']):,} more, and no check"
     left = two_digits(plan["predicted"])
-    then = f"then about {count(left, 'label')} {'is' if left == 1 else 'are'} taken from the model"
+    verb = "is" if left == 1 else "are"
+    then = f"then about {count(left, 'label')} {verb} taken from the model"
+    if screening:
+        then = f"then about {count(left, 'item')} {verb} not read"
     return f"{so_far}, {parts}; {then} (extrapolated)"
 
 
 def reached_words(reached: Mapping[str, Any]) -> str:
-    r"""What is guaranteed about all final labels.
+    r"""What is guaranteed about all final labels, or about the class of a screening.
 
     Args:
-        reached: The result of :meth:`suffice.checks.DataSetGuarantee.to_dict`.
+        reached: The result of :meth:`suffice.checks.DataSetGuarantee.to_dict`, or of that of a
+            :class:`suffice.checks.ScreeningGuarantee`.
 
     Examples:
         >>> print(reached_words({"rows": 4000, "by_people": 770, "predicted": 3230, "wrong_at_most": 200,
         ...     "confidence": 0.95, "annotator_error": 0.0}).replace("\xa0", " "))
         at most 200 of all 4,000 labels are wrong (95 % confidence). 770 labels are by people, which count as right, and
         3,230 are taken from the model.
+        >>> print(reached_words({"class_name": "yes", "predicted": 4200, "statement": "People have found all."}))
+        people have found all. This is about class 'yes' only: the labels of the 4,200 items that nobody read are
+        predictions, which may be wrong.
     """
+    if reached.get("class_name") is not None:
+        return " ".join(
+            [f"{reached['statement'][:1].lower()}{reached['statement'][1:]}", *only_class_sentences(reached)]
+        )
     tolerance, sure = reached.get("tolerance"), reached["confidence"]
     fault = "wrong" if tolerance is None else f"off by more than {number(tolerance)}"
     confidence = f" ({percent_at_least(sure)} confidence)" if sure < 1.0 else ""
@@ -104,6 +132,23 @@ def reached_words(reached: Mapping[str, Any]) -> str:
         return f"{most} All of them are by people, {people}."
     given = f"{count(reached['by_people'], 'label')} are by people, {people}"
     return f"{most} {given}, and {reached['predicted']:,} are taken from the model."
+
+
+def only_class_sentences(reached: Mapping[str, Any]) -> list[str]:
+    """What the guarantee of a screening is not about; empty if all items are read.
+
+    Args:
+        reached: The result of :meth:`suffice.checks.ScreeningGuarantee.to_dict`.
+
+    Examples:
+        >>> only_class_sentences({"class_name": "yes", "predicted": 0})
+        []
+    """
+    if not reached["predicted"]:
+        return []
+    items = f"the {count(reached['predicted'], 'item')} that nobody read"
+    name = repr(shortened(str(reached["class_name"]), 40))
+    return [f"This is about class {name} only: the labels of {items} are predictions, which may be wrong."]
 
 
 def all_or_rest_sentences(plan: Mapping[str, Any]) -> list[str]:
@@ -140,7 +185,8 @@ def finished_run_sentences(about: Mapping[str, Any]) -> list[str]:
 
     Args:
         about: ``rows``, ``labelled_by_people``, ``in_check``, ``true_wrong``, ``at_most``, and ``guarantee``, the
-            result of :meth:`suffice.checks.DataSetGuarantee.to_dict`.
+            result of :meth:`suffice.checks.DataSetGuarantee.to_dict`. For a screening ``true_missed`` and ``found``
+            instead of ``true_wrong``.
 
     Examples:
         >>> guarantee = {"rows": 4000, "by_people": 770, "predicted": 3230, "wrong_at_most": 200, "confidence": 0.95,
@@ -152,11 +198,18 @@ def finished_run_sentences(about: Mapping[str, Any]) -> list[str]:
         as right, and 3,230 are taken from the model.
         In truth 118 of the 4,000 labels are wrong (2.9 %). Your goal was at most 5 %.
     """
-    rows, people, wrong = about["rows"], about["labelled_by_people"], about["true_wrong"]
-    guarantee = about["guarantee"]
+    rows, people, guarantee = about["rows"], about["labelled_by_people"], about["guarantee"]
     checked = f", of which {about['in_check']:,} in the check" if about["in_check"] else ""
     saved = rows - people
     share = f" ({percent(saved / rows)})" if saved else ""
+    if guarantee.get("class_name") is not None:
+        return [
+            f"Read by people: {people:,} of {count(rows, 'row')}{checked}. {count(saved, 'row')}{share} would not have "
+            "been read.",
+            f"Guaranteed: {reached_words(guarantee)}",
+            _truly_missed(about),
+        ]
+    wrong = about["true_wrong"]
     tolerance = guarantee.get("tolerance")
     fault = "wrong" if tolerance is None else f"off by more than {number(tolerance)}"
     truly = f" ({percent(wrong / rows)})" if wrong else ""
@@ -178,6 +231,20 @@ def model_switch_sentence(name: str, n_labelled: int) -> str:
     return f"From {count(n_labelled, 'label')} on, the model was {name}, which was better on the labels so far."
 
 
+def _truly_missed(about: Mapping[str, Any]) -> str:
+    """How many rows of the class a simulated screening has missed."""
+    missed, found = about["true_missed"], about["found"]
+    total = found + missed
+    share = f" ({percent(missed / total)})" if missed else ""
+    name = repr(shortened(str(about["guarantee"]["class_name"]), 40))
+    verb = "is" if missed == 1 else "are"
+    said = f"In truth {missed:,} of the {count(total, 'row')} of class {name} {verb} missed{share}."
+    return f"{said} Your goal was at most {percent(about['at_most'])}."
+
+
 def _goal(plan: Mapping[str, Any]) -> str:
     """The goal as a part of a sentence."""
+    if plan.get("class_name") is not None:
+        name = repr(shortened(str(plan["class_name"]), 40))
+        return f"at most {percent(plan['at_most'])} of the items of class {name} are missed"
     return f"at most {percent(plan['at_most'])} of all {count(plan['rows'], 'label')} are wrong, {plan['allowed']:,}"

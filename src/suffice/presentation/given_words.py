@@ -164,6 +164,21 @@ def check_words(result: Mapping[str, Any] | None, rows: int) -> dict[str, Any]:
     return {"headline": headline, "tone": tone, "sentences": said, "summary": said[0] if said else ""}
 
 
+def how_to_answer_rows(answer: str) -> str:
+    """What people do in a check of predictions made elsewhere.
+
+    Args:
+        answer: ``"blind"`` or ``"verdict"``.
+    """
+    skip = "Skip one only if it cannot be answered: it then counts as predicted wrong."
+    if answer == "blind":
+        return f"These rows are drawn at random, without the prediction. {skip}"
+    return (
+        "These rows are drawn at random. Read each row first, and then say whether its prediction is right. People "
+        f"tend to agree with what they see. {skip}"
+    )
+
+
 def covered_sentence(first: int, size: int) -> str:
     """Which rows a statement covers.
 

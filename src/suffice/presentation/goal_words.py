@@ -3,15 +3,26 @@
 from collections.abc import Mapping
 from typing import Any
 
-from suffice.presentation.text_format import count, duration, number, percent, percent_at_most, two_digits
+from suffice.presentation.finish_words import only_class_sentences
+from suffice.presentation.text_format import (
+    count,
+    duration,
+    number,
+    percent,
+    percent_at_least,
+    percent_at_most,
+    shortened,
+    two_digits,
+)
 
 
 def reached_sentences(reached: Mapping[str, Any]) -> list[str]:
     r"""What is guaranteed about all labels, and what is not covered.
 
     Args:
-        reached: The result of :meth:`suffice.checks.DataSetGuarantee.to_dict`, and ``at`` (when the check started, or
-            None), ``added`` (rows that were added since) and ``classes_since``.
+        reached: The result of :meth:`suffice.checks.DataSetGuarantee.to_dict`, or that of a
+            :class:`suffice.checks.ScreeningGuarantee`, and ``at`` (when the check started, or None), ``added`` (rows
+            that were added since) and ``classes_since``.
 
     Examples:
         >>> reached = {"statement": "At most 200 of all 4,000 labels are wrong.", "rows": 4000, "left_out": 0,
@@ -23,6 +34,9 @@ def reached_sentences(reached: Mapping[str, Any]) -> list[str]:
     """
     statement = reached["statement"]
     said = [f"Guaranteed: {statement[:1].lower()}{statement[1:]}"]
+    screening = reached.get("class_name") is not None
+    if screening:
+        said += only_class_sentences(reached)
     added, left_out = reached["added"], reached["left_out"]
     if added:
         new = "1 new one is" if added == 1 else f"{added:,} new ones are"
@@ -32,8 +46,30 @@ def reached_sentences(reached: Mapping[str, Any]) -> list[str]:
         verb = "has" if left_out == 1 else "have"
         said.append(f"{count(left_out, 'row')} that nobody could label {verb} no label, and no part in this.")
     if reached["classes_since"] == "merged":
-        said.append("Classes were merged since the check, which can only lower the number of wrong labels.")
+        since = "Other classes were merged since the check, which does not change this."
+        if not screening:
+            since = "Classes were merged since the check, which can only lower the number of wrong labels."
+        said.append(since)
     return _plain(said)
+
+
+def reached_figure(reached: Mapping[str, Any]) -> tuple[str, str]:
+    r"""What is guaranteed, as a figure and a note.
+
+    Args:
+        reached: The result of :meth:`suffice.checks.DataSetGuarantee.to_dict`, or that of a
+            :class:`suffice.checks.ScreeningGuarantee`.
+
+    Examples:
+        >>> reached_figure({"wrong_at_most": 200, "rows": 4000})
+        ('at most 200 of 4,000', 'labels wrong, guaranteed')
+        >>> reached_figure({"class_name": "yes", "recall_at_least": 0.9512})
+        ('≥ 95.1\xa0%', 'of yes found, guaranteed')
+    """
+    if reached.get("class_name") is not None:
+        name = shortened(str(reached["class_name"]), 20)
+        return f"≥ {percent_at_least(reached['recall_at_least'])}", f"of {name} found, guaranteed"
+    return f"at most {reached['wrong_at_most']:,} of {reached['rows']:,}", "labels wrong, guaranteed"
 
 
 def missing_sentence(missing: Mapping[str, Any]) -> str:
@@ -41,7 +77,9 @@ def missing_sentence(missing: Mapping[str, Any]) -> str:
 
     Args:
         missing: ``reason``: ``"no goal"``, ``"unchecked"`` (with ``at_most`` and ``left``), ``"open"`` or
-            ``"incomplete"`` (with ``pending``), ``"taken back"`` (with ``labels``) or ``"classes"``.
+            ``"incomplete"`` (with ``pending``), ``"taken back"`` (with ``labels``), ``"classes"``, or ``"corrected"``
+            (in a screening: too few items of the class are left after corrections). In a screening also
+            ``class_name``.
 
     Examples:
         >>> print(missing_sentence({"reason": "unchecked", "at_most": 0.05, "left": 3000}))
@@ -56,7 +94,10 @@ def missing_sentence(missing: Mapping[str, Any]) -> str:
         return 'the project has no goal about all labels; set at_most and of="all" in its settings, then start a check'
     if reason == "unchecked":
         most, left = percent_at_most(missing["at_most"]), missing["left"]
-        why = f"no check has proven that at most {most} of all labels are wrong; {count(left, 'item')} "
+        goal = f"at most {most} of all labels are wrong"
+        if missing.get("class_name") is not None:
+            goal = _missed_words(missing["at_most"], missing["class_name"])
+        why = f"no check has proven that {goal}; {count(left, 'item')} "
         why += f"{'has' if left == 1 else 'have'} no label; start a check, or label more items"
     elif reason == "taken back":
         labels = missing["labels"]
@@ -67,6 +108,9 @@ def missing_sentence(missing: Mapping[str, Any]) -> str:
     elif reason == "classes":
         why = "classes were added or removed since the check, whose predictions are about the classes of that time; "
         why += "start another check"
+    elif reason == "corrected":
+        why = "labels were corrected since the check started, and fewer items of the class are found than it counted "
+        why += "with; start another check, or label more items"
     else:
         pending = missing["pending"]
         verb = "has" if pending == 1 else "have"
@@ -93,14 +137,15 @@ def goal_sentences(goal: Mapping[str, Any]) -> list[str]:
     """
     if goal["reached"] is not None:
         return _plain([*reached_sentences(goal["reached"]), *people_sentences(goal)])
-    most = goal_words(goal["at_most"], goal["tolerance"], count(goal["rows"], "label"))
-    part = "and of the predictions at most" if goal["annotator_error"] else "that is"
-    said = [f"The goal: {most}, {part} {goal['allowed']:,}."]
+    screening = goal.get("class_name") is not None
+    said = [_screening_goal_sentence(goal) if screening else _all_labels_goal_sentence(goal)]
     if goal["check_open"] and goal["plan"] is not None:
         so_far = f"{count(goal['by_people'], 'label')} by people so far"
-        then = count(two_digits(goal["predicted"]), "label")
+        so_far = f"{count(goal['by_people'], 'item')} read so far" if screening else so_far
+        left = two_digits(goal["predicted"])
+        then = f"then nobody reads the other {left:,}" if screening else f"then {count(left, 'label')} are predictions"
         expected = expected_answers_words(goal["more_labels"]).removesuffix(".")
-        said.append(f"{so_far}; in the check {expected}; then {then} are predictions.")
+        said.append(f"{so_far}; in the check {expected}; {then}.")
     elif goal["plan"] is not None:
         said.append(goal["plan"]["sentence"])
     if goal["hours"]:
@@ -109,18 +154,77 @@ def goal_sentences(goal: Mapping[str, Any]) -> list[str]:
     return _plain([*said, *people_sentences(goal)])
 
 
-def goal_words(at_most: float, tolerance: float | None, labels: str = "labels") -> str:
+def _all_labels_goal_sentence(goal: Mapping[str, Any]) -> str:
+    most = goal_words(goal["at_most"], goal["tolerance"], count(goal["rows"], "label"))
+    part = "and of the predictions at most" if goal["annotator_error"] else "that is"
+    return f"The goal: {most}, {part} {goal['allowed']:,}."
+
+
+def _screening_goal_sentence(goal: Mapping[str, Any]) -> str:
+    found, allowed = goal["found"], goal["allowed"]
+    now = f"{found:,} {'is' if found == 1 else 'are'} found, so that {allowed:,} may be missed"
+    if goal["check_open"]:
+        now = f"{found:,} {'is' if found == 1 else 'are'} found, and the check allows {allowed:,} to be missed"
+    return f"The goal: {_missed_words(goal['at_most'], goal['class_name'])}; {now}."
+
+
+def _missed_words(at_most: float, class_name: Any) -> str:
+    name = repr(shortened(str(class_name), 40))
+    return f"at most {percent_at_most(at_most)} of the items of class {name} are missed"
+
+
+def goal_check_sentences(goal: Mapping[str, Any]) -> list[str]:
+    r"""What the check for the goal is, for the person who starts it; the first sentence says what is to be done.
+
+    Args:
+        goal: ``class_name`` in a screening; otherwise it is None or left out.
+
+    Examples:
+        >>> print(*goal_check_sentences({"class_name": "yes"}), sep="\n")
+        You read items that are drawn at random from those that nobody has read. The check ends by itself when the goal
+        is proven.
+        An item of class 'yes' that the check finds is found, so each answer improves the result.
+        Answer without the prediction. An item that you skip counts as of the class.
+        You can pause, and others can help. If the check is given up, it proves nothing, and a later one is a little
+        longer.
+    """
+    pause = "You can pause, and others can help. If the check is given up, it proves nothing, and a later one is a "
+    pause += "little longer."
+    ends = "The check ends by itself when the goal is proven."
+    if goal.get("class_name") is not None:
+        name = repr(shortened(str(goal["class_name"]), 40))
+        return [
+            f"You read items that are drawn at random from those that nobody has read. {ends}",
+            f"An item of class {name} that the check finds is found, so each answer improves the result.",
+            "Answer without the prediction. An item that you skip counts as of the class.",
+            pause,
+        ]
+    return [
+        f"You label items that are drawn at random from those without a label. {ends}",
+        "The predictions of the model are recorded now. Those of items that nobody labels are the final labels.",
+        "An item whose prediction is wrong gets your label, so each answer improves the result.",
+        "Answer without the prediction. An item that you skip counts as predicted wrong.",
+        pause,
+    ]
+
+
+def goal_words(
+    at_most: float, tolerance: float | None, labels: str = "labels", *, class_name: str | None = None
+) -> str:
     r"""The goal, as a part of a sentence.
 
     Args:
         at_most: The share of wrong labels.
         tolerance: For numbers: the largest error that is not wrong.
         labels: The labels, with their number if it is known.
+        class_name: In a screening, the class of whose items this share may be missed.
 
     Examples:
         >>> goal_words(0.05, None).replace("\xa0", " "), goal_words(0.05, 2.5).replace("\xa0", " ")
         ('at most 5 % of all labels are wrong', 'at most 5 % of all labels are off by more than 2.5')
     """
+    if class_name is not None:
+        return _missed_words(at_most, class_name)
     fault = "wrong" if tolerance is None else f"off by more than {number(tolerance)}"
     return f"at most {percent_at_most(at_most)} of all {labels} are {fault}"
 

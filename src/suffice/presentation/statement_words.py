@@ -3,7 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from suffice.presentation.text_format import count, number_at_most, percent, percent_at_least, percent_at_most, utc_time
+from suffice.presentation.text_format import (
+    count,
+    number_at_most,
+    percent,
+    percent_at_least,
+    percent_at_most,
+    shortened,
+    utc_time,
+)
 
 
 def fault_words(tolerance: float | None) -> str:
@@ -20,14 +28,44 @@ def guaranteed_sentence(guarantee: Mapping[str, Any]) -> str:
     r"""What is guaranteed, in one sentence.
 
     Args:
-        guarantee: Result of :meth:`suffice.checks.DataSetGuarantee.to_dict`.
+        guarantee: Result of :meth:`suffice.checks.DataSetGuarantee.to_dict`, or of that of a
+            :class:`suffice.checks.ScreeningGuarantee`.
 
     Examples:
         >>> guaranteed_sentence({"wrong_at_most": 50, "rows": 1000, "value": 0.05})
         'At most 50 of all 1,000 labels (5\xa0%) are wrong.'
+        >>> screening = {"class_name": "yes", "found": 312, "missed_at_most": 16, "recall_at_least": 0.9512}
+        >>> print(guaranteed_sentence({**screening, "predicted": 4200}).replace("\xa0", " "))
+        People have found at least 95.1 % of the rows of class 'yes': 312 found, at most 16 missed among the 4,200 rows
+        that nobody read.
     """
+    if guarantee.get("class_name") is not None:
+        return _found_sentence(guarantee)
     most = f"At most {guarantee['wrong_at_most']:,} of all {count(guarantee['rows'], 'label')}"
     return f"{most} ({percent_at_most(guarantee['value'])}) are {fault_words(guarantee.get('tolerance'))}."
+
+
+def _found_sentence(guarantee: Mapping[str, Any]) -> str:
+    """What is guaranteed about the class of a screening."""
+    name, found = class_words(guarantee), f"{guarantee['found']:,} found"
+    if not guarantee["predicted"]:
+        return f"People have found all rows {name}: {found}, and all rows are read."
+    least = percent_at_least(guarantee["recall_at_least"])
+    others = f"the {count(guarantee['predicted'], 'row')} that nobody read"
+    return (
+        f"People have found at least {least} of the rows {name}: {found}, at most {guarantee['missed_at_most']:,} "
+        f"missed among {others}."
+    )
+
+
+def class_words(guarantee: Mapping[str, Any]) -> str:
+    """The class of a screening, as a part of a sentence.
+
+    Examples:
+        >>> class_words({"class_name": "yes"})
+        "of class 'yes'"
+    """
+    return f"of class {shortened(str(guarantee['class_name']), 60)!r}"
 
 
 def confidence_sentences(guarantee: Mapping[str, Any]) -> list[str]:
@@ -70,18 +108,18 @@ def check_facts(
         '110 of these were drawn at random and labelled by people, who did not see the predictions.'
     """
     proof = guarantee.get("proof")
+    if guarantee.get("class_name") is not None:
+        return _screening_facts(guarantee, started, by, given_up, merged=merged)
     if proof is None:
         left = count(guarantee["predicted"], "row")
         return [
             f"People labelled all rows but {left}. This is no more than the number of labels that may be wrong, so no "
             "check was necessary."
         ]
-    when = f", started on {utc_time(started)}" if started else ""
-    who = f" by {by}" if by else ""
     found = proof["wrong"] + proof.get("unlabelable", 0)
     was = "prediction was" if found == 1 else "predictions were"
     facts = [
-        f"Random check number {proof['number']} of these rows{when}{who}. At that time {count(proof['pool'], 'row')} "
+        f"{_which_check(proof, started, by)}. At that time {count(proof['pool'], 'row')} "
         "had no label of a person. The model predicted all of them, and these predictions were recorded.",
         f"{proof['checked']:,} of these were drawn at random and labelled by people, who did not see the predictions.",
         f"{found:,} of the {proof['checked']:,} {was} {fault_words(guarantee.get('tolerance'))}."
@@ -91,20 +129,62 @@ def check_facts(
         facts[-1] += (
             f" Among them are {count(proof['unlabelable'], 'row')} that nobody could label; they count as wrong."
         )
-    if proof.get("corrections"):
-        facts.append(
-            f"{count(proof['corrections'], 'answer')} of the check {_was(proof['corrections'])} corrected later."
-        )
-    facts.append(
-        "The check ended when the result was proven. The predictions in the final file are those that were recorded "
-        "before the check."
-    )
+    facts += _ended_facts(proof)
     if merged:
         facts.append("Classes were merged since the check, which can only lower the number of wrong labels.")
-    if given_up:
-        earlier = "An earlier check" if given_up == 1 else f"{given_up:,} earlier checks"
-        facts.append(f"{earlier} of these rows proved nothing. The confidence takes this into account.")
-    return facts
+    return facts + _given_up_facts(given_up)
+
+
+def _screening_facts(guarantee: Mapping[str, Any], started: str, by: str, given_up: int, *, merged: bool) -> list[str]:
+    """How the statement about a class was checked; arguments as for :func:`check_facts`."""
+    proof, name = guarantee.get("proof"), class_words(guarantee)
+    if proof is None:
+        left = count(guarantee["predicted"], "row")
+        return [
+            f"People read all rows but {left}. This is no more than the number of rows {name} that may be missed, so "
+            "no check was necessary."
+        ]
+    checked, new, missing = proof["checked"], proof["wrong"], proof.get("unlabelable", 0)
+    before = proof.get("found") or 0
+    facts = [
+        f"{_which_check(proof, started, by)}. At that time nobody had read {count(proof['pool'], 'row')}. "
+        f"{count(before, 'row')} {name} {_was(before)} found, so that {guarantee['allowed']:,} may be missed.",
+        f"{checked:,} of the rows that nobody had read were drawn at random and read by people, who did not see the "
+        "predictions.",
+        f"{new:,} of the {checked:,} {_was(new)} {name}. Now {'it is' if new == 1 else 'they are'} found."
+        if new
+        else f"None of the {checked:,} was {name}.",
+    ]
+    if missing:
+        facts[-1] += f" Nobody could label {count(missing, 'row')} of them; they count as of the class in the proof."
+    facts += _ended_facts(proof)
+    if merged:
+        facts.append("Other classes were merged since the check, which does not change this.")
+    return facts + _given_up_facts(given_up)
+
+
+def _which_check(proof: Mapping[str, Any], started: str, by: str) -> str:
+    when = f", started on {utc_time(started)}" if started else ""
+    return f"Random check number {proof['number']} of these rows{when}{f' by {by}' if by else ''}"
+
+
+def _ended_facts(proof: Mapping[str, Any]) -> list[str]:
+    """Corrections of the check, and its end."""
+    changed = proof.get("corrections")
+    said = [f"{count(changed, 'answer')} of the check {_was(changed)} corrected later."] if changed else []
+    return [
+        *said,
+        "The check ended when the result was proven. The predictions in the final file are those that were recorded "
+        "before the check.",
+    ]
+
+
+def _given_up_facts(given_up: int) -> list[str]:
+    """Earlier checks that proved nothing."""
+    if not given_up:
+        return []
+    earlier = "An earlier check" if given_up == 1 else f"{given_up:,} earlier checks"
+    return [f"{earlier} of these rows proved nothing. The confidence takes this into account."]
 
 
 def people_sentence(guarantee: Mapping[str, Any]) -> str:
@@ -135,12 +215,22 @@ def not_covered(guarantee: Mapping[str, Any], *, added: int = 0, data: str = "")
         >>> not_covered({"rows": 10, "annotator_error": 0.0, "left_out": 0})[0]
         'Errors of people. A label of a person counts as right, also if the person was mistaken.'
     """
-    rows, checked = guarantee["rows"], guarantee.get("proof") is not None
+    rows, checked, screening = guarantee["rows"], guarantee.get("proof") is not None, "class_name" in guarantee
     said = ["Errors of people. A label of a person counts as right, also if the person was mistaken."]
     if guarantee.get("annotator_error"):
         share = percent(guarantee["annotator_error"])
         said = [f"More errors of people than stated. The statement assumes at most {share} among their labels."]
-    if checked:
+    if screening and guarantee["predicted"]:
+        said.append(
+            f"Other classes. The statement is about the rows {class_words(guarantee)}. The labels of the "
+            f"{count(guarantee['predicted'], 'row')} that nobody read are predictions, and it is not stated how many "
+            "of them are wrong."
+        )
+    if checked and screening:
+        said.append(
+            "Wrong answers in the check. A row of the class that a person overlooks counts as not of the class."
+        )
+    elif checked:
         said.append("Wrong answers in the check. Predictions are compared with these answers, which have to be right.")
     said.append(
         f"Other rows. The statement is about the {rows:,} labels{f' of {data}' if data else ''} in the final file; new "
@@ -154,7 +244,10 @@ def not_covered(guarantee: Mapping[str, Any], *, added: int = 0, data: str = "")
     said.append(
         "Later changes. If somebody changes labels in the file, or uses another model, the statement does not hold."
     )
-    said.append("Parts of the data. The share is that of all rows; in a single class or group it can be larger.")
+    parts = "The share is that of all rows; in a single class or group it can be larger."
+    if screening:
+        parts = "The share that is found is that of all rows of the class; in a single group it can be smaller."
+    said.append(f"Parts of the data. {parts}")
     return said
 
 

@@ -1,6 +1,7 @@
 """The checks of a project, computed from its events: draws, withheld answers, and guarantees."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -78,7 +79,8 @@ class _StartedCheck:
             # The label of somebody who saw a prediction is no evidence.
             self._wrong[place] = item in answers
         else:
-            self._wrong[place] = is_wrong(label, self._predicted[item], self.draw.asked.tolerance)
+            asked = self.draw.asked
+            self._wrong[place] = is_wrong(label, self._predicted[item], asked.tolerance, asked.relevant)
 
     def _reach(self) -> None:
         """Set the items that the answers require."""
@@ -224,6 +226,9 @@ class CheckHistory:
         """
         for started in reversed(self._checks):
             asked = started.draw.asked
+            if asked.relevant is not None:
+                # The class may have another name now.
+                asked = replace(asked, class_name=started.present_names.get(asked.class_name, asked.class_name))
             if proves_goal(asked, goal) and asked.tolerance == tolerance:
                 check = self._view(started)
                 if check.guarantee is not None:

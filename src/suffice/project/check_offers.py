@@ -154,14 +154,20 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
     return CheckOffers(number, pool, spent, 1.0 - alpha, expected, tolerance, offered, target, wanted, seconds)
 
 
-def expected_share(learning_status: LearningStatus, tolerance: float | None = None) -> float | None:
-    """The estimated share of wrong predictions; None if it is not estimated yet.
+def expected_share(
+    learning_status: LearningStatus, tolerance: float | None = None, *, screening: bool = False
+) -> float | None:
+    """The estimated share of wrong predictions, or of items of a class; None if it is not estimated yet.
 
     Args:
         learning_status: Results of the model.
         tolerance: For numbers, the largest error that does not count as wrong. Errors are assumed to be normally
             distributed.
+        screening: Whether a check for the goal of a screening counts the items of the class that is looked for.
     """
+    if screening:
+        plan = None if learning_status.numbers is None else learning_status.numbers.finish
+        return None if plan is None else plan.wrong / max(plan.rows - plan.by_people, 1)
     error = learning_status.errors[-1].value if learning_status.errors else None
     if error is None:
         return None

@@ -138,7 +138,12 @@ class CheckRunner:
             target = _with_goal(target, settings)
         given["tolerance"] = target.pop("tolerance")
         asked = checked_quantity(
-            settings.task, list(classes), given, unlabelable_as=unlabelable_as, predicted_as_found=predicted_as_found
+            settings.task,
+            list(classes),
+            given,
+            unlabelable_as=unlabelable_as,
+            predicted_as_found=predicted_as_found,
+            screening_for=settings.positive if target["of"] == "all" else None,
         )
         conditions = {"of": target["of"] or "rest", "annotator_error": target["annotator_error"] or 0.0}
         asked = replace(sized_quantity(asked, n_items, target["at_most"], size="size", **conditions), **(shared or {}))
@@ -240,7 +245,8 @@ class CheckRunner:
             Guarantee.of_tolerance(np.zeros(len(items)), asked.share, pool, alpha=spent)
         terms = None
         if asked.at_most is not None:
-            terms = sequential_terms(asked, pool, spent, plan.expected, len(before.labelled))
+            labels = [state.labels.by_item[item] for item in before.labelled]
+            terms = sequential_terms(asked, pool, spent, plan.expected, labels)
         probable = None
         if asked.of == "all" or asked.accept is not None:
             known = predictions.probabilities

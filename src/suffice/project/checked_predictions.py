@@ -24,8 +24,9 @@ from suffice.project.prediction_columns import class_codes, group_codes, predict
 from suffice.project.prediction_settings import GIVEN, CheckedPredictions, given_predictions
 from suffice.project.read_items import ReadingOptions, checked_classes, read_source
 from suffice.project.settings import DEFAULT_INITIAL, Settings, default_rule
-from suffice.tables.file_reader import Column, TableColumns, Texts, is_path, read_columns
+from suffice.tables.file_reader import read_columns
 from suffice.tables.table import are_classes, named_column
+from suffice.tables.table_columns import Column, TableColumns, Texts, is_path
 
 # With more different predictions than this, people say whether a prediction is right instead of labelling.
 _MOST_BLIND: Final = 50
@@ -229,7 +230,9 @@ def require_same_rows(project: Project, path: Path, place: str) -> None:
         return
     settings, n = project.settings, project.n_items_made
     assert settings.checked is not None
-    reading = ReadingOptions(**{name: made.get(name) for name in ("text", "image", "id")}, ignore=tuple(made["ignore"]))
+    reading = ReadingOptions(
+        text=made.get("text"), image=made.get("image"), id=made.get("id"), ignore=tuple(made["ignore"])
+    )
     source = read_source(path, reading)
     fixed = "is fixed before the first answer"
     if len(source.ids) != n:
@@ -394,8 +397,8 @@ def known_answers(path: Path, options: PredictionOptions, truth: str) -> KnownAn
     probability = None if options.probability is None else probability_column(file, options.probability)
     groups = None
     if options.group is not None:
-        names, codes = group_codes(file, options.group)
-        groups = np.array(names, dtype=object)[codes.astype(np.intp)]
+        names, places = group_codes(file, options.group)
+        groups = np.array(names, dtype=object)[places.astype(np.intp)]
     given = GivenPredictions(columns, probability, groups, numbers)
     answers = _answers(file, truth, given, options)
     answered = np.array([row for row, answer in enumerate(answers) if answer is not None], dtype=np.intp)

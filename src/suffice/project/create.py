@@ -26,6 +26,7 @@ from suffice.project.events import Draft, EventKind, checked_label, checked_pers
 from suffice.project.items import ItemProgress, Items, no_progress
 from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.settings import (
+    AUTO,
     DEFAULT_INITIAL,
     DEFAULT_RECALL,
     Settings,
@@ -59,8 +60,8 @@ from suffice.project.storage import (
     write_contents,
     write_events,
 )
-from suffice.session.goals import TargetOf
-from suffice.tables.file_reader import is_path
+from suffice.session.goals import Goal, TargetOf
+from suffice.tables.table_columns import is_path
 
 if TYPE_CHECKING:
     from suffice.project.read_items import ReadingOptions
@@ -222,7 +223,9 @@ class CreationOptions:
         features: Features to use instead of those made from the columns: an array with a row for each item, or the path
             of a .npy file.
         embed: Name or folder of a sentence-transformers model for the text, instead of TF-IDF.
-        model: gp or ridge for numbers (default gp), logistic or kernel for classes (default logistic).
+        model: gp (the default) or ridge for numbers, logistic (the default) or kernel for classes, forest or boosting
+            for both. auto, for classes and ``of="all"``: begin with logistic, and change to the best of several models
+            on the labels so far, until a check starts.
         rule: The stopping rule. By default :class:`~suffice.LabelWorth` with the costs below.
         label_cost: Cost of a label, 1 by default; only without ``rule``.
         mistake_cost: Cost of one wrong prediction among the unlabelled items, in the same unit, 1 by default; only
@@ -239,8 +242,9 @@ class CreationOptions:
         correction_cost: With ``of="all"``: cost of an answer in a check, relative to a label.
         guidelines: How to label, in Markdown; shown next to the item.
         positive: For screening: the class that is looked for. Its likeliest items are asked for first, and the default
-            rule is :class:`~suffice.RecallTest`.
-        recall: With ``positive``: the share of the class to find, 0.95 by default.
+            rule is :class:`~suffice.RecallTest`. With ``of="all"``, ``at_most`` is the share of the items of the class
+            that may be missed.
+        recall: With ``positive``: the share of the class to find, 0.95 by default; not with ``of="all"``.
         initial: Labels at random before the model chooses; 10 by default, or all items if there are fewer.
         random_share: Share of the later items that are drawn at random too, from 0 to 1; by default
             :data:`suffice.acquisition.RANDOM_SHARES`, and 0 for
@@ -306,7 +310,11 @@ class CreationOptions:
                 f"{next(iter(costs))} is an argument of the default rule, and rule is given too; leave out one of "
                 f"them, or give it to the rule, as in rule=sf.LabelWorth({next(iter(costs))}=...)"
             )
-        if self.model is not None:
+        if self.model == AUTO and self.of != "all":
+            raise InvalidValueError(
+                f"model {AUTO!r} is for a goal about all labels: give at_most and of='all' too, or name a model"
+            )
+        if self.model is not None and self.model != AUTO:
             require_project_model(self.model)
         return replace(
             self,
@@ -348,7 +356,8 @@ def create_project(path: str | Path, data: Any, options: CreationOptions | None 
     Args:
         path: Where the project is stored: a folder, which is created, or the URL of a PostgreSQL database.
         data: The items: a pandas or polars DataFrame, a Hugging Face ``Dataset``, a mapping from names of columns to
-            values, a list of texts, or the path of a CSV or Parquet file or of a folder of images.
+            values, a list of texts, or the path of a table (CSV, Excel, JSON lines or Parquet) or of a folder of
+            images.
         options: Options of the project.
         **keywords: In place of ``options``: fields of :class:`CreationOptions`, such as ``classes``.
 
@@ -423,7 +432,8 @@ def make_project(
         shown=items.shown,
         columns=items.columns,
         main=items.main,
-        model=options.model or model_names(items.task)[0],
+        model=model_names(items.task)[0] if options.model in (None, AUTO) else options.model,
+        choose_model=_chooses_model(options, items.task),
         rule={},
         seed=options.seed,
         initial=min(DEFAULT_INITIAL if initial is None else initial, len(items)),
@@ -434,7 +444,7 @@ def make_project(
         notes=items.notes,
         components=items.components,
         **_target(options, items.task),
-        **_screening(positive, options.recall, items),
+        **_screening(options, items),
     )
     settings.estimator()  # refuses a model that does not fit the task
     if rule is not None:
@@ -452,6 +462,16 @@ def make_project(
     return write_project(place, settings, items, person=options.person or "", progress=progress)
 
 
+def _chooses_model(options: CreationOptions, task: str) -> bool:
+    if options.model != AUTO:
+        return False
+    if task != "classification":
+        raise InvalidValueError(
+            "--model auto chooses between models for classes, and the labels of this project are numbers; name a model"
+        )
+    return True
+
+
 def _target(options: CreationOptions, task: str) -> dict[str, Any]:
     """The validated settings of the target."""
     names = ("at_most", "of", "annotator_error", "correction_cost")
@@ -459,11 +479,12 @@ def _target(options: CreationOptions, task: str) -> dict[str, Any]:
     if options.of != "rest":
         # Otherwise it is an argument of the rule only.
         given["tolerance"] = options.tolerance
-    return checked_goal_settings(given, task, screening=options.positive is not None, name="--at-most")
+    return checked_goal_settings(given, task, positive=options.positive, name="--at-most")
 
 
-def _screening(positive: str | None, recall: float | None, items: Any) -> dict[str, Any]:
+def _screening(options: CreationOptions, items: Any) -> dict[str, Any]:
     """The validated settings of a screening; empty without a positive class."""
+    positive, recall = options.positive, options.recall
     if positive is None:
         if recall is not None:
             raise InvalidValueError("--recall is for screening: give --positive too, the class that is looked for")
@@ -473,6 +494,13 @@ def _screening(positive: str | None, recall: float | None, items: Any) -> dict[s
     if positive not in items.classes:
         raise InvalidValueError(f"--positive must be one of the classes {', '.join(items.classes)}, not {positive!r}")
     wanted = DEFAULT_RECALL if recall is None else recall
+    if options.of == "all" and options.at_most is not None:
+        if recall is not None:
+            raise InvalidValueError(
+                "--recall does not go with --of all, where --at-most is the share of the class that may be missed; "
+                "leave --recall out"
+            )
+        wanted = Goal(options.at_most, "all").recall
     return {
         "positive": positive,
         "recall": real(wanted, "--recall", "above 0 and below 1", lambda x: 0.0 < x < 1.0),

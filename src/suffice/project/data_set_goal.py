@@ -1,19 +1,20 @@
 """The goal of a project about all final labels: what is guaranteed, what is missing, and the final labels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from suffice.checks import DataSetGuarantee
+from suffice.checks.data_set import FinalGuarantee
 from suffice.errors import SufficeError
-from suffice.presentation.goal_words import missing_sentence, reached_sentences
+from suffice.presentation.goal_words import missing_sentence, reached_figure, reached_sentences
 from suffice.project.events import moment
 from suffice.project.learning_status import Predictions
 from suffice.project.project_check import CheckDraw, ProjectCheck
 from suffice.project.settings import Settings
 from suffice.project.state import ProjectState
 from suffice.session.finish import FinalLabels, joined_labels, proven_data_set, unchecked_data_set
+from suffice.session.goals import Goal
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +27,7 @@ class ReachedGoal:
         added: Number of rows that were added since the check started; they are not covered.
     """
 
-    guarantee: DataSetGuarantee
+    guarantee: FinalGuarantee
     check: ProjectCheck | None = None
     added: int = 0
 
@@ -47,8 +48,10 @@ class ReachedGoal:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """The same with sentences."""
-        return {**self.values(), "sentences": self.sentences()}
+        """The same with sentences, and as a figure with a note."""
+        values = self.values()
+        figure, note = reached_figure(values)
+        return {**values, "sentences": reached_sentences(values), "figure": figure, "figure_note": note}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +91,29 @@ def reached_goal(state: ProjectState, settings: Settings) -> ReachedGoal | None:
     if goal is None:
         return None
     check = state.goal_proof(goal, settings.tolerance)
-    found = None if check is None or _voided(state, check) else _proven(state, check)
+    found = None if check is None or _voided(state, check) else _proven(state, check, goal)
     if found is None or found.added:
         # If people have labelled nearly all rows, a statement without a check covers the new ones too.
-        left_out = {"by_people": state.n_labelled, "left_out": state.n_skipped}
-        unchecked = unchecked_data_set(goal, state.left, **left_out, tolerance=settings.tolerance)
+        counted: dict[str, Any] = {"by_people": state.n_labelled, "left_out": state.n_skipped}
+        counted["found"] = found_items(state, goal)
+        unchecked = unchecked_data_set(goal, state.left, **counted, tolerance=settings.tolerance)
         if unchecked is not None and state.n_labelled:
             return ReachedGoal(unchecked)
     return found
+
+
+def found_items(state: ProjectState, goal: Goal, size: int | None = None) -> int | None:
+    """Number of items of the class of a screening that people have found; None if the goal is another one.
+
+    Args:
+        state: The state of the project.
+        goal: The goal.
+        size: Number of the first items that count; all if left out.
+    """
+    if goal.class_name is None:
+        return None
+    answers = state.labels.by_item.items()
+    return sum(bool(label == goal.class_name) for item, label in answers if size is None or item < size)
 
 
 def missing_for_goal(state: ProjectState, settings: Settings) -> str:
@@ -112,18 +130,26 @@ def missing_for_goal(state: ProjectState, settings: Settings) -> str:
         return ""
     check = state.goal_proof(goal, settings.tolerance)
     if check is not None:
-        return missing_sentence({"reason": _voided(state, check), "labels": len(_taken_back(state, check.draw))})
+        reason = _voided(state, check) or "corrected"
+        return missing_sentence({"reason": reason, "labels": len(_taken_back(state, check.draw))})
     newest = state.newest_check()
     if newest is not None and newest.draw.asked.of == "all" and newest.state in ("open", "incomplete"):
         return missing_sentence({"reason": newest.state, "pending": len(newest.record.pending)})
-    return missing_sentence({"reason": "unchecked", "left": state.left, "at_most": goal.at_most})
+    unchecked = {"left": state.left, "at_most": goal.at_most, "class_name": goal.class_name}
+    return missing_sentence({"reason": "unchecked", **unchecked})
 
 
 def _voided(state: ProjectState, check: ProjectCheck) -> str:
     """Why a check no longer covers all labels; empty if it does."""
-    if check.classes_since == "changed":
+    if check.classes_since == "changed" or _class_merged(check):
         return "classes"
     return "taken back" if len(_taken_back(state, check.draw)) else ""
+
+
+def _class_merged(check: ProjectCheck) -> bool:
+    """Whether the class of a screening was merged with another since its check started."""
+    name, names = check.draw.asked.relevant, check.present_names
+    return name is not None and any(names[other] == names[name] for other in names if other != name)
 
 
 def _taken_back(state: ProjectState, draw: CheckDraw) -> list[int]:
@@ -133,15 +159,21 @@ def _taken_back(state: ProjectState, draw: CheckDraw) -> list[int]:
     return found
 
 
-def _proven(state: ProjectState, check: ProjectCheck) -> ReachedGoal:
-    """What a check guarantees about the labels of the items that existed when it started."""
+def _proven(state: ProjectState, check: ProjectCheck, goal: Goal) -> ReachedGoal | None:
+    """What a check guarantees about the labels of the items that existed when it started; None if that is too little.
+
+    In a screening, labels that were corrected since may leave too few items of the class.
+    """
     assert check.guarantee is not None
     size = check.draw.before.size
     labels = [label for item, label in state.labels.by_item.items() if item < size]
     left_out = sum(label is None for label in labels)
     rows, people = size - left_out, len(labels) - left_out
-    made = proven_data_set(check.draw.asked, check.guarantee, rows=rows, by_people=people, left_out=left_out)
-    return ReachedGoal(made, check, state.labels.size - size)
+    counted: dict[str, Any] = {"by_people": people, "left_out": left_out, "found": found_items(state, goal, size)}
+    # The class of a screening may have another name now.
+    asked = replace(check.draw.asked, class_name=goal.class_name)
+    made = proven_data_set(asked, check.guarantee, rows=rows, **counted)
+    return None if made is None else ReachedGoal(made, check, state.labels.size - size)
 
 
 def needs_present_model(state: ProjectState, settings: Settings) -> bool:

@@ -145,13 +145,14 @@ class GivenLearner(ProjectLearner):
                 if found.judgement is not None and found.judgement.orders is False:
                     problem = str(found.judgement)
         taken = {answer.item for answer in (*answers, *checked)}
-        chosen = least_sure(self._given.probability, taken, len(self._given), queue) if goal is not None else []
+        wanted = queue if goal is not None else 0
+        chosen = least_sure(self._given.probability, taken, len(self._given), wanted)
         return LearningStatus(
             n_answers=len(answers),
             n_labelled=labels,
             verdict=verdict,
             errors=errors,
-            queue=tuple(int(item) for item in chosen),
+            queue=tuple(chosen.tolist()),
             problem=problem,
             numbers=numbers,
             n_checked=len(checked),

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from suffice.checks import FinishPlan
 from suffice.checks.finish_plan import joint_answers
-from suffice.presentation.goal_words import goal_sentences
+from suffice.presentation.goal_words import goal_check_sentences, goal_sentences
 from suffice.presentation.text_format import thinned_positions
-from suffice.project.data_set_goal import missing_for_goal, reached_goal
+from suffice.project.data_set_goal import found_items, missing_for_goal, reached_goal
 from suffice.project.labelling_pace import pace
 from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings
@@ -68,7 +68,8 @@ def goal_status(
     reached, check = reached_goal(state, settings), state.newest_check()
     is_open = reached is None and check is not None and check.draw.asked.of == "all" and check.state == "open"
     rows = state.n_labelled + state.left if reached is None else reached.guarantee.rows
-    allowed = goal.allowed(rows) if reached is None else reached.guarantee.allowed
+    found = found_items(state, goal)
+    allowed = goal.allowed(rows, found or 0) if reached is None else reached.guarantee.allowed
     people = state.n_labelled if reached is None else reached.guarantee.by_people
     if is_open and check is not None and check.draw.terms is not None:
         allowed = check.draw.terms.allowed
@@ -100,6 +101,9 @@ def goal_status(
         "seconds_per_label": seconds,
         "hours": None if more is None or seconds is None else more * seconds / _HOUR,
         "history": [points[at] for at in thinned_positions([total for _, total in points], _MOST_POINTS)],
-        "annotator_error_seen": seen,
+        # A share of wrong labels of people does not apply to a screening.
+        "annotator_error_seen": seen if goal.class_name is None else None,
+        "class_name": goal.class_name,
+        "found": found,
     }
-    return {**told, "sentences": goal_sentences(told)}
+    return {**told, "sentences": goal_sentences(told), "check_sentences": goal_check_sentences(told)}

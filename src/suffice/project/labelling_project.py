@@ -1,6 +1,6 @@
 """A labelling project: the public interface to its journal, its items, and everything that people do with them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -449,8 +449,15 @@ class Project:
 
     # Rows from files and tables.
 
-    def add_items(
-        self, data: Any, *, person: str, id: str | None = None, features: Any = None, check: bool = False
+    def add_items(  # noqa: PLR0913 - the options of ``suffice add``, by keyword
+        self,
+        data: Any,
+        *,
+        person: str,
+        id: str | None = None,
+        features: Any = None,
+        check: bool = False,
+        tell: Callable[[str], None] | None = None,
     ) -> int:
         """Add rows to the project, and return how many.
 
@@ -463,13 +470,14 @@ class Project:
         check continues with its own items.
 
         Args:
-            data: Path of a CSV or Parquet file, a DataFrame, a mapping from names of columns to values, or a list of
-                texts.
+            data: Path of a table (CSV, Excel, JSON lines or Parquet), a DataFrame, a mapping from names of columns to
+                values, or a list of texts.
             person: Who adds them.
             id: Column that names the items. By default the column that named the items of the project, if there is one,
                 or a column called id; otherwise they are numbered.
             features: Features of the rows, or the path of a .npy file, if those of the project were given as a file.
             check: Change nothing, and return the number of rows that would be added.
+            tell: Called with each note about how a file was read, such as which sheet of a workbook.
 
         Raises:
             InvalidValueError: The rows cannot be used, or an id exists already.
@@ -486,7 +494,7 @@ class Project:
             (5, 'large', '5')
             >>> project.close(); folder.cleanup()
         """
-        return self.importer.add_items(data, person=person, id=id, features=features, check=check)
+        return self.importer.add_items(data, person=person, id=id, features=features, check=check, tell=tell)
 
     def import_labels(  # noqa: PLR0913 - the options of ``suffice import``, by keyword
         self,
@@ -505,7 +513,8 @@ class Project:
         count as random labels unless their items were drawn at random.
 
         Args:
-            data: Path of a CSV or Parquet file, a DataFrame, or a mapping from names of columns to values.
+            data: Path of a table (CSV, Excel, JSON lines or Parquet), a DataFrame, or a mapping from names of columns
+                to values.
             label: Column of labels. Empty cells are left out.
             person: Who gave the labels.
             id: Column with the ids of the items; with ``by="text"`` the column with their texts.

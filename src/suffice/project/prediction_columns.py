@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
 from suffice.project.settings import Settings
-from suffice.tables.file_reader import Column, TableColumns, Texts, number_name
+from suffice.tables.table_columns import Column, TableColumns, Texts, number_name
 
 
 def predicted_column(file: TableColumns, name: str, *, constant: bool = False) -> Column:

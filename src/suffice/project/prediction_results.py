@@ -12,7 +12,7 @@ from suffice.checks.error_difference import ErrorChange, error_change, fixed_ans
 from suffice.checks.made_elsewhere import GivenPredictions
 from suffice.checks.prediction_check import CheckDesign, PredictionCheck, PredictionResult
 from suffice.errors import InvalidValueError
-from suffice.presentation.given_words import check_words
+from suffice.presentation.given_words import check_words, how_to_answer_rows
 from suffice.project.journal import WriteReceipt
 from suffice.project.labelling_project import Project
 from suffice.project.prediction_settings import given_predictions
@@ -204,7 +204,8 @@ def with_result(project: Project, told: dict[str, Any]) -> dict[str, Any]:
     told = {**told, "decision": {**told["decision"], **words, "remedy": "", "outlook": [], "outlook_note": ""}}
     told["words"] = [*words["sentences"], *later]
     if told["check"] is not None:
-        told["check"] = {**told["check"], "sentence": words["sentences"][0]}
+        how = how_to_answer_rows(settings.checked.answer)
+        told["check"] = {**told["check"], "sentence": words["sentences"][0], "how_to_answer": how}
     if told["guarantee"] is not None and found is not None and found.complete:
         told["guarantee"] = {**told["guarantee"], "sentences": words["sentences"]}
     return {**told, "result": None if result is None else _shown_result(result, words["sentences"])}

@@ -425,7 +425,8 @@ class ProjectCheck:
     def progress(self) -> dict[str, Any] | None:
         """Progress of a sequential check, see :attr:`suffice.learner.ModelCheck.progress`; None for a fixed size."""
         predicted = self.draw.prediction_of(self.record.items)
-        return sequential_progress(self.record, predicted, self.draw.asked.tolerance)
+        asked = self.draw.asked
+        return sequential_progress(self.record, predicted, asked.tolerance, asked.relevant)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,20 +23,20 @@ from suffice.project.item_features import READ, embedding_transformer, given_fea
 from suffice.project.items import ItemProgress, Items, RowNumbers, no_progress
 from suffice.project.settings import Shown, Task
 from suffice.tables.column_features import Features, counted, is_text, not_a_number, short
-from suffice.tables.file_reader import (
+from suffice.tables.file_reader import read_columns
+from suffice.tables.parquet_reader import ParquetCells
+from suffice.tables.table import are_classes, first_line_notes, named_column
+from suffice.tables.table_columns import (
     MISSING,
     Column,
-    ParquetCells,
     TableColumns,
     Texts,
     as_number,
     as_texts,
     is_path,
     number_name,
-    read_columns,
     table_columns,
 )
-from suffice.tables.table import are_classes, first_line_notes, named_column
 
 _HOW_TO_WRITE_CLASSES: Final = "write them as --classes a,b,c, and a name that holds a comma in double quotes"
 
@@ -620,7 +620,7 @@ def read_items(source: Any, request: ReadingOptions, progress: ItemProgress = no
     r"""Read the items of a project.
 
     Args:
-        source: Path of a table (CSV, also gzipped or with tabs, or Parquet) or of a folder of images; or a table in
+        source: Path of a table (CSV, Excel, JSON lines or Parquet) or of a folder of images; or a table in
             memory: a DataFrame of pandas or polars, or a mapping from names of columns to values.
         request: How to read it.
         progress: Receives the present activity.

@@ -28,6 +28,8 @@ LONGEST_DESCRIPTION: Final = 500
 LONGEST_TITLE: Final = 200
 # Settings of a goal for the whole data set, besides the share.
 _OF_GOAL: Final = ("of", "annotator_error", "correction_cost", "tolerance")
+#: In place of the name of a model: the best of several on the labels so far.
+AUTO: Final = "auto"
 #: Settings that can be changed at any time. The costs are parameters of the rule.
 CHANGEABLE: Final = (
     *("name", "guidelines", "descriptions", "label_cost", "mistake_cost", "at_most", "overlap"),
@@ -37,7 +39,7 @@ CHANGEABLE: Final = (
 _ONLY_SHOWN: Final = frozenset(
     {
         *("name", "target", "shown", "columns", "main", "overlap", "lease", "source", "root", "notes"),
-        *("guidelines", "descriptions"),
+        *("guidelines", "descriptions", "choose_model"),
     }
 )
 
@@ -54,6 +56,7 @@ _WHERE_USED: Final[Mapping[str, Any]] = {
     "correction_cost": 1.0,
     "tolerance": None,
     "checked": None,
+    "choose_model": False,
 }
 
 
@@ -88,14 +91,18 @@ class Settings:
         at_most: The target error: for classes the share of wrong predictions, for numbers the root mean squared error;
             or None. With ``of="all"``: the share of wrong labels.
         positive: The class that a screening looks for, or None. Its likeliest items are requested first.
-        recall: The share of its items that must be found; None without a positive class.
+        recall: The share of its items that must be found; None without a positive class. A goal (``of="all"``) has its
+            own share.
         guidelines: Instructions for labelling, in Markdown; empty if there are none.
         descriptions: Descriptions of classes, by name. Classes without a description are not included.
-        of: What ``at_most`` is about: the unlabelled items (``"rest"``), or all final labels (``"all"``).
+        of: What ``at_most`` is about: the unlabelled items (``"rest"``), or all final labels (``"all"``). With a
+            positive class and ``"all"``, it is the share of the items of the class that may be missed.
         annotator_error: For ``"all"``: share of the labels by people that may be wrong.
         correction_cost: For ``"all"``: cost of an answer in a check, relative to a label.
         tolerance: For ``"all"`` and numbers: a value is wrong if it is off by more than this.
         checked: The predictions made elsewhere that the project checks, instead of having a model; or None.
+        choose_model: For ``"all"`` and classes: whether the best of several models on the labels so far is used, until
+            a check starts or somebody chooses a model. ``model`` is then the one that starts.
     """
 
     name: str
@@ -127,13 +134,22 @@ class Settings:
     correction_cost: float = 1.0
     tolerance: float | None = None
     checked: CheckedPredictions | None = None
+    choose_model: bool = False
 
     @property
     def goal(self) -> Goal | None:
-        """The goal for all final labels; None if the target is another one, or there is none."""
+        """The goal for all final labels, or for the positive class; None if the target is another, or there is none."""
         if self.of == "rest" or self.at_most is None:
             return None
-        return Goal(self.at_most, self.of, self.annotator_error, self.correction_cost)
+        return Goal(self.at_most, self.of, self.annotator_error, self.correction_cost, self.positive)
+
+    def screens_to_goal(self, of: str | None) -> bool:
+        """Whether a check that ends by itself counts the items of the positive class.
+
+        Args:
+            of: What its target is about; None for that of the project.
+        """
+        return self.positive is not None and (of == "all" or (of is None and self.goal is not None))
 
     @property
     def pick_seed(self) -> int:
@@ -247,7 +263,7 @@ class Settings:
             wanted["of"] = "rest"
         if wanted["of"] == "rest":
             wanted |= {name: changes.get(name, _WHERE_USED[name]) for name in _OF_GOAL if name != "of"}
-        return checked_goal_settings(wanted, self.task, screening=self.positive is not None)
+        return checked_goal_settings(wanted, self.task, positive=self.positive)
 
     def _checked_target(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Validated changes of the target of predictions made elsewhere; what it is about is fixed."""
@@ -259,7 +275,7 @@ class Settings:
             )
         if self.of == "all":
             wanted = {name: changes.get(name, getattr(self, name)) for name in ("at_most", *_OF_GOAL)}
-            return checked_goal_settings(wanted, self.task, screening=False)
+            return checked_goal_settings(wanted, self.task)
         share = changes.get("at_most", self.at_most)
         at_most = None if share is None else real(share, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
         return {"at_most": at_most}
@@ -304,9 +320,7 @@ class Settings:
 
     def models(self) -> list[str]:
         """Names of the models that the project can have, the default first; none for predictions made elsewhere."""
-        if self.checked is not None:
-            return []
-        return [name for name, task in project_models().items() if task == self.task]
+        return [] if self.checked is not None else project_models(self.task)
 
     def criterion(self) -> Criterion:
         """The stopping rule, before any observation."""
@@ -321,22 +335,22 @@ class Settings:
         """
         if self.checked is not None:
             raise InvalidValueError("the predictions of this project were made elsewhere; it has no model")
-        usable = project_models()
         require_project_model(self.model)
-        if usable[self.model] != self.task:
-            fitting = " or ".join(name for name, task in usable.items() if task == self.task)
+        if self.model not in self.models():
+            (task,) = MODEL_FAMILIES[self.model].tasks
             raise InvalidValueError(
-                f"the model {self.model} is for {usable[self.model]}, and this is a project of {self.task}; use "
-                f"{fitting}"
+                f"the model {self.model} is for {task}, and this is a project of {self.task}; use "
+                f"{' or '.join(self.models())}"
             )
         if self.task == "classification" and len(self.classes) < 2:
             raise InvalidValueError(
                 f"a project of classification needs at least 2 classes, and this one has {len(self.classes)}; name all"
             )
+        options: dict[str, Any] = {"task": self.task, "seed": self.pick_seed}
         if self.task == "regression":
-            return make_model(self.model, regularize=self.regularize)
+            return make_model(self.model, regularize=self.regularize, **options)
         components = self.components if chooses_components(self.model) else ()
-        return make_model(self.model, classes=self.classes, components=components)
+        return make_model(self.model, classes=self.classes, components=components, **options)
 
     def require_usable_rule(self) -> None:
         """Raise an error for a stopping rule that a project cannot use.
@@ -357,7 +371,7 @@ class Settings:
             self.estimator(),
             screening=self.positive is not None,
             names=(f"the rule {type(rule).__name__}", f"a project with {model_description(self.model)}"),
-            remedy="use ErrorStability, which every project can have",
+            remedy="use LabelWorth, which every model of a project supports, or another model",
         )
 
 
@@ -379,14 +393,14 @@ def checked_target(at_most: Any, task: str, name: str = "at_most") -> float:
 
 
 def checked_goal_settings(
-    given: Mapping[str, Any], task: str, *, screening: bool = False, name: str = "at_most"
+    given: Mapping[str, Any], task: str, *, positive: str | None = None, name: str = "at_most"
 ) -> dict[str, Any]:
     """Return the validated settings of a target: ``at_most``, ``of``, ``annotator_error`` and so on.
 
     Args:
         given: The settings; those that are left out have their defaults.
         task: Whether labels are classes or numbers.
-        screening: Whether the project looks for a class.
+        positive: The class that the project looks for, or None.
         name: What to call the target in an error message.
 
     Raises:
@@ -400,13 +414,12 @@ def checked_goal_settings(
     at_most, of, tolerance = values["at_most"], values["of"], values["tolerance"]
     if of == "all" and at_most is None:
         raise InvalidValueError(f"a goal about all labels needs a share: give {name}, the share that may be wrong")
-    if of == "all" and screening:
-        raise InvalidValueError("a goal about all labels does not go with screening for a class; leave one of them out")
     share = 0.0
     if at_most is not None:
         share = at_most = checked_target(at_most, "classification" if of == "all" else task, name)
     # A target of numbers may be above 1; that about all labels may not.
-    goal = checked_goal(of, share if of == "all" else 0.0, values["annotator_error"], values["correction_cost"])
+    costs = values["annotator_error"], values["correction_cost"]
+    goal = checked_goal(of, share if of == "all" else 0.0, *costs, class_name=positive)
     if tolerance is not None:
         tolerance = real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
         if goal.of == "rest" or task == "classification":
@@ -449,9 +462,19 @@ def default_rule() -> Criterion:
     return LabelWorth()
 
 
-def project_models() -> dict[str, Task]:
-    """The models that a project can have, each with its task; the first one of a task is its default."""
-    return {name: family.task for name, family in MODEL_FAMILIES.items() if family.interactive}
+def project_models(task: Task | None = None) -> list[str]:
+    """Names of the models that a project can have, the default of a task first.
+
+    Args:
+        task: The task; all models if left out.
+
+    Examples:
+        >>> project_models("regression")
+        ['gp', 'ridge', 'forest', 'boosting']
+    """
+    return [
+        name for name, family in MODEL_FAMILIES.items() if family.interactive and (task is None or task in family.tasks)
+    ]
 
 
 def described_model(name: str) -> str:

@@ -13,6 +13,7 @@ from suffice.project.learned_project import project_learner
 from suffice.project.learning_status import LearningStatus, Predictions
 from suffice.project.project_learner import Predictor, ProjectLearner, suspicious_labels
 from suffice.project.settings import Settings
+from suffice.project.settings_editor import SettingsEditor
 from suffice.project.state import Answer, ProjectState
 from suffice.session.decision import Decision
 from suffice.session.suspicious_labels import SuspiciousLabel
@@ -41,6 +42,10 @@ class LearnableProject(Protocol):
 
     def state(self) -> ProjectState:
         """Present state."""
+
+    @property
+    def settings_editor(self) -> SettingsEditor:
+        """Changes the model of the project."""
 
     def advise(self, decision: Decision) -> bool:
         """Record a change of the decision to stop."""

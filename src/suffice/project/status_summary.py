@@ -7,17 +7,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from suffice.checks import DataSetGuarantee, Guarantee, GuaranteePlan, plan_total, spent_alpha
+from suffice.checks import Guarantee, GuaranteePlan, plan_total, spent_alpha
+from suffice.checks.data_set import FinalGuarantee
 from suffice.criteria import Verdict
 from suffice.criteria.prediction_statistics import cohen_kappa
-from suffice.presentation.check_words import check_sentence, checks_sentences, guarantee_figure, guarantee_sentences
+from suffice.presentation.check_words import (
+    check_sentence,
+    checks_sentences,
+    guarantee_figure,
+    guarantee_sentences,
+    how_to_answer,
+    sequential_target_words,
+)
 from suffice.presentation.decision_words import DecisionWords, decision_words, status_sentences
 from suffice.presentation.goal_words import expected_answers_words
+from suffice.presentation.project_words import model_choice_sentences
 from suffice.presentation.text_format import thinned_positions
 from suffice.project.data_set_goal import reached_goal
 from suffice.project.events import Label, moment
 from suffice.project.goal_status import goal_status, plan_now
 from suffice.project.learning_status import LearningStatus, Point
+from suffice.project.model_selection import chooses_model, next_comparison
 from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings, described_model
 from suffice.project.state import LabelledItem, ProjectState
@@ -138,7 +148,7 @@ class CheckStatus:
     alpha: float | None = None
     proven: Guarantee | None = None
     least_error: float | None = None
-    data_set: DataSetGuarantee | None = None
+    data_set: FinalGuarantee | None = None
     goal_check: ProjectCheck | None = None
 
     @property
@@ -184,7 +194,8 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
         "proves": found is not None and found.check.number == newest.number,
         "sequential": None if (progress := newest.progress) is None else {**progress, **sequential_curves(newest)},
     }
-    told["sentence"] = check_sentence(told)
+    told["sentence"], told["how_to_answer"] = check_sentence(told), how_to_answer(told)
+    told["target_words"] = None if draw.asked.at_most is None else sequential_target_words(told)
     guarantee = None
     if found is not None:
         guarantee = found.as_dict()
@@ -217,7 +228,9 @@ def sequential_curves(check: ProjectCheck) -> dict[str, Any]:
     record, terms = check.record, check.draw.terms
     assert terms is not None
     progress = check.progress or {}
-    faults = record.faults(check.draw.prediction_of(record.items), tolerance=check.draw.asked.tolerance)
+    asked = check.draw.asked
+    predicted = check.draw.prediction_of(record.items)
+    faults = record.faults(predicted, tolerance=asked.tolerance, class_name=asked.relevant)
     wrong = np.cumsum([faults[item] for item in record.items[: progress["answered"]]], dtype=np.int64)
     horizon = max(record.size, terms.planned)
     return {
@@ -254,7 +267,7 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         counted, model = _counted(state, project.settings, project.size), project.settings.using(state.model).model
         n_counted = learning_status.n_answers + learning_status.n_checked
         behind = max(0, len(state.learned()) + len(state.checked()) - n_counted)
-        checks = check_status(state, project.settings)
+        checks, choice = check_status(state, project.settings), model_choice(state, project.settings)
         n_labelled, size = counted["n_labelled"], project.size - counted["n_skipped"]
         decision = decision_of(learning_status, project.settings, n_labelled, size=size, checks=checks)
         seen = None if project.settings.goal is None else annotator_error_seen(state, project.settings)
@@ -270,7 +283,7 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         "learned": learning_status.n_labelled,
         "held": checks.held,
         "behind": behind,
-        "model": {"name": model, "description": described_model(model)},
+        "model": {"name": model, "description": described_model(model), "choice": choice},
         "decision": {**_without_guarantee(decision), **words._asdict()},
         "verdict": None if learning_status.verdict is None else _verdict(learning_status.verdict, words.sentences[0]),
         "forecast": None if learning_status.forecast is None else asdict(learning_status.forecast),
@@ -297,6 +310,26 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         told = with_result(project, told)
     finite: dict[str, Any] = _finite(told)
     return finite
+
+
+def model_choice(state: ProjectState, settings: Settings) -> dict[str, Any] | None:
+    """The choice of the model on the labels as JSON values; None if a person has chosen it.
+
+    Args:
+        state: The state of the project.
+        settings: Settings of the project.
+    """
+    goes_on, compared = chooses_model(state, settings), state.comparison
+    if not settings.choose_model or state.model_by_person or not (goes_on or compared):
+        return None
+    errors = {} if compared is None else dict(compared.errors)
+    choice = {
+        "model": settings.using(state.model).model,
+        "compared_at": None if compared is None else compared.n_labelled,
+        "errors": errors,
+        "next_at": next_comparison(state) if goes_on else None,
+    }
+    return {**choice, "sentences": model_choice_sentences({name: described_model(name) for name in errors}, choice)}
 
 
 _NO_CHECKS: Final = CheckStatus()
@@ -334,8 +367,9 @@ def _sentences(
     """A decision in sentences, with the warnings and the checks."""
     first, last = checks_sentences(checks.guarantee, checks.check, open_told=decision.check_pending > 0)
     if decision.data_set is not None and checks.guarantee is not None and checks.guarantee.get("corrected"):
-        # The decision states the guarantee about all labels.
-        first = [sentence for sentence in first if sentence != checks.guarantee["sentences"][0]]
+        # The decision states the guarantee about all labels, and of which class it is.
+        said, stated = " ".join(words.sentences), checks.guarantee["sentences"][0]
+        first = [sentence for sentence in first if sentence != stated and sentence not in said]
     return status_sentences(
         words,
         warning=learning_status.warning,

@@ -21,7 +21,7 @@ from suffice.numerics import Floats
 from suffice.project.events import Draft, Event, EventKind
 from suffice.project.items import Item, ItemProgress, Items, no_progress
 from suffice.project.settings import Settings
-from suffice.tables.file_reader import ParquetCells
+from suffice.tables.parquet_reader import ParquetCells
 
 # All modules import SQLAlchemy from here, so that the error message is the same everywhere.
 try:

@@ -4,8 +4,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import suffice
+from suffice.presentation.goal_words import goal_words
 from suffice.presentation.statement_words import (
     check_facts,
+    class_words,
     confidence_sentences,
     guaranteed_sentence,
     not_covered,
@@ -34,7 +36,7 @@ class SourceRow(NamedTuple):
         meaning: Description of the source.
         rows: Number of rows.
         share: Their share of all rows with a label.
-        wrong: How many of them may be wrong.
+        wrong: How many of them may be wrong; in a screening, how many are of the class.
     """
 
     name: str
@@ -64,6 +66,7 @@ class StatementContents:
         sure: How sure it is, and how labels of people count.
         facts: How it was checked.
         sources: Number of rows by source.
+        counted: What the last column of these counts.
         people: Who labelled.
         not_covered: What is not covered.
         about: Names and values about the files.
@@ -74,6 +77,7 @@ class StatementContents:
     sure: list[str]
     facts: list[str]
     sources: list[SourceRow]
+    counted: str
     people: list[PersonRow]
     not_covered: list[str]
     about: list[tuple[str, str]]
@@ -105,6 +109,7 @@ def statement_contents(project: "Project", final: "ProjectLabels") -> StatementC
     proof, check = final.guarantee.proof, final.reached.check
     # Values of a saved proof that are not stated are left out.
     told = {**final.guarantee.to_dict(), "proof": None if proof is None else asdict(proof)}
+    screening = "class_name" in told
     given_up = 0 if check is None else sum(each.number < check.number and each.guarantee is None for each in checks)
     data = settings.source or settings.name
     # Rows that were added since the check are at the end.
@@ -119,7 +124,7 @@ def statement_contents(project: "Project", final: "ProjectLabels") -> StatementC
     about = [
         ("Data", f"{shortened(data, 120)}, {covered:,} rows"),
         ("Column that was labelled", shortened(settings.target, 120)),
-        ("Goal", f"at most {percent(told['at_most'])} of all labels wrong"),
+        ("Goal", goal_words(told["at_most"], told.get("tolerance"), class_name=told.get("class_name"))),
         ("Final file as CSV, SHA-256", final_digest(project, final)),
         ("Made with", f"suffice {suffice.__version__}"),
     ]
@@ -130,7 +135,8 @@ def statement_contents(project: "Project", final: "ProjectLabels") -> StatementC
         statement=guaranteed_sentence(told),
         sure=[people_sentence(told), *confidence_sentences(told)],
         facts=facts,
-        sources=_sources(final.source[:covered], told),
+        sources=_found_sources(final, covered, told) if screening else _sources(final.source[:covered], told),
+        counted=class_words(told) if screening else "wrong among them",
         people=_people(final, covered),
         not_covered=not_covered(told, added=final.reached.added, data=shortened(data, 80)),
         about=about,
@@ -160,6 +166,28 @@ def _sources(source: list[str], told: dict[str, Any]) -> list[SourceRow]:
         *found,
         SourceRow("", "all labels", told["rows"], percent(told["rows"] / rows), f"at most {told['wrong_at_most']:,}"),
     ]
+
+
+def _found_sources(final: "ProjectLabels", covered: int, told: dict[str, Any]) -> list[SourceRow]:
+    """Rows of a screening by source, and all rows, with the numbers of those of the class."""
+    rows, missed = max(1, told["rows"]), f"at most {told['missed_at_most']:,}"
+    source, name = final.source[:covered], told["class_name"]
+    found = {
+        each: sum(given == each and str(label) == name for label, given in zip(final.labels, source, strict=False))
+        for each in (PERSON, CHECK)
+    }
+    named = [
+        (PERSON, "read by a person", f"{found[PERSON]:,}, found"),
+        (CHECK, "read by a person in the random check", f"{found[CHECK]:,}, found"),
+        (MODEL, "read by nobody; the label is predicted by the model", f"{missed}, missed"),
+    ]
+    counted = [
+        SourceRow(each, meaning, number, percent(number / rows), words)
+        for each, meaning, words in named
+        if (number := source.count(each))
+    ]
+    everything = f"{told['found']:,} found, {missed} missed"
+    return [*counted, SourceRow("", "all rows", told["rows"], percent(told["rows"] / rows), everything)]
 
 
 def _people(final: "ProjectLabels", covered: int) -> list[PersonRow]:

@@ -13,6 +13,8 @@ from suffice.session.decision import HARDLY_BELOW, DecisionNumbers
 _WITHDRAWN: Final = 1.5
 # Once an error was not clearly below that of the trivial prediction, it is clearly below it from this share on.
 _CLEARLY_BELOW: Final = 0.8
+#: Number of labels at which models are compared first, if the model is chosen on the labels; then at each doubling.
+FIRST_COMPARISON: Final = 100
 # A plan is confirmed by the plan before it, if that is at most this many estimates old. An older plan says nothing
 # about noise, and a plan before this many estimates is always noisy.
 _RECENT: Final = 2

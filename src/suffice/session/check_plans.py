@@ -11,7 +11,7 @@ from suffice.checks.planner import MOST_MISSED
 from suffice.errors import InvalidValueError
 from suffice.models.threads import one_thread
 from suffice.session.error_estimate import REST_ITEMS, CalibratedError, plan_from_estimate
-from suffice.session.model_check import SessionChecks
+from suffice.session.model_check import CheckedQuantity, SessionChecks
 from suffice.session.model_view import ModelView
 from suffice.session.session_estimates import SessionEstimates
 from suffice.session.session_labels import SessionLabels
@@ -122,8 +122,19 @@ class CheckPlans:
         alpha = self._checks.next_alpha()
         return planned_check(target, expected, pool, alpha=alpha, probability=probability).labels
 
-    def expected_share(self, view: ModelView, tolerance: float | None = None) -> float:
-        """The share of wrong predictions that a check now is expected to find; skipped items count as wrong."""
+    def expected_share(self, view: ModelView, asked: CheckedQuantity) -> float:
+        """The share of wrong predictions that a check now is expected to find; skipped items count as wrong.
+
+        In a screening it is the share of items of the class; skipped items are not drawn.
+
+        Args:
+            view: The current model.
+            asked: What the check is to guarantee.
+        """
+        if asked.relevant is not None:
+            shares = self._estimates.relevant_shares(view).shares
+            return float(shares.mean()) if len(shares) else 0.0
+        tolerance = asked.tolerance
         unlabelled, skipped = len(self._labels.unlabelled), len(self._labels.skipped)
         error = min(1.0, self._wrong_share(view, tolerance).value)
         return (error * (unlabelled - skipped) + skipped) / max(unlabelled, 1)

@@ -8,7 +8,8 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from suffice.arguments import real
-from suffice.checks import DataSetGuarantee, FinishPlan, Guarantee, GuaranteePlan
+from suffice.checks import FinishPlan, Guarantee, GuaranteePlan
+from suffice.checks.data_set import FinalGuarantee, final_guarantee
 from suffice.criteria import Criterion, LabelWorth, Verdict
 from suffice.forecast import Forecast
 from suffice.presentation.decision_words import STOPS, decision_words
@@ -54,7 +55,7 @@ class Alternative(NamedTuple):
     """Another model that is better on the same labels.
 
     Attributes:
-        name: Name of the model: one of :data:`suffice.models.factory.MODEL_FAMILIES`, or ``"forest"``.
+        name: Name of the model: one of :data:`suffice.models.factory.MODEL_FAMILIES`.
         description: Its name in a sentence.
         error: Its error on the compared labels, each predicted by a model that has not seen it.
         present: Error of the current model on the same labels.
@@ -133,7 +134,8 @@ class DecisionNumbers:
             holds; None as above.
         of: What ``at_most`` is a share of: the unlabelled items (``"rest"``), or all final labels (``"all"``).
         finish: For ``"all"``: the plan of labels and check; None if the goal is reached, or nothing can be planned.
-        data_set: For ``"all"``: what is guaranteed about all final labels, if the goal is reached.
+        data_set: For ``"all"``: what is guaranteed about all final labels, or about the class that a screening looks
+            for, if the goal is reached.
     """
 
     n_labelled: int
@@ -158,7 +160,7 @@ class DecisionNumbers:
     near_trivial: bool | None = None
     of: TargetOf = "rest"
     finish: FinishPlan | None = None
-    data_set: DataSetGuarantee | None = None
+    data_set: FinalGuarantee | None = None
 
     @property
     def target_guaranteed(self) -> bool:
@@ -342,7 +344,7 @@ class Decision(DecisionNumbers):
             "plan": lambda saved: GuaranteePlan(**saved),
             "guarantee": Guarantee.from_dict,
             "finish": lambda saved: FinishPlan(**saved),
-            "data_set": DataSetGuarantee.from_dict,
+            "data_set": final_guarantee,
         }
         made = {name: make(values[name]) for name, make in makers.items() if values.get(name) is not None}
         return Decision(**{**values, **made})

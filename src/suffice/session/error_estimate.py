@@ -363,22 +363,25 @@ def _wrong_shares(logits: Floats) -> Floats:
     return np.asarray(1.0 - np.exp(log_softmax(logits, axis=1)).max(axis=1)) if len(logits) else np.zeros(0)
 
 
-def shifted_shares(expected: Floats, mean: float) -> Floats:
+def shifted_shares(expected: Floats, mean: float, *, first: int | None = None) -> Floats:
     r"""Probabilities with the same order and a given mean: the same constant is added to all log odds.
 
     Args:
         expected: Probabilities.
         mean: Their mean afterwards, above 0 and below 1.
+        first: Number of the first probabilities that are to have this mean; all if left out.
 
     Examples:
         >>> shifted_shares(np.array([0.1, 0.3]), 0.4).round(3).tolist()
         [0.245, 0.555]
+        >>> shifted_shares(np.array([0.5, 0.1]), 0.2, first=1).round(3).tolist()
+        [0.2, 0.027]
     """
     odds = _logits(expected)
     low, high = -40.0, 40.0
     for _ in range(_SHIFT_HALVINGS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if float(expit(odds + middle).mean()) < mean else (low, middle)
+        low, high = (middle, high) if float(expit(odds[:first] + middle).mean()) < mean else (low, middle)
     return np.asarray(expit(odds + 0.5 * (low + high)))
 
 

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.checks import DataSetGuarantee, FinishPlan, Guarantee, plan_finish
+from suffice.checks import (
+    DataSetGuarantee,
+    FinishPlan,
+    Guarantee,
+    ScreeningGuarantee,
+    plan_finish,
+    plan_screening,
+)
+from suffice.checks.data_set import FinalGuarantee
 from suffice.checks.standing_finish import StandingFinish
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
@@ -16,7 +24,7 @@ from suffice.session.goals import Goal
 from suffice.session.model_check import CheckedQuantity, ModelCheck, SessionChecks
 from suffice.session.model_view import ModelView
 from suffice.session.session_estimates import SessionEstimates
-from suffice.session.session_labels import SessionLabels
+from suffice.session.session_labels import UNLABELLED, SessionLabels
 
 #: Who gave a final label: a person before the check or after it, a person in the check, or the model.
 PERSON, CHECK, MODEL = "person", "check", "model"
@@ -37,7 +45,7 @@ class FinalLabels:
     labels: list[Any]
     source: list[str]
     probability: Floats
-    guarantee: DataSetGuarantee
+    guarantee: FinalGuarantee
 
     def __str__(self) -> str:
         return str(self.guarantee)
@@ -102,6 +110,20 @@ class DataSetFinish:
             self._standing = before
 
     def _made(self, view: ModelView, goal: Goal, tolerance: float | None, *, check_advised: bool) -> FinishPlan:
+        if goal.class_name is not None:
+            relevant = self._estimates.relevant_shares(view)
+            return plan_screening(
+                goal.at_most,
+                relevant.shares,
+                class_name=str(goal.class_name),
+                found=self._labels.of_class(goal.class_name),
+                by_people=len(self._labels.everything),
+                alpha=self._checks.next_alpha(),
+                low=relevant.low,
+                high=relevant.high,
+                rest=self._labels.left,
+                check_advised=check_advised,
+            )
         estimate, shares = self._estimates.wrong_shares(view, tolerance)
         return plan_finish(
             goal.at_most,
@@ -127,21 +149,30 @@ class DataSetFinish:
         found = (check for check in reversed(self._checks.checks) if proves_goal(check.asked, goal))
         return next((check for check in found if check.guarantee is not None), None)
 
-    def guarantee(self, goal: Goal | None = None, tolerance: float | None = None) -> DataSetGuarantee | None:
-        """What is guaranteed about all final labels; None if the goal is not reached.
+    def guarantee(self, goal: Goal | None = None, tolerance: float | None = None) -> FinalGuarantee | None:
+        """What is guaranteed about all final labels, or about a class; None if the goal is not reached.
 
         Args:
             goal: The goal; that of the newest check if left out.
             tolerance: For numbers: the largest error that is not wrong.
         """
         check, labels = self.proof(goal), self._labels
-        people, left_out = len(labels.everything), len(labels.skipped)
+        counted = {"by_people": len(labels.everything), "left_out": len(labels.skipped)}
         if check is not None and check.asked.tolerance == tolerance and check.guarantee is not None:
-            rows = labels.size - left_out
-            return proven_data_set(check.asked, check.guarantee, rows=rows, by_people=people, left_out=left_out)
+            found = None if check.asked.relevant is None else labels.of_class(check.asked.relevant)
+            rows = labels.size - counted["left_out"]
+            made = proven_data_set(check.asked, check.guarantee, rows=rows, found=found, **counted)
+            if made is not None and self._covers(check):
+                return made
         if goal is None:
             return None
-        return unchecked_data_set(goal, labels.left, by_people=people, left_out=left_out, tolerance=tolerance)
+        found = None if goal.class_name is None else labels.of_class(goal.class_name)
+        return unchecked_data_set(goal, labels.left, found=found, tolerance=tolerance, **counted)
+
+    def _covers(self, check: ModelCheck) -> bool:
+        """Whether each item without a label was one of those that a check was drawn from; others were taken back."""
+        left = np.flatnonzero(self._labels.status == UNLABELLED)
+        return bool(np.isin(left, check.covered).all())
 
     def final_labels(self, view: ModelView | None, goal: Goal | None, tolerance: float | None = None) -> FinalLabels:
         """All labels: those of people, and for the other items the predictions that the check has covered.
@@ -207,13 +238,22 @@ def proves_goal(asked: CheckedQuantity, goal: Goal | None = None) -> bool:
     """
     if asked.of != "all" or asked.at_most is None:
         return False
-    return goal is None or (asked.at_most <= goal.at_most and asked.annotator_error >= goal.annotator_error)
+    if goal is None:
+        return True
+    same = asked.relevant == goal.class_name
+    return same and asked.at_most <= goal.at_most and asked.annotator_error >= goal.annotator_error
 
 
-def proven_data_set(
-    asked: CheckedQuantity, proven: Guarantee, *, rows: int, by_people: int, left_out: int
-) -> DataSetGuarantee:
-    """What a check has proven about all final labels.
+def proven_data_set(  # noqa: PLR0913 - all but two by keyword
+    asked: CheckedQuantity,
+    proven: Guarantee,
+    *,
+    rows: int,
+    by_people: int,
+    left_out: int,
+    found: int | None = None,
+) -> FinalGuarantee | None:
+    """What a check has proven about all final labels, or about a class; None if too few of the class are found now.
 
     Args:
         asked: What it was to guarantee.
@@ -221,38 +261,47 @@ def proven_data_set(
         rows: Number of final labels.
         by_people: Number of them that people gave.
         left_out: Number of items without a final label.
+        found: In a screening, the number of items of the class that people have found.
     """
     assert asked.at_most is not None
     assert proven.allowed is not None
-    return DataSetGuarantee(
-        rows=rows,
-        by_people=by_people,
-        proof=proven,
-        allowed=proven.allowed,
-        at_most=asked.at_most,
-        annotator_error=asked.annotator_error,
-        left_out=left_out,
-        tolerance=asked.tolerance,
-    )
+    given: dict[str, Any] = {"rows": rows, "by_people": by_people, "left_out": left_out, "proof": proven}
+    given |= {"allowed": proven.allowed, "at_most": asked.at_most}
+    if asked.relevant is None:
+        return DataSetGuarantee(**given, annotator_error=asked.annotator_error, tolerance=asked.tolerance)
+    assert found is not None
+    made = ScreeningGuarantee(str(asked.relevant), **given, found=found)
+    # Labels may have been corrected since the check started.
+    return made if made.reached else None
 
 
-def unchecked_data_set(
-    goal: Goal, left: int, *, by_people: int, left_out: int, tolerance: float | None = None
-) -> DataSetGuarantee | None:
-    """What holds about all final labels without a check; None if it is not the goal.
+def unchecked_data_set(  # noqa: PLR0913 - all but two by keyword
+    goal: Goal,
+    left: int,
+    *,
+    by_people: int,
+    left_out: int,
+    found: int | None = None,
+    tolerance: float | None = None,
+) -> FinalGuarantee | None:
+    """What holds about all final labels, or about a class, without a check; None if it is not the goal.
 
     Args:
         goal: The goal.
         left: Number of items without a label.
         by_people: Number of labels by people.
         left_out: Number of items without a final label.
+        found: In a screening, the number of items of the class that people have found.
         tolerance: For numbers: the largest error that is not wrong.
     """
     rows = by_people + left
-    allowed = goal.allowed(rows)
+    allowed = goal.allowed(rows, found or 0)
     if left > allowed:
         return None
-    return DataSetGuarantee(rows, by_people, None, allowed, goal.at_most, goal.annotator_error, left_out, tolerance)
+    if goal.class_name is None:
+        return DataSetGuarantee(rows, by_people, None, allowed, goal.at_most, goal.annotator_error, left_out, tolerance)
+    name = str(goal.class_name)
+    return ScreeningGuarantee(name, rows, by_people, found or 0, None, allowed, goal.at_most, left_out)
 
 
 def joined_labels(  # noqa: PLR0913, PLR0917 - all of them are needed
@@ -261,7 +310,7 @@ def joined_labels(  # noqa: PLR0913, PLR0917 - all of them are needed
     people: Mapping[int, Any],
     answered: Collection[int],
     left_out: Collection[int],
-    guarantee: DataSetGuarantee,
+    guarantee: FinalGuarantee,
 ) -> FinalLabels:
     """Join labels of people and predictions.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from suffice.arguments import real
 from suffice.checks import Check, Guarantee, SequentialTerms, lower_bound, spent_alpha
-from suffice.checks.finish_plan import allowed_wrong, joint_answers
+from suffice.checks.finish_plan import allowed_missed, allowed_wrong, joint_answers
 from suffice.checks.guarantee import Quantity, UnlabelableAs
 from suffice.checks.random_check import MOST_EXCLUDED, sequential_progress
 from suffice.checks.registry import RegisteredItems
@@ -87,6 +87,11 @@ class CheckedQuantity:
                 del values[name]
         return values
 
+    @property
+    def relevant(self) -> Any:
+        """In a screening, the class whose items a sequential check counts as wrong; otherwise None."""
+        return self.class_name if self.quantity == "recall" and self.at_most is not None else None
+
     def for_target(
         self,
         at_most: Any,
@@ -102,7 +107,8 @@ class CheckedQuantity:
             InvalidValueError: The target is out of range, or a sequential check is not for this quantity.
         """
         share = real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
-        if self.quantity not in ("error", "within"):
+        screening = self.quantity == "recall" and of == "all" and not self.predicted_as_found
+        if self.quantity not in ("error", "within") and not screening:
             raise InvalidValueError(
                 f"at_most is for the share of wrong predictions, not for {self.quantity}; give {size}, the number of "
                 "items to check"
@@ -112,7 +118,7 @@ class CheckedQuantity:
                 'a check for at_most counts items that cannot be labelled as wrong; leave unlabelable_as="excluded" '
                 f"out, or give {size}, the number of items to check"
             )
-        goal = checked_goal(of, share, annotator_error)
+        goal = checked_goal(of, share, annotator_error, class_name=self.class_name)
         everything = goal.of == "all"
         return replace(
             self,
@@ -123,8 +129,14 @@ class CheckedQuantity:
         )
 
 
-def checked_quantity(
-    task: str, classes: list[Any], given: Mapping[str, Any], *, unlabelable_as: Any, predicted_as_found: bool
+def checked_quantity(  # noqa: PLR0913 - all but three by keyword
+    task: str,
+    classes: list[Any],
+    given: Mapping[str, Any],
+    *,
+    unlabelable_as: Any,
+    predicted_as_found: bool,
+    screening_for: Any = None,
 ) -> CheckedQuantity:
     """Return the validated quantity that a check will guarantee.
 
@@ -134,6 +146,8 @@ def checked_quantity(
         given: ``recall_of``, ``precision_of``, ``tolerance`` and ``share`` as the caller gave them; None if not.
         unlabelable_as: ``"wrong"`` or ``"excluded"``.
         predicted_as_found: Whether items that are predicted as the class count as found, for recall.
+        screening_for: For a goal of a screening: the class that is looked for, of which only items that people have
+            read count as found.
 
     Raises:
         InvalidValueError: An argument is not for the task, more than one is given, or its value cannot be used.
@@ -148,6 +162,15 @@ def checked_quantity(
         raise InvalidValueError(f'unlabelable_as must be "wrong" or "excluded", not {unlabelable_as!r}')
     for_task = ("recall_of", "precision_of") if task == "classification" else ("tolerance", "share")
     asked = [name for name, value in given.items() if value is not None]
+    if screening_for is not None:
+        if asked and (asked != ["recall_of"] or given["recall_of"] != screening_for):
+            raise InvalidValueError(
+                f"{asked[0]} is not for the goal of a screening, which is about the class {screening_for!r}; leave it "
+                "out"
+            )
+        return CheckedQuantity(
+            "recall", class_name=screening_for, predicted_as_found=False, unlabelable_as=unlabelable_as
+        )
     if other := [name for name in asked if name not in for_task]:
         kind = "classes" if task == "classification" else "numbers"
         raise InvalidValueError(f"{other[0]} cannot be checked: the model predicts {kind}; use {' or '.join(for_task)}")
@@ -177,7 +200,7 @@ def checked_quantity(
     )
 
 
-def proven_guarantee(  # noqa: PLR0913 - all but three by keyword
+def proven_guarantee(  # noqa: PLR0911, PLR0913 - one return for each quantity; all but three by keyword
     check: Check,
     asked: CheckedQuantity,
     predictions: Mapping[int, Any],
@@ -210,11 +233,13 @@ def proven_guarantee(  # noqa: PLR0913 - all but three by keyword
     if asked.quantity == "precision":
         # The sample was drawn from the items predicted as the class.
         return check.precision_guarantee(predicted, asked.class_name, check.pool, **stated)
-    if asked.quantity == "recall":
+    if asked.quantity == "recall" and check.sequential is None:
         if asked.predicted_as_found:
             stated |= {"predictions": predicted, "predicted": predicted_as_class()}
         return check.recall_guarantee(asked.class_name, found(), **stated)
     try:
+        if asked.relevant is not None:
+            return check.found_guarantee(asked.relevant, found(), model=model)
         return check.guarantee(predicted, tolerance=asked.tolerance, parts=asked.parts, **stated)
     except InvalidValueError:
         if check.sequential is None:
@@ -413,6 +438,12 @@ class ModelCheck:
         return self._frozen.unlabelled.copy()
 
     @property
+    def covered(self) -> "Indices":
+        """Items of :attr:`unlabelled` that a goal about all labels covers: those that were not skipped."""
+        unlabelled = self._frozen.unlabelled
+        return unlabelled[~np.isin(unlabelled, list(self._frozen.skipped))]
+
+    @property
     def asked(self) -> CheckedQuantity:
         """What the check is to guarantee."""
         return self._asked
@@ -495,7 +526,8 @@ class ModelCheck:
             # A label that was given outside the order counts when its turn comes.
             labels = self._owner.labels
             record = record.tell({item: labels[item] for item in record.pending if item in labels})
-            record = record.reaching(self._order, self._predicted, tolerance=self._asked.tolerance)
+            counts = {"tolerance": self._asked.tolerance, "class_name": self._asked.relevant}
+            record = record.reaching(self._order, self._predicted, **counts)
             if record.items == before:
                 return record
         return record
@@ -507,9 +539,10 @@ class ModelCheck:
         Returns:
             ``state`` (``"open"``, ``"proven"``, ``"failed"`` or ``"given up"``), ``answered``, ``wrong``, ``needed``
             (next answers that prove the target if none of them is wrong) and ``allowed`` (wrong items that the target
-            allows).
+            allows). In a screening also ``class_name``: an answer is wrong if it is this class.
         """
-        return sequential_progress(self._counted or self.record, self._predicted, self._asked.tolerance)
+        asked = self._asked
+        return sequential_progress(self._counted or self.record, self._predicted, asked.tolerance, asked.relevant)
 
     def abort(self) -> None:
         """Abort the check. It yields no guarantee, and its error probability stays spent.
@@ -544,7 +577,7 @@ class ModelCheck:
             asked,
             self._predicted,
             model=self._frozen.name,
-            found=lambda: sum(bool(labels[item] == asked.class_name) for item in self._frozen.labelled),
+            found=lambda: sum(bool(labels.get(item) == asked.class_name) for item in self._frozen.labelled),
             predicted_as_class=lambda: sum(self._predicted[item] == asked.class_name for item in pool),
         )
 
@@ -622,7 +655,8 @@ def least_error(record: Check, found: Guarantee | None, progress: Mapping[str, A
         progress: Its progress, if it is sequential.
     """
     if progress is not None:
-        return progress["wrong"] / record.pool if progress["state"] == "failed" else None
+        failed = progress["state"] == "failed" and "class_name" not in progress
+        return progress["wrong"] / record.pool if failed else None
     if found is None or found.quantity != "error":
         return None
     return lower_bound(found.wrong, found.checked, found.pool, found.alpha) / found.pool
@@ -735,7 +769,8 @@ class SessionChecks:
             assert asked.share is not None
             Guarantee.of_tolerance(np.zeros(int(size)), asked.share, len(pool), alpha=spent)
         if size is None:
-            terms = sequential_terms(asked, len(pool), spent, expected, len(frozen.labelled))
+            labels = owner.labels
+            terms = sequential_terms(asked, len(pool), spent, expected, [labels[item] for item in frozen.labelled])
         if self._rng is None:
             self._rng = self._source()
         number = self.registered.start(alpha)
@@ -800,7 +835,7 @@ class SessionChecks:
 
 
 def sequential_terms(
-    asked: CheckedQuantity, pool: int, alpha: float, expected: float | None, labelled: int = 0
+    asked: CheckedQuantity, pool: int, alpha: float, expected: float | None, labels: Sequence[Any] = ()
 ) -> SequentialTerms:
     """The terms of a sequential check.
 
@@ -808,15 +843,18 @@ def sequential_terms(
         asked: What it is to guarantee, with its target.
         pool: Number of items.
         alpha: Error probability of this check.
-        expected: Expected share of wrong predictions, or None.
-        labelled: Number of labels by people, for a target about all final labels.
+        expected: Expected share of wrong predictions, or in a screening of items of the class; or None.
+        labels: Labels by people, for a target about all final labels.
 
     Raises:
         InvalidValueError: There is nothing to check, or no number of answers proves the target.
     """
     assert asked.at_most is not None
     if asked.of == "all":
-        allowed = allowed_wrong(asked.at_most, labelled + pool, asked.annotator_error)
+        if asked.relevant is None:
+            allowed = allowed_wrong(asked.at_most, len(labels) + pool, asked.annotator_error)
+        else:
+            allowed = allowed_missed(asked.at_most, sum(bool(label == asked.relevant) for label in labels))
         guess = 0.5 * allowed if expected is None else expected * pool
         planned = max(1, round(float(joint_answers([pool], allowed, [guess], alpha)[0])))
         terms = SequentialTerms(pool, allowed, planned, alpha, corrected=True)
@@ -825,9 +863,10 @@ def sequential_terms(
             asked.at_most, pool=pool, alpha=alpha, expected=expected, corrected=asked.corrected
         )
     if terms.allowed >= terms.pool:
-        which = "item" if asked.of == "rest" else "prediction"
+        which = "item" if asked.of == "rest" or asked.relevant is not None else "prediction"
+        fault = "wrong" if asked.relevant is None else "missed"
         raise InvalidValueError(
-            f"at_most={asked.at_most!r} allows every {which} to be wrong: there is nothing to check"
+            f"at_most={asked.at_most!r} allows every {which} to be {fault}: there is nothing to check"
         )
     terms.require_provable()
     return terms

@@ -103,9 +103,7 @@ class Session:
     @property
     def relevant_found(self) -> int | None:
         """Number of labelled items of the positive class; None without one."""
-        if self.positive is None:
-            return None
-        return sum(bool(label == self.positive) for label in self.labels.everything.values())
+        return None if self.positive is None else self.labels.of_class(self.positive)
 
     # The rule.
 
@@ -219,10 +217,15 @@ class Session:
     def finish_numbers(self, view: ModelView | None, goal: Goal, tolerance: float | None = None) -> DecisionNumbers:
         """Return the numbers of :meth:`decide_finish`, with the standing plan; arguments as there."""
         labels, reached = self.labels, self.finish.guarantee(goal, tolerance)
-        planned = view is not None and reached is None and labels.left > 0
-        estimate = None
+        estimate = plan = screening = None
         if view is not None and labels.left:
-            estimate = self.estimates.estimate(view, tolerance=tolerance)
+            plan = None if reached is not None else self.finish.plan(view, goal, tolerance)
+            if goal.class_name is None:
+                estimate = self.estimates.estimate(view, tolerance=tolerance)
+        if goal.class_name is not None:
+            n_found = labels.of_class(goal.class_name)
+            expected = n_found + (0.0 if plan is None else plan.wrong)
+            screening = ScreeningProgress(str(goal.class_name), n_found, expected, goal.recall)
         return DecisionNumbers(
             n_labelled=len(labels.everything),
             unlabelled=labels.left,
@@ -231,7 +234,8 @@ class Session:
             at_most=goal.at_most,
             of="all",
             check_pending=0 if self.checks.open is None else len(self.checks.open.pending),
-            finish=self.finish.plan(view, goal, tolerance) if planned and view is not None else None,
+            screening=screening,
+            finish=plan,
             data_set=reached,
         )
 
@@ -267,6 +271,7 @@ class Session:
             {name: asked[name] for name in ("recall_of", "precision_of", "tolerance", "share")},
             unlabelable_as=asked["unlabelable_as"],
             predicted_as_found=asked["predicted_as_found"],
+            screening_for=self.positive if asked["of"] == "all" else None,
         )
         conditions = {name: asked[name] for name in ("corrected", "of", "annotator_error")}
         quantity = sized_quantity(quantity, m, asked["at_most"], **conditions)
@@ -284,7 +289,7 @@ class Session:
             asked: The quantity and its conditions, by the argument names of :meth:`suffice.ActiveLearner.check`.
         """
         alpha, quantity = self.validate_check(view, m, asked)
-        expected = None if m is not None else self.plans.expected_share(view, quantity.tolerance)
+        expected = None if m is not None else self.plans.expected_share(view, quantity)
         frozen = self.frozen(view, probabilities=quantity.of == "all")
         return self.checks.draw(m, quantity, frozen, owner, alpha, expected)
 
@@ -326,8 +331,8 @@ class Session:
     ) -> Iterator[None]:
         """Count answers of a check that another object holds, until the context ends.
 
-        In the context, estimates and decisions are those after the check. Afterwards the session is as before, and so
-        is the standing advice.
+        In the context, estimates and decisions are those after the check, and no model is fitted again for them.
+        Afterwards the session is as before, and so is the standing advice.
 
         Args:
             labels: Labels of the check that the model has not learned, by item.
@@ -344,7 +349,7 @@ class Session:
             if compared is not None:
                 # The model has learned nothing since the last comparison.
                 self._compared = len(own.everything), compared[1]
-            with self.finish.kept():
+            with self.finish.kept(), self.estimates.without_refits():
                 yield
         finally:
             own.checked, own.checked_random = checked, checked_random

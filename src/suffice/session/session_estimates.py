@@ -1,8 +1,11 @@
 """Estimates of a session about the unlabelled items, from the current model and the random labels."""
 
-from typing import Any, Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from scipy.special import betaincinv
 
 from suffice.arguments import whole
 from suffice.errors import InvalidValueError
@@ -20,10 +23,32 @@ from suffice.session.error_estimate import (
 from suffice.session.model_comparison import better_model
 from suffice.session.model_view import ModelView
 from suffice.session.random_losses import RandomLabelLosses
-from suffice.session.session_labels import SessionLabels
+from suffice.session.session_labels import UNLABELLED, SessionLabels
 
 # Number of items over which the reducible part of the error is averaged.
 _REDUCIBLE_ITEMS: Final = 500
+# Maximal number of unread items whose probabilities a plan of a screening uses. The likeliest of them matter, so that
+# there are more than for other estimates.
+_RANKED_ITEMS: Final = 20_000
+# The last items that were read in order count: this share of all that were read, and at least so many.
+_RECENT_SHARE: Final = 0.1
+_FEWEST_RECENT: Final = 20
+# The probabilities of the model count as one of these items.
+_PRIOR_ITEMS: Final = 1.0
+
+
+class RelevantShares(NamedTuple):
+    """How likely the items that nobody has read are of the class that a screening looks for. It is an estimate.
+
+    Attributes:
+        shares: Probability for each of some items, in falling order.
+        low: Lower end of the 90 % interval for their mean.
+        high: Upper end.
+    """
+
+    shares: Floats
+    low: float
+    high: float
 
 
 class SessionEstimates:
@@ -45,6 +70,16 @@ class SessionEstimates:
         self.reducible_error = 0.0
         self._losses: RandomLabelLosses | None = None
         self._cached: tuple[Any, CalibratedError] | None = None
+        self._refits_allowed = True
+
+    @contextmanager
+    def without_refits(self) -> Iterator[None]:
+        """Estimate from the predictions so far in the context, so that nothing remains of it."""
+        before, self._refits_allowed = self._refits_allowed, False
+        try:
+            yield
+        finally:
+            self._refits_allowed = before
 
     @property
     def losses(self) -> RandomLabelLosses:
@@ -83,8 +118,9 @@ class SessionEstimates:
         key = (*counts, tuple(labels.random), tuple(unlearned.items()), most, limit)
         if self._cached is None or self._cached[0] != key:
             rest, learned = labels.some_unlabelled(whole(most, "most", least=1)), self._learned(view)
-            # Models of other packages are fitted with the threads that their users chose.
-            self.losses.refresh(view, learned, labels.random)
+            if self._refits_allowed:
+                # Models of other packages are fitted with the threads that their users chose.
+                self.losses.refresh(view, learned, labels.random)
             with one_thread():
                 estimate = self.losses.estimate(view, rest, learned, labels.random, limit, unlearned)
             self._cached = key, estimate
@@ -135,6 +171,46 @@ class SessionEstimates:
         with one_thread():
             ratio = self.class_ratio(view, self._positive)
         return min(float(left), ratio * left * float(p[:, classes.index(self._positive)].mean()))
+
+    def relevant_shares(self, view: ModelView) -> RelevantShares:
+        r"""The probabilities that items that nobody has read are of the positive class.
+
+        They are the probabilities of the model, calibrated by the random labels, with log odds shifted so that the next
+        :math:`w` items in order are of the class as often as the last :math:`w` that were read in order, of which
+        :math:`h` were: their mean is :math:`(h + \bar p) / (w + 1)`, where :math:`\bar p` is the mean before.
+
+        Args:
+            view: The current model.
+        """
+        rest = self._labels.some_unlabelled(_RANKED_ITEMS)
+        rest = rest[self._labels.status[rest] == UNLABELLED]
+        if not len(rest):
+            return RelevantShares(np.zeros(0), 0.0, 0.0)
+        with one_thread():
+            classes, p = view.class_probabilities(rest)
+            ratio = self.class_ratio(view, self._positive)
+        # A model that has seen no item of the class does not know it.
+        unknown = 1.0 / (len(self._labels.everything) + 2.0)
+        model = p[:, classes.index(self._positive)] if self._positive in classes else np.full(len(rest), unknown)
+        model = np.sort(np.clip(ratio * model, 0.0, 1.0))[::-1]
+        hits, seen = self._recent_hits()
+        if not seen:
+            return RelevantShares(model, *[float(model.mean())] * 2)
+        first = max(1, round(seen * len(rest) / max(self._labels.left, 1)))
+        before = float(np.clip(model[:first].mean(), 1e-6, 1.0 - 1e-6))
+        mean = (hits + _PRIOR_ITEMS * before) / (seen + _PRIOR_ITEMS)
+        # With the prior of Jeffreys, so that the interval has a width also without a hit.
+        low, high = betaincinv(hits + 0.5, seen - hits + 0.5, [0.05, 0.95]).tolist()
+        shares, *ends = (shifted_shares(model, each, first=first) for each in (mean, min(low, mean), max(high, mean)))
+        return RelevantShares(shares, *(float(each.mean()) for each in ends))
+
+    def _recent_hits(self) -> tuple[int, int]:
+        """Number of items of the positive class among the last that were read in order, and the number of these."""
+        drawn = {*self._labels.random, *self._labels.checked_random}
+        ordered = [label for item, label in self._labels.everything.items() if item not in drawn]
+        last = max(_FEWEST_RECENT, round(_RECENT_SHARE * len(ordered)))
+        recent = ordered[-last:]
+        return sum(bool(label == self._positive) for label in recent), len(recent)
 
     def class_ratio(self, view: ModelView, class_name: Any) -> float:
         """Ratio of random labels of a class to the number that the model expects, shrunk towards 1."""

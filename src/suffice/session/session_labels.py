@@ -54,6 +54,10 @@ class SessionLabels:
         """The label of each item, including labels of checks."""
         return {**self.learned, **self.checked, **self.sampled}
 
+    def of_class(self, class_name: Any) -> int:
+        """Number of labels of a class, including labels of checks."""
+        return sum(bool(label == class_name) for label in self.everything.values())
+
     @property
     def unlearned_random(self) -> dict[int, Any]:
         """Labels of random items of complete checks that the model has not learned.

@@ -277,8 +277,9 @@ class CheckSent(_Request):
 
     For classes it guarantees the share of wrong predictions, or the recall or the precision of a class. For numbers it
     guarantees the share of predictions that are off by more than ``tolerance``, or the tolerance that ``share`` of them
-    exceed at most. With ``of`` all, ``at_most`` is a share of all final labels. In a project with such a goal, what is
-    left out is taken from its settings.
+    exceed at most. With ``of`` all, ``at_most`` is a share of all final labels; in a project that screens for a class,
+    the share of its items that may be missed. In a project with such a goal, what is left out is taken from its
+    settings.
     """
 
     size: Annotated[int | None, Field(ge=1, le=LAST_ITEM, description=MEANINGS["size"]), BeforeValidator(whole)] = None
@@ -322,6 +323,22 @@ class ModelAnswer(_Response):
 
     name: Text
     description: Text
+
+
+class ModelChoiceAnswer(_Response):
+    """Why the project has its model, if it is chosen on the labels; ``next_at`` is null once a check has started."""
+
+    model: Text
+    compared_at: int | None
+    errors: dict[Text, float]
+    next_at: int | None
+    sentences: list[Text]
+
+
+class PresentModelAnswer(ModelAnswer):
+    """The present model; ``choice`` is null if a person has chosen it."""
+
+    choice: ModelChoiceAnswer | None
 
 
 class VisitorAnswer(_Response):
@@ -383,7 +400,8 @@ class SettingChangeAnswer(_Response):
 class SettingsAnswer(_Response):
     """The settings that can be changed, and who changed which.
 
-    The costs are null where the rule weighs none, or where the cost of mistakes is given in another way.
+    The costs are null where the rule weighs none, or where the cost of mistakes is given in another way. ``positive``
+    is the class that a screening looks for; it cannot be changed.
     """
 
     name: Text
@@ -396,6 +414,7 @@ class SettingsAnswer(_Response):
     annotator_error: float
     correction_cost: float
     tolerance: Number
+    positive: Text | None
     overlap: float
     rule: Text
     history: list[SettingChangeAnswer]
@@ -582,7 +601,7 @@ class SequentialAnswer(_Response):
 
     ``needed`` is the number of next answers that prove the target if none of them is wrong. ``counts`` and ``limits``
     are pairs: a number of answers, and the wrong ones among them or the largest number of wrong ones that proves the
-    target.
+    target. In a check for the goal of a screening, an answer counts as wrong if it is ``class_name``.
     """
 
     state: Literal["open", "proven", "failed", "given up"]
@@ -594,10 +613,14 @@ class SequentialAnswer(_Response):
     horizon: int
     counts: list[tuple[int, int]]
     limits: list[tuple[int, int]]
+    class_name: Text | None = None
 
 
 class CheckAnswer(_Response):
-    """The newest check: what it is to guarantee, how far it is, and the model that it is about."""
+    """The newest check: what it is to guarantee, how far it is, and the model that it is about.
+
+    ``target_words`` is the target of a check that ends by itself, and ``how_to_answer`` says what people do.
+    """
 
     number: int
     state: Literal["open", "complete", "aborted"]
@@ -617,6 +640,8 @@ class CheckAnswer(_Response):
     at: str
     proves: bool
     sentence: Text
+    target_words: Text | None
+    how_to_answer: Text
     at_most: Number
     corrected: bool
     of: Literal["rest", "all"] = "rest"
@@ -722,7 +747,9 @@ class FinishPlanAnswer(_Response):
     ``by_people`` are labels now, ``more_labels`` those before the check, ``check_size`` the typical number of answers
     of the check (``check_low`` to ``check_high``), ``by_people_at_end`` their sum, and ``predicted`` the other labels.
     ``wrong`` is the expected number of wrong predictions for the items without a label now (``low`` to ``high``), and
-    ``wrong_at_check`` that when the check starts.
+    ``wrong_at_check`` that when the check starts. In a screening for ``class_name``, of which ``found`` items are
+    found, labels are items that people read, ``allowed`` is the number of items of the class that may be missed, and
+    ``wrong`` their expected number among the items that nobody has read.
     """
 
     at_most: float
@@ -741,13 +768,15 @@ class FinishPlanAnswer(_Response):
     predicted: int
     check_now: bool
     sentence: Text
+    class_name: Text | None = None
+    found: int | None = None
 
 
 class ProofAnswer(_Response):
     """What a check has proven about the items that were unlabelled when it started."""
 
     format: int
-    quantity: Literal["error", "within"]
+    quantity: Literal["error", "within", "recall"]
     statement: Text
     value: Number
     value_for_all: Number = None
@@ -762,6 +791,8 @@ class ProofAnswer(_Response):
     unlabelable: int
     unlabelable_as: Literal["wrong", "excluded"]
     tolerance: Number = None
+    class_name: Text | None = None
+    found: int | None = None
     allowed: int | None = None
     corrected: bool = False
     corrections: int = 0
@@ -773,7 +804,9 @@ class DataSetAnswer(_Response):
     """What is guaranteed about all final labels: ``wrong_at_most`` of ``rows``.
 
     ``by_people`` were given by people, ``predicted`` are predictions. ``proof`` is null if no check was necessary.
-    ``left_out`` rows have no label, because nobody could label them.
+    ``left_out`` rows have no label, because nobody could label them. In a screening for ``class_name``, ``found`` items
+    of the class are found and ``missed_at_most`` are missed, so that ``recall_at_least`` is found; ``value`` is the
+    share that is missed at most, and ``wrong_at_most`` is null.
     """
 
     rows: int
@@ -781,14 +814,18 @@ class DataSetAnswer(_Response):
     proof: ProofAnswer | None = None
     allowed: int
     at_most: float
-    annotator_error: float
+    annotator_error: float = 0.0
     left_out: int
     tolerance: Number = None
     statement: Text
     value: float
-    wrong_at_most: int
+    wrong_at_most: int | None = None
     confidence: float
     predicted: int
+    class_name: Text | None = None
+    found: int | None = None
+    missed_at_most: int | None = None
+    recall_at_least: float | None = None
 
 
 class ReachedGoalAnswer(DataSetAnswer):
@@ -804,6 +841,8 @@ class ReachedGoalAnswer(DataSetAnswer):
     classes_since: Literal["same", "merged", "changed"]
     added: int
     sentences: list[Text]
+    figure: Text
+    figure_note: Text
 
 
 class AnnotatorErrorAnswer(_Response):
@@ -820,7 +859,9 @@ class GoalAnswer(_Response):
     Of ``rows`` labels, ``by_people`` are given, and ``allowed`` predictions may be wrong. ``more_labels`` are expected
     until the end, those of the check included, ``expected_total`` in all; ``hours`` at the pace of the people, who
     take ``seconds_per_label``. ``history`` has the number of labels and the expected total at each plan. ``missing``
-    says why the final labels are not available; it is empty if the goal is ``reached``.
+    says why the final labels are not available; it is empty if the goal is ``reached``. In a screening for
+    ``class_name``, ``found`` items of the class are found, ``at_most`` is the share of the class that may be missed,
+    and ``allowed`` their number. ``check_sentences`` say what the check for the goal is.
     """
 
     at_most: float
@@ -843,7 +884,10 @@ class GoalAnswer(_Response):
     hours: Number
     history: list[tuple[int, int]]
     annotator_error_seen: AnnotatorErrorAnswer | None
+    class_name: Text | None
+    found: int | None
     sentences: list[Text]
+    check_sentences: list[Text]
 
 
 class DecisionAnswer(_Response):
@@ -966,7 +1010,7 @@ class StatusAnswer(_Response):
     learned: int
     held: int
     behind: int
-    model: ModelAnswer
+    model: PresentModelAnswer
     decision: DecisionAnswer
     verdict: VerdictAnswer | None
     forecast: ForecastAnswer | None
@@ -1069,6 +1113,7 @@ class ImportAnswer(_Response):
     contradictory: int
     in_check: int
     written: bool
+    notes: list[Text]
     sentences: list[Text]
 
 

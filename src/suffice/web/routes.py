@@ -50,9 +50,9 @@ from suffice.project.settings import Settings, described_model
 from suffice.project.state import Opinion, PredictedLabel, ProjectState
 from suffice.project.status_summary import status
 from suffice.project.storage import StorageError
-from suffice.tables.file_reader import number_name
 from suffice.tables.file_writer import MEDIA_TYPES
 from suffice.tables.final_writer import FINAL_MEDIA_TYPES, FinalFormat
+from suffice.tables.table_columns import number_name
 from suffice.web.http_messages import (
     LAST_ITEM,
     LONGEST_CELL,
@@ -561,11 +561,15 @@ def get_settings(context: Context) -> SettingsAnswer:
         annotator_error=settings.annotator_error,
         correction_cost=settings.correction_cost,
         tolerance=settings.tolerance,
+        positive=settings.positive,
         overlap=settings.overlap,
         rule=type(settings.criterion()).__name__,
         history=[
             SettingChangeAnswer(
-                person=event.person, at=event.when, words=setting_change_sentence(event.kind.value, event.data)
+                # The program itself has no name in the journal.
+                person=event.person or "suffice",
+                at=event.when,
+                words=setting_change_sentence(event.kind.value, event.data),
             )
             for event in events
         ],
@@ -925,7 +929,8 @@ def start_check(sent: CheckSent, context: Context) -> Receipt:
     expected = None
     if sent.size is None:
         tolerance = context.project.settings.tolerance if sent.tolerance is None else sent.tolerance
-        expected = expected_share(context.background.learning_status, tolerance)
+        screening = context.project.settings.screens_to_goal(sent.of)
+        expected = expected_share(context.background.learning_status, tolerance, screening=screening)
 
     def start() -> WriteReceipt:
         predict = context.background.predictions_after

@@ -84,12 +84,6 @@ export function endedWithout(status) {
   return check?.state === "complete" && held > 0 && check.sentence ? h("p", {}, h("b", {}, unbroken(check.sentence))) : null;
 }
 
-const SKIPPED = "Skip one only if it cannot be answered: it then counts as predicted wrong.";
-const RANDOM = `These items are drawn at random, without the prediction. ${SKIPPED}`;
-const JUDGED = "These rows are drawn at random. Read each row first, and then say whether its prediction is right. " +
-  `People tend to agree with what they see. ${SKIPPED}`;
-const random = () => (store.project.checked?.answer === "verdict" ? JUDGED : RANDOM);
-
 /** The line above the item while a check is open; update(status) fills it. */
 export function makeCheckLine() {
   const element = h("div", { class: "check-slot" });
@@ -112,21 +106,16 @@ export function makeCheckLine() {
 function ofSize(check) {
   return [h("p", { role: "status" }, h("b", {}, `Check: ${check.answered} of ${check.size} answered`)),
     h("progress", { max: check.size, value: check.answered, "aria-label": "Answered items of the check" }),
-    h("p", { class: "muted" }, store.project.checked ? random() : `${RANDOM} The model learns these answers afterwards.`),
+    h("p", { class: "muted" }, unbroken(store.project.checked ? check.how_to_answer
+      : `${check.how_to_answer} The model learns these answers afterwards.`)),
     can("manage") && button(() => confirmAbort(check), { class: "quiet small" }, "Stop the check")];
-}
-
-/** The target of a check in words. */
-export function targetWords(check) {
-  const wrong = check.tolerance === null ? "wrong" : `off by more than ${short(check.tolerance)}`;
-  return `at most ${shareText(check.at_most)} ${check.of === "all" ? "of all labels " : ""}${wrong}`;
 }
 
 function untilProven(check, open) {
   return [h("p", { role: "status" }, h("b", {}, unbroken(check.sentence))),
     can("manage") && button(() => confirmAbort(check), { class: "quiet small" }, "Give the check up"),
-    h("p", { class: "muted" }, `Target: ${targetWords(check)}. To pause, just leave: the check continues when you come back.`),
-    h("details", { open }, h("summary", {}, "How to answer"), h("p", { class: "muted" }, random()))];
+    h("p", { class: "muted" }, `Target: ${check.target_words}. To pause, just leave: the check continues when you come back.`),
+    h("details", { open }, h("summary", {}, "How to answer"), h("p", { class: "muted" }, unbroken(check.how_to_answer)))];
 }
 
 function confirmAbort(check) {

@@ -14,7 +14,8 @@ export function makeCheckPlot({ table = false } = {}) {
   const canvas = h("div", { class: "canvas small" });
   const rows = h("div", { class: "scroll" });
   const details = table && h("details", { class: "numbers" }, h("summary", {}, "The numbers as a table"), rows);
-  const element = h("figure", { class: "check-plot" }, h("figcaption", {}, legend()), canvas, details);
+  const caption = h("figcaption", {});
+  const element = h("figure", { class: "check-plot" }, caption, canvas, details);
   let check = null;
   let told = "";
 
@@ -33,26 +34,34 @@ export function makeCheckPlot({ table = false } = {}) {
       if (text === told) return;
       told = text;
       check = now;
+      put(caption, legend(now.sequential));
       draw();
       list();
     },
   };
 }
 
-function legend() {
+/** What counts against the target: an answer that is wrong, or in a screening one that is of the class. */
+export const faultWords = (sequential) => (sequential.class_name === null ? "wrong" : "of the class");
+
+const raised = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+
+const faultyAnswers = (sequential) => (sequential.class_name === null ? "wrong answers" : "answers of the class");
+
+function legend(sequential) {
   const sample = (kind) => svg("svg", { viewBox: "0 0 22 8", width: 22, height: 8, "aria-hidden": "true" },
     svg("path", { class: kind, d: "M0 4L22 4" }));
-  return [h("span", {}, sample("line"), " wrong answers"), h("span", {}, sample("limit"), " limit: proven at or below it")];
+  return [h("span", {}, sample("line"), ` ${faultyAnswers(sequential)}`), h("span", {}, sample("limit"), " limit: proven at or below it")];
 }
 
 /** What one sees, in words. */
 function sentence({ sentence: said, sequential }) {
   const { answered, wrong, state } = sequential;
-  const so = said || `Check: ${many(answered, "answer")}, ${count(wrong)} wrong. The target is ${state}.`;
+  const so = said || `Check: ${many(answered, "answer")}, ${count(wrong)} ${faultWords(sequential)}. The target is ${state}.`;
   const at = valueAt(sequential.limits, answered);
   const limit = at >= 0 ? `The limit is ${count(at)} there.`
-    : "So few answers do not prove it, even if none is wrong.";
-  return unbroken(`Wrong answers of the check, and the limit. ${so} ${state === "open" && answered ? limit : ""}`.trim());
+    : `So few answers do not prove it, even if none is ${faultWords(sequential)}.`;
+  return unbroken(`${raised(faultyAnswers(sequential))} of the check, and the limit. ${so} ${state === "open" && answered ? limit : ""}`.trim());
 }
 
 /** The last value at or before a number of answers; -1 before the first. */
@@ -86,7 +95,7 @@ function drawing(check, width) {
   const line = steps(known, x, y);
   const open = state === "open" && needed;
   return svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": sentence(check) },
-    axes(x, y, width, floor, highest),
+    axes(x, y, width, floor, highest, faultWords(check.sequential)),
     known.length > 0 && svg("path", { class: "proven", d: `${line}L${end.toFixed(1)} ${floor}L${first.toFixed(1)} ${floor}Z` }),
     known.length > 0 && svg("path", { class: "limit", d: `M${first.toFixed(1)} ${floor}${line.replace("M", "L")}` }),
     open && svg("g", { class: "forecast" },
@@ -104,7 +113,7 @@ function steps(changes, x, y) {
   }).join("");
 }
 
-function axes(x, y, width, floor, highest) {
+function axes(x, y, width, floor, highest, name) {
   const right = width - EDGE.right;
   const up = ticksOf(y, Math.min(4, highest + 1), { whole: true }).filter((value) => value <= highest);
   const across = ticksOf(x, width < 320 ? 3 : 6, { whole: true });
@@ -119,7 +128,7 @@ function axes(x, y, width, floor, highest) {
     ]),
     svg("line", { x1: EDGE.left, x2: right, y1: floor, y2: floor }),
     svg("text", { class: "name", x: right, y: floor + 31, "text-anchor": "end" }, "answers"),
-    svg("text", { class: "name", x: 2, y: 11 }, "wrong"));
+    svg("text", { class: "name", x: 2, y: 11 }, name));
 }
 
 function asTable(course) {
@@ -128,8 +137,8 @@ function asTable(course) {
   const places = [...new Set([...counts, ...limits].map(([at]) => at))].sort((one, other) => one - other);
   const limit = (at) => (valueAt(limits, at) < 0 ? "none" : count(valueAt(limits, at)));
   return h("table", { class: "plain-table" },
-    h("caption", { class: "visually-hidden" }, "Wrong answers and the limit, where one of them changes"),
-    h("thead", {}, h("tr", {}, ["Answers", "Wrong", "Limit"].map((name) => h("th", { scope: "col" }, name)))),
+    h("caption", { class: "visually-hidden" }, `${raised(faultyAnswers(course))} and the limit, where one of them changes`),
+    h("thead", {}, h("tr", {}, ["Answers", raised(faultWords(course)), "Limit"].map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", {}, places.map((at) => h("tr", {}, h("th", { scope: "row" }, count(at)),
       h("td", {}, at <= answered ? count(Math.max(0, valueAt(counts, at))) : "–"), h("td", {}, limit(at))))));
 }

@@ -82,16 +82,13 @@ function offerGoalCheck(status) {
   }
   const early = !plan.check_now && `By the plan, about ${roughly(plan.more_labels)} more labels should come first: a check now would ` +
     "probably take more answers in total.";
+  const [first, ...notes] = goal.check_sentences;
   const dialog = openDialog("Check for the goal", [
     h("div", { class: "stack" },
       h("p", {}, unbroken(goal.sentences[0])),
       early && h("p", {}, early),
-      h("p", {}, "You label items that are drawn at random from those without a label. The check ends by itself when the goal is proven."),
-      h("ul", {},
-        h("li", {}, "The predictions of the model are recorded now. Those of items that nobody labels are the final labels."),
-        h("li", {}, "An item whose prediction is wrong gets your label, so each answer improves the result."),
-        h("li", {}, "Answer without the prediction. An item that you skip counts as predicted wrong."),
-        h("li", {}, "You can pause, and others can help. If the check is given up, it proves nothing, and a later one is a little longer.")),
+      h("p", {}, unbroken(first)),
+      h("ul", {}, notes.map((each) => h("li", {}, unbroken(each)))),
       problem,
       h("div", { class: "row end" }, button(() => dialog.close(), {}, "Not now"), start)),
   ]);

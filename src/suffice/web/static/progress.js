@@ -3,8 +3,8 @@
 
 import { capital } from "./api.js";
 import { makeChart } from "./chart.js";
-import { checking, endedWithout, sequential, targetWords } from "./check.js";
-import { makeCheckPlot } from "./checkplot.js";
+import { checking, endedWithout, sequential } from "./check.js";
+import { faultWords, makeCheckPlot } from "./checkplot.js";
 import { count, h, many, percent, put, quiet, short, swap, unbroken } from "./dom.js";
 import { goalOf, totalsData } from "./goal.js";
 import { classBars, people } from "./labelled.js";
@@ -94,8 +94,8 @@ function chartOr(body, chart, data, otherwise) {
 /** The newest check that is for a target, in words: its number, its target, and how far it is or how it ended. */
 function checkWords(check) {
   const { answered, wrong, state } = check.sequential;
-  const ended = state === "proven" && `Proven after ${many(answered, "answer")}, ${count(wrong)} of them wrong.`;
-  return `Target: ${targetWords(check)}. ${check.sentence || ended || ""}`.trim();
+  const ended = state === "proven" && `Proven after ${many(answered, "answer")}, ${count(wrong)} of them ${faultWords(check.sequential)}.`;
+  return `Target: ${check.target_words}. ${check.sentence || ended || ""}`.trim();
 }
 
 function decision(status) {
@@ -105,7 +105,8 @@ function decision(status) {
   return [...(goalOf(status) ? [parts.state, parts.guarantee] : [parts.guarantee, parts.state]), parts.error, parts.problem, parts.rest,
     checking(status) && !sequential(status) && h("p", {}, unbroken(status.check.sentence)), endedWithout(status),
     (switching || checks) && h("p", { class: "row" }, switching, checks),
-    quiet(store.project.checked ? capital(status.model.description) : `Model: ${status.model.description}.`),
+    quiet(store.project.checked ? capital(status.model.description)
+      : unbroken([`Model: ${status.model.description}.`, ...(status.model.choice?.sentences ?? [])].join(" "))),
     learning(status) && quiet(`${learning(status)}.`)];
 }
 

@@ -134,9 +134,11 @@ const share = (text, name) => Number((numberOf(text.replace("%", ""), name) / 10
 
 /** The target error: of the unlabelled items, or of all labels at the end; and what else a goal for all labels needs. */
 function goalField(isClasses) {
+  const everything = h("option", { value: "all" });
   const of = h("select", {},
-    h("option", { value: "rest" }, isClasses ? "of the predictions for unlabelled items" : "typical error of the predictions"),
-    h("option", { value: "all" }, "of all labels at the end, of people and of the model"));
+    h("option", { value: "rest" }, isClasses ? "of the predictions for unlabelled items" : "typical error of the predictions"), everything);
+  // In a screening, the class that is looked for.
+  let positive = null;
   const [atMost, people, cost, tolerance] = [decimal(), decimal(), decimal(), decimal()];
   const inPercent = () => isClasses || of.value === "all";
   const hint = "At most this share may be wrong. Leave it empty for no target.";
@@ -147,9 +149,13 @@ function goalField(isClasses) {
       "0: labels of people count as right. Another share is subtracted from the target, and the statement says so.", people),
     field("setting-correction_cost", "Cost of an answer in a check, relative to a label", "1, or less if answers in a check are cheaper.", cost));
   const show = () => {
-    only.hidden = of.value !== "all";
-    wanted.querySelector("label").textContent = inPercent() ? "Target error, in % wrong" : "Target error";
-    wanted.querySelector("p").textContent = inPercent() ? hint
+    const missed = positive !== null && of.value === "all";
+    only.hidden = of.value !== "all" || missed;
+    everything.textContent = positive === null ? "of all labels at the end, of people and of the model"
+      : `of the items of class “${positive}”, which may be missed`;
+    wanted.querySelector("label").textContent = missed ? "Target, in % missed" : inPercent() ? "Target error, in % wrong" : "Target error";
+    wanted.querySelector("p").textContent = missed ? "At most this share of the class may be missed. Leave it empty for no target."
+      : inPercent() ? hint
       : "The largest acceptable typical error, in units of the label. Leave it empty for no target.";
   };
   of.addEventListener("change", show);
@@ -158,6 +164,7 @@ function goalField(isClasses) {
     element: h("div", { class: "stack" }, wanted, field("setting-of", "What the target is about", "", of), only),
     fill(found) {
       of.value = found.of;
+      positive = found.positive;
       atMost.value = written(found.at_most, inPercent());
       people.value = percentOf(found.annotator_error);
       cost.value = String(found.correction_cost);

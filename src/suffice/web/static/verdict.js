@@ -15,7 +15,7 @@ import { toast } from "./toast.js";
 
 const STOPS = ["enough", "limit", "complete"];
 // What a model is called on a button.
-const NAMES = { kernel: "kernel features" };
+const NAMES = { kernel: "kernel features", forest: "a forest", boosting: "boosted trees" };
 
 /** Whether the decision is a reason to stop. */
 export const isStop = (status) => STOPS.includes(status?.decision.answer);
@@ -142,10 +142,10 @@ export function makeBanner() {
   return { element, update: draw };
 }
 
-/** What is guaranteed about all labels, as a figure and a note. */
+/** What is guaranteed about all labels, or about a class, as a figure and a note. */
 function goalFigure(status) {
   const reached = finished(status);
-  return reached && [`at most ${count(reached.wrong_at_most)} of ${count(reached.rows)}`, "labels wrong, guaranteed"];
+  return reached && [reached.figure, reached.figure_note];
 }
 
 function goalBanner(status, fold) {
