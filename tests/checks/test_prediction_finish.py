@@ -107,7 +107,7 @@ def test_numbers_may_be_off_by_the_tolerance() -> None:
     truth = rng.normal(size=300)
     guess = truth + np.where(rng.random(300) < 0.2, 3.0, 0.2)
     work = of_predictions(guess).finish(at_most=0.1, tolerance=1.0, seed=0)
-    guarantee = work.run(asked(truth))
+    guarantee = work.run(asked(truth.tolist()))
     off = np.abs(np.array(work.final_labels()) - truth) > 1.0
     assert off.sum() <= guarantee.wrong_at_most <= 30
 

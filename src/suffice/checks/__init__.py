@@ -17,10 +17,10 @@ from suffice.checks.confidence_judgement import JudgedConfidence, judged_confide
 from suffice.checks.data_set import DataSetGuarantee, ScreeningGuarantee
 from suffice.checks.error_difference import ErrorChange, error_change, fixed_answers
 from suffice.checks.finish_plan import FinishPlan, allowed_missed, allowed_wrong, plan_finish, plan_screening
-from suffice.checks.given_predictions import GivenPredictions, of_predictions
 from suffice.checks.group_guarantees import GroupGuarantees, by_group
 from suffice.checks.guarantee import Guarantee, PredictedItems
 from suffice.checks.hypergeometric import lower_bound, upper_bound
+from suffice.checks.made_elsewhere import GivenPredictions, of_predictions
 from suffice.checks.planner import CheckPlan, attainable_bound, plan, plan_recall
 from suffice.checks.prediction_check import PredictionCheck, PredictionResult
 from suffice.checks.prediction_finish import PredictionFinish

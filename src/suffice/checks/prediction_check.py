@@ -11,7 +11,7 @@ from suffice.arguments import real, whole
 from suffice.checks.accepted_part import AcceptedPart, accept_corrected, accept_share
 from suffice.checks.class_share import ClassShare
 from suffice.checks.finish_plan import allowed_wrong
-from suffice.checks.given_predictions import GivenPredictions, class_text, is_missing
+from suffice.checks.given_predictions import PredictedColumns, class_text, is_missing
 from suffice.checks.group_guarantees import by_group
 from suffice.checks.guarantee import Guarantee
 from suffice.checks.planner import plan
@@ -58,7 +58,7 @@ class CheckDesign:
     precision_of: str | None = None
     accept: AcceptGoal | None = None
 
-    def checked(self, given: GivenPredictions) -> "CheckDesign":
+    def checked(self, given: PredictedColumns) -> "CheckDesign":
         """The validated design, with the size of a check of fixed size.
 
         Args:
@@ -107,12 +107,12 @@ class CheckDesign:
         """Error probability of all checks of the same rows together; 1 - 0.95 is exactly 0.05."""
         return round(1.0 - self.confidence, 15)
 
-    def sequential(self, given: GivenPredictions) -> bool:
+    def sequential(self, given: PredictedColumns) -> bool:
         """Whether the check ends when the target is proven, instead of having a fixed size."""
         others = self.share_of or self.recall_of or self.precision_of or self.accept
         return self.size is None and not others and self.parts(given) == 1
 
-    def terms(self, given: GivenPredictions) -> SequentialTerms | None:
+    def terms(self, given: PredictedColumns) -> SequentialTerms | None:
         """The terms of a check that ends when the target is proven; None for a check of fixed size.
 
         Raises:
@@ -131,16 +131,16 @@ class CheckDesign:
         terms.require_provable()
         return terms
 
-    def pool(self, given: GivenPredictions) -> int:
+    def pool(self, given: PredictedColumns) -> int:
         """Number of rows from which the check is drawn."""
         return len(given) if self.precision_of is None else int((given.first == self.precision_of).sum())
 
     @staticmethod
-    def parts(given: GivenPredictions) -> int:
+    def parts(given: PredictedColumns) -> int:
         """Number of statements that hold together."""
         return len(given.columns) * (len(given.group_sizes) + 1 if given.groups is not None else 1)
 
-    def _require_task(self, given: GivenPredictions) -> None:
+    def _require_task(self, given: PredictedColumns) -> None:
         if given.numbers:
             if self.tolerance is None:
                 raise InvalidValueError(
@@ -153,7 +153,7 @@ class CheckDesign:
         elif self.tolerance is not None:
             raise InvalidValueError("tolerance is for numbers, and the predictions are classes; leave it out")
 
-    def _require_acceptable(self, given: GivenPredictions, share: float | None) -> None:
+    def _require_acceptable(self, given: PredictedColumns, share: float | None) -> None:
         if self.accept not in ("all", "accepted"):
             raise InvalidValueError(f'accept must be "all" or "accepted", not {self.accept!r}')
         if given.probability is None:
@@ -308,7 +308,7 @@ class PredictionCheck:
     """
 
     def __init__(
-        self, given: GivenPredictions, *, seed: int | None = None, answer: str = "blind", **options: Any
+        self, given: PredictedColumns, *, seed: int | None = None, answer: str = "blind", **options: Any
     ) -> None:
         if answer not in ("blind", "verdict"):
             raise InvalidValueError(f'answer must be "blind" or "verdict", not {answer!r}')
@@ -326,7 +326,7 @@ class PredictionCheck:
         self.record = self._reaching(Check(tuple(first.tolist()), len(pool), number, alpha, sequential=terms))
 
     @classmethod
-    def restored(cls, given: GivenPredictions, design: CheckDesign, record: Check, answer: str) -> "PredictionCheck":
+    def restored(cls, given: PredictedColumns, design: CheckDesign, record: Check, answer: str) -> "PredictionCheck":
         """A check from its parts, to state its results.
 
         Args:

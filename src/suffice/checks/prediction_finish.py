@@ -10,7 +10,7 @@ from suffice.arguments import real, whole
 from suffice.checks.data_set import DataSetGuarantee
 from suffice.checks.finish_plan import FinishPlan, allowed_wrong, joint_answers
 from suffice.checks.given_finish import expected_errors, given_plan, least_sure
-from suffice.checks.given_predictions import GivenPredictions, class_text, is_missing
+from suffice.checks.given_predictions import PredictedColumns, class_text, is_missing
 from suffice.checks.random_check import Check, is_wrong, sequential_progress, spent_alpha
 from suffice.checks.random_source import CHECK_STREAM, check_rng
 from suffice.checks.sequential_terms import SequentialTerms
@@ -60,7 +60,7 @@ class PredictionFinish:
 
     def __init__(  # noqa: PLR0913 - all but one by keyword
         self,
-        given: GivenPredictions,
+        given: PredictedColumns,
         *,
         at_most: float,
         confidence: float = 0.95,

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from suffice.arguments import real
 from suffice.checks import Check
-from suffice.checks.given_predictions import AnswerWay, GivenPredictions
+from suffice.checks.given_predictions import AnswerWay
+from suffice.checks.made_elsewhere import GivenPredictions
 from suffice.checks.prediction_check import RIGHT, WRONG, CheckDesign, PredictionCheck, PredictionResult
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats

@@ -8,7 +8,7 @@ import numpy as np
 
 from suffice.checks import spent_alpha
 from suffice.checks.given_finish import GivenErrors, expected_errors, given_plan, least_sure
-from suffice.checks.given_predictions import GivenPredictions
+from suffice.checks.made_elsewhere import GivenPredictions
 from suffice.checks.random_check import is_wrong
 from suffice.checks.standing_finish import StandingFinish
 from suffice.criteria import Verdict

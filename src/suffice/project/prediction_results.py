@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from suffice.checks import Check
 from suffice.checks.error_difference import ErrorChange, error_change, fixed_answers
-from suffice.checks.given_predictions import GivenPredictions
+from suffice.checks.made_elsewhere import GivenPredictions
 from suffice.checks.prediction_check import CheckDesign, PredictionCheck, PredictionResult
 from suffice.errors import InvalidValueError
 from suffice.presentation.given_words import check_words, how_to_answer_rows

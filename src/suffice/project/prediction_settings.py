@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.checks.given_predictions import AnswerWay, GivenPredictions
+from suffice.checks.given_predictions import AnswerWay
+from suffice.checks.made_elsewhere import GivenPredictions
 from suffice.numerics import Floats
 
 #: Name of the model of a project whose predictions were made elsewhere.
