@@ -29,10 +29,10 @@ from sklearn.svm import SVC
 import suffice as sf
 from suffice.criteria.base import example_rule
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
-from suffice.learner import estimator_backend
 from suffice.learner.backend import backend_type
 from suffice.learner.estimator_backend import ClassifierBackend, CommitteeBackend, RegressorBackend
 from suffice.learner.prepare import final_estimator, provided_fields
+from tests.counted_fits import count_fits
 from tests.thoroughness import crossed, examples
 
 _RNG = np.random.default_rng(0)
@@ -116,9 +116,7 @@ def test_a_restored_learner_is_fitted_once_and_continues_alike(
     learner.correct(learner.labelled[3], y[0])
     learner.decision()
     state = json.loads(json.dumps(learner.state_dict()))
-    fits = []
-    fit = estimator_backend.refitted
-    monkeypatch.setattr(estimator_backend, "refitted", lambda *given, **others: fits.append(1) or fit(*given, **others))
+    fits = count_fits(monkeypatch)
     again = sf.ActiveLearner.from_state(state, model, X)
     assert len(fits) == 1
     assert again.decision() == learner.decision()
@@ -133,9 +131,7 @@ def test_a_restored_learner_is_fitted_once_and_continues_alike(
 
 def test_nothing_is_fitted_again_while_answers_of_a_check_count(monkeypatch: pytest.MonkeyPatch) -> None:
     learner = _run(CLASSIFIERS["forest"], CLASSES, criterion=sf.Budget(100))
-    fits = []
-    fit = estimator_backend.refitted
-    monkeypatch.setattr(estimator_backend, "refitted", lambda *given, **others: fits.append(1) or fit(*given, **others))
+    fits = count_fits(monkeypatch)
     free = [k for k in range(len(X)) if k not in learner.labelled][:6]
     before = learner.state_dict()["loop"]
     with learner.with_checked({k: CLASSES[k] for k in free}, random=free):

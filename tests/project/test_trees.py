@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice import LabelWorth
-from suffice.checks.standing_finish import spacing
-from suffice.learner import estimator_backend
 from suffice.models.factory import make_model
-from suffice.project import create_project, model_selection, project_learner
+from suffice.project import create_project, model_selection
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import open_project
 from suffice.project.events import EventKind
@@ -27,6 +26,8 @@ from suffice.project.project_learner import ProjectLearner, fit_due
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.status_summary import status
+from suffice.checks.standing_finish import spacing
+from tests.counted_fits import count_fits
 from tests.thoroughness import crossed
 
 N = 300
@@ -72,25 +73,10 @@ def _few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.models.factory._TREES", 5)
 
 
-class Fits:
-    """Counts fits, and the number of labels of each."""
-
-    def __init__(self) -> None:
-        self.sizes: list[int] = []
-
-
 @pytest.fixture
-def fits(monkeypatch: pytest.MonkeyPatch) -> Fits:
-    counted = Fits()
-    fit = estimator_backend.refitted
-
-    def counting(model: Any, X: Any, labels: Any, *, classes: bool) -> Any:
-        counted.sizes.append(len(labels))
-        return fit(model, X, labels, classes=classes)
-
-    for module in (estimator_backend, project_learner):
-        monkeypatch.setattr(module, "refitted", counting)
-    return counted
+def fits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of labels of the fits so far."""
+    return count_fits(monkeypatch, "suffice.project.project_learner")
 
 
 # --- when trees are fitted ---
@@ -108,14 +94,14 @@ def test_ten_more_fits_for_each_doubling() -> None:
     assert due == [20, 30, 40, 50]
 
 
-def test_labels_that_arrive_together_are_fitted_on_the_schedule(fits: Fits) -> None:
+def test_labels_that_arrive_together_are_fitted_on_the_schedule(fits: list[int]) -> None:
     followed(settings("forest", "classification"), answers("classification", 56))
     n_labels = sum(answer.label is not None for answer in answers("classification", 56))
     scheduled = [n for n in range(10, n_labels + 1) if fit_due(n)]
     # Each of them once by the model, and at most about as often to estimate the error.
-    assert [n for n in scheduled if n not in fits.sizes] == []
+    assert [n for n in scheduled if n not in fits] == []
     assert len(scheduled) == 9
-    assert len(fits.sizes) <= 2 * len(scheduled) + 15
+    assert len(fits) <= 2 * len(scheduled) + 15
 
 
 @pytest.mark.parametrize(
@@ -144,14 +130,14 @@ def test_results_are_a_function_of_the_labels(model: str, task: str, goal: str) 
         PREDICTED(one, other)
 
 
-def test_labels_that_wait_for_a_fit_count(fits: Fits) -> None:
+def test_labels_that_wait_for_a_fit_count(fits: list[int]) -> None:
     about = settings("forest", "classification")
     learner = followed(about, answers("classification", 15))
-    before, n_fits = results(learner), len(fits.sizes)
+    before, n_fits = results(learner), len(fits)
     more = [Answer(100, "in", True), Answer(101, None, False), Answer(102, "out", False)]
     learner.follow([*answers("classification", 15), *more])
     after = results(learner)
-    assert len(fits.sizes) == n_fits
+    assert len(fits) == n_fits
     assert (after.n_labelled, after.n_answers) == (before.n_labelled + 2, before.n_answers + 3)
     assert before.numbers is not None
     assert after.numbers is not None
@@ -162,7 +148,7 @@ def test_labels_that_wait_for_a_fit_count(fits: Fits) -> None:
     # Answers that wait are taken back without a fit.
     learner.follow(answers("classification", 15))
     assert results(learner) == before
-    assert len(fits.sizes) == n_fits
+    assert len(fits) == n_fits
 
 
 @pytest.mark.parametrize("model", ["forest", "boosting"])
@@ -171,7 +157,7 @@ def test_predictions_are_those_of_the_model_fitted_to_all_labels(model: str) -> 
         learner = followed(settings(model, task), wanted := answers(task, 33))
         labelled = [answer for answer in wanted if answer.label is not None]
         rows, labels = X[[answer.item for answer in labelled]], [answer.label for answer in labelled]
-        expected = make_model(model, task=task).fit(rows, labels)  # type: ignore[arg-type]
+        expected = make_model(model, task=task).fit(rows, labels)
         found = learner.predict(X)
         if task == "regression":
             PREDICTED(found.labels, expected.predict(X))
@@ -190,19 +176,19 @@ def test_trees_for_numbers_let_the_project_draw_items_at_random() -> None:
     assert len(chosen.queue) == 3
 
 
-def test_a_restart_costs_one_fit(tmp_path: Path, fits: Fits) -> None:
+def test_a_restart_costs_one_fit(tmp_path: Path, fits: list[int]) -> None:
     (tmp_path / "p").mkdir()
     for task in ("classification", "regression"):
         about, wanted = settings("forest", task), answers(task, 25)
-        files = LearnedFiles(tmp_path / "p" / "learned", lambda task=task: task)
+        files = LearnedFiles(tmp_path / "p" / "learned", partial(str, task))
         learner = followed(about, wanted)
         assert learner.keep_in(files, results(learner))
-        fits.sizes.clear()
+        fits.clear()
         again = ProjectLearner(about, X)
         # The last answers wait for the next fit.
         assert 20 <= again.resume_from(files, wanted) < 25
         again.follow(wanted)
-        assert len(fits.sizes) == 1
+        assert len(fits) == 1
         assert results(again) == results(learner)
         for one in (learner, again):
             one.follow(answers(task, 37))
@@ -295,8 +281,9 @@ def test_numbers_are_learned_from_items_that_are_drawn_at_random(tmp_path: Path)
 
 def chosen(place: Path, **changes: Any) -> Project:
     columns = {name: X[:, k] for k, name in enumerate("abc")}
-    options = {"classes": ["in", "out"], "model": "auto", "at_most": 0.1, "of": "all", "seed": 0, **changes}
-    return create_project(place, columns, **options)
+    options: dict[str, Any] = {"classes": ["in", "out"], "model": "auto", "at_most": 0.1, "of": "all", "seed": 0}
+    made: Project = create_project(place, columns, **options | changes)
+    return made
 
 
 def choice_of(project: Project, learning_status: LearningStatus) -> Any:
@@ -339,6 +326,23 @@ def test_a_better_model_is_used_before_the_check(tmp_path: Path) -> None:
         assert background.wait_settled(60.0)
         assert again.current_settings.model == "logistic"
         assert choice_of(again, background.learning_status) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "chooses"),
+    [
+        ({}, True),
+        ({"model": None}, True),
+        ({"model": "logistic"}, False),
+        ({"model": None, "of": "rest"}, False),
+        ({"model": None, "classes": None, "regression": True, "tolerance": 1.0}, False),
+    ],
+)
+def test_the_default_for_a_goal_about_all_labels(tmp_path: Path, changes: dict[str, Any], chooses: bool) -> None:
+    with chosen(tmp_path / "p", **changes) as project:
+        assert project.settings.choose_model == chooses
+        assert ("choose_model" in project.settings.as_dict()) == chooses
+        assert project.settings.model == ("gp" if "regression" in changes else "logistic")
 
 
 def test_models_are_not_compared_once_a_check_has_started(tmp_path: Path) -> None:

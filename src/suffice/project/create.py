@@ -224,8 +224,8 @@ class CreationOptions:
             of a .npy file.
         embed: Name or folder of a sentence-transformers model for the text, instead of TF-IDF.
         model: gp (the default) or ridge for numbers, logistic (the default) or kernel for classes, forest or boosting
-            for both. auto, for classes and ``of="all"``: begin with logistic, and change to the best of several models
-            on the labels so far, until a check starts.
+            for both. auto, for classes and ``of="all"``, and the default there: begin with logistic, and change to the
+            best of several models on the labels so far, until a check starts.
         rule: The stopping rule. By default :class:`~suffice.LabelWorth` with the costs below.
         label_cost: Cost of a label, 1 by default; only without ``rule``.
         mistake_cost: Cost of one wrong prediction among the unlabelled items, in the same unit, 1 by default; only
@@ -463,6 +463,9 @@ def make_project(
 
 
 def _chooses_model(options: CreationOptions, task: str) -> bool:
+    """Whether the model is chosen on the labels, which is the default for classes and a goal about all labels."""
+    if options.model is None:
+        return options.of == "all" and task == "classification"
     if options.model != AUTO:
         return False
     if task != "classification":
