@@ -399,7 +399,7 @@ _WORDS: Final = (
 _START: Final = """
 import json, resource, sys, time
 start = time.perf_counter()
-from suffice.cli.app import main
+from suffice.cli import main
 sys.argv = ["suffice", "check", sys.argv[1], "--prediction", "llm", "--text", "body", "--at-most", "5%", "--json"]
 sys.stdin = open("/dev/null")
 try:
