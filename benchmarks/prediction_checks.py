@@ -415,12 +415,14 @@ print(json.dumps(told))
 def write_csv(path: Path, rows: int) -> None:
     """A file with a text, a prediction and other columns."""
     rng = np.random.default_rng(0)
+    # The texts are different because of the number at their end.
+    texts = [" ".join(_WORDS[k] for k in rng.integers(0, len(_WORDS), 20)) for _ in range(1000)]
+    kinds = rng.choice(["complaint", "question", "praise"], rows).tolist()
+    countries, shares = rng.choice(["de", "fr", "us"], rows).tolist(), (0.5 + rng.random(rows) / 2.0).tolist()
     with path.open("w") as file:
         file.write("id,body,llm,p,country\n")
-        for row in range(rows):
-            words = " ".join(_WORDS[k] for k in rng.integers(0, len(_WORDS), 20))
-            kind, country = rng.choice(["complaint", "question", "praise"]), rng.choice(["de", "fr", "us"])
-            file.write(f"{row},{words},{kind},{0.5 + rng.random() / 2:.3f},{country}\n")
+        for row, (kind, country, share) in enumerate(zip(kinds, countries, shares, strict=True)):
+            file.write(f"{row},{texts[row % len(texts)]} {row},{kind},{share:.3f},{country}\n")
 
 
 def started(path: Path) -> dict[str, float]:
