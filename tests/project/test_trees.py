@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice import LabelWorth
+from suffice.checks.standing_finish import spacing
 from suffice.models.factory import make_model
 from suffice.project import create_project, model_selection
 from suffice.project.background_learner import BackgroundLearner
@@ -26,7 +27,6 @@ from suffice.project.project_learner import ProjectLearner, fit_due
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.status_summary import status
-from suffice.checks.standing_finish import spacing
 from tests.counted_fits import count_fits
 from tests.thoroughness import crossed
 

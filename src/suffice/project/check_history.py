@@ -67,7 +67,9 @@ class _StartedCheck:
     def refresh(self) -> None:
         """Compute the items of a sequential check again from all answers."""
         if self.draw.terms is not None:
-            for item in self.draw.items:
+            # An item without an answer is not wrong; there can be many of these.
+            self._answered[:] = self._wrong[:] = False
+            for item in self._labels.by_item.keys() & self._places.keys():
                 self._note(item)
             self._reach()
 

@@ -530,6 +530,8 @@ def _item_ids(
 
 
 def _id_problem(ids: Sequence[str], file: TableColumns) -> str:
+    if len(set(ids)) == len(ids) and all(0 < len(name) <= _LONGEST_ID for name in ids):
+        return ""
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
         if not name or len(name) > _LONGEST_ID:

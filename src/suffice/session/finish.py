@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,12 @@ from suffice.errors import SufficeError
 from suffice.numerics import Floats
 from suffice.session.goals import Goal
 from suffice.session.model_check import CheckedQuantity, ModelCheck, SessionChecks
-from suffice.session.model_view import ModelView
-from suffice.session.session_estimates import SessionEstimates
-from suffice.session.session_labels import UNLABELLED, SessionLabels
+
+if TYPE_CHECKING:
+    # These load scikit-learn, which a project without a model does not need.
+    from suffice.session.model_view import ModelView
+    from suffice.session.session_estimates import SessionEstimates
+    from suffice.session.session_labels import SessionLabels
 
 #: Who gave a final label: a person before the check or after it, a person in the check, or the model.
 PERSON, CHECK, MODEL = "person", "check", "model"
@@ -66,13 +69,13 @@ class DataSetFinish:
         checks: The checks.
     """
 
-    def __init__(self, labels: SessionLabels, estimates: SessionEstimates, checks: SessionChecks) -> None:
+    def __init__(self, labels: "SessionLabels", estimates: "SessionEstimates", checks: SessionChecks) -> None:
         self._labels, self._estimates, self._checks = labels, estimates, checks
         self._standing: dict[tuple[Goal, float | None], StandingFinish] = {}
 
     # Plans.
 
-    def plan(self, view: ModelView, goal: Goal, tolerance: float | None = None) -> FinishPlan:
+    def plan(self, view: "ModelView", goal: Goal, tolerance: float | None = None) -> FinishPlan:
         """The standing plan for a goal.
 
         Args:
@@ -109,7 +112,7 @@ class DataSetFinish:
         finally:
             self._standing = before
 
-    def _made(self, view: ModelView, goal: Goal, tolerance: float | None, *, check_advised: bool) -> FinishPlan:
+    def _made(self, view: "ModelView", goal: Goal, tolerance: float | None, *, check_advised: bool) -> FinishPlan:
         if goal.class_name is not None:
             relevant = self._estimates.relevant_shares(view)
             return plan_screening(
@@ -171,10 +174,9 @@ class DataSetFinish:
 
     def _covers(self, check: ModelCheck) -> bool:
         """Whether each item without a label was one of those that a check was drawn from; others were taken back."""
-        left = np.flatnonzero(self._labels.status == UNLABELLED)
-        return bool(np.isin(left, check.covered).all())
+        return bool(np.isin(self._labels.left_items, check.covered).all())
 
-    def final_labels(self, view: ModelView | None, goal: Goal | None, tolerance: float | None = None) -> FinalLabels:
+    def final_labels(self, view: "ModelView | None", goal: Goal | None, tolerance: float | None = None) -> FinalLabels:
         """All labels: those of people, and for the other items the predictions that the check has covered.
 
         Args:
@@ -197,7 +199,7 @@ class DataSetFinish:
         people = (self._labels.everything, answered, self._labels.skipped)
         return joined_labels(self._labels.size, self._predictions(view, check), *people, guarantee)
 
-    def _predictions(self, view: ModelView | None, check: ModelCheck | None) -> tuple[NDArray[np.intp], Any, Floats]:
+    def _predictions(self, view: "ModelView | None", check: ModelCheck | None) -> tuple[NDArray[np.intp], Any, Floats]:
         """Items, their predictions, and the probabilities of these."""
         if check is not None:
             items, values, probable = check.unlabelled, check.predictions.tolist(), check.probabilities
@@ -334,7 +336,7 @@ def joined_labels(  # noqa: PLR0913, PLR0917 - all of them are needed
     return FinalLabels(labels, source, probability, guarantee)
 
 
-def prediction_probabilities(view: ModelView, items: NDArray[np.intp]) -> Floats | None:
+def prediction_probabilities(view: "ModelView", items: NDArray[np.intp]) -> Floats | None:
     """The probability of the prediction for each item; None for numbers, and if the model does not provide it."""
     if view.task != "classification" or not len(items):
         return None
