@@ -46,7 +46,7 @@ def result_of(project: Project) -> dict[str, Any]:
 
 def test_a_file_and_a_table_in_memory_give_the_same_project(tmp_path: Path) -> None:
     _, table = rows(60)
-    options = {"probability": "p", "group": "topic"}
+    options: dict[str, Any] = {"probability": "p", "group": "topic"}
     with (
         made(tmp_path / "a", table, **options) as one,
         made(tmp_path / "b", write_csv(tmp_path / "rows.csv", table), **options) as two,
@@ -399,14 +399,15 @@ def test_the_classes_of_predictions_stay(tmp_path: Path) -> None:
     _, table = rows(50)
     with made(tmp_path / "a", table) as project:
         classes = project.settings.classes
-        for change in (
-            lambda: project.rename_class("ham", "eggs", person="ann"),
-            lambda: project.reorder_classes(classes[::-1], person="ann"),
-            lambda: project.merge_classes(["ham"], "spam", person="ann"),
-            lambda: project.remove_class("ham", person="ann"),
-        ):
+        changes: list[tuple[str, tuple[Any, ...]]] = [
+            ("rename_class", ("ham", "eggs")),
+            ("reorder_classes", (classes[::-1],)),
+            ("merge_classes", (["ham"], "spam")),
+            ("remove_class", ("ham",)),
+        ]
+        for name, arguments in changes:
             with pytest.raises(ConflictError, match="classes can only be added after them"):
-                change()
+                getattr(project, name)(*arguments, person="ann")
         project.add_class("newt", person="ann")
         assert project.settings.classes == (*classes, "newt")
         assert predictions_of_project(project).first.tolist() == table["llm"]
