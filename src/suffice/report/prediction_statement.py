@@ -32,6 +32,7 @@ class CheckPart:
         sentences: Further sentences.
         groups: Rows of the table of groups.
         facts: How it was checked.
+        proven: Whether it has proven what was asked for.
     """
 
     heading: str
@@ -39,6 +40,7 @@ class CheckPart:
     sentences: list[str]
     groups: list[tuple[str, ...]]
     facts: list[str]
+    proven: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +114,11 @@ def statement_contents(project: "Project") -> PredictionStatement:
 
 def _part(project: "Project", check: "ProjectCheck", *, several: bool) -> CheckPart:
     result = check_result(project, check).to_dict()
-    words: dict[str, Any] = check_words(result, result["rows"])
+    # Groups are in a table.
+    words: dict[str, Any] = check_words({**result, "groups": {}}, result["rows"])
     first, *rest = words["sentences"]
     draw = check.draw
-    heading = "What is guaranteed"
+    heading = "What is guaranteed" if result["guaranteed"] else "What was found"
     if several:
         heading = f"Rows {draw.asked.first_item + 1:,} to {draw.before.size:,}"
     sure = percent_at_least(result["confidence_level"])
@@ -128,4 +131,4 @@ def _part(project: "Project", check: "ProjectCheck", *, several: bool) -> CheckP
         f"{percent(1.0 - result['confidence_level'])}, for any data and any predictions.",
         covered_sentence(draw.asked.first_item, draw.before.size),
     ]
-    return CheckPart(heading, first, rest, group_rows(result), facts)
+    return CheckPart(heading, first, rest, group_rows(result), facts, result["guaranteed"])
