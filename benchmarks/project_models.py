@@ -89,7 +89,7 @@ def auto(names: list[str], models: list[str], seeds: int, goal: float) -> str:
         for model in models:
             runs = [_finished(name, model, seed, goal) for seed in range(seeds)]
             share = float(np.mean([labels for labels, _, _ in runs]))
-            used = " ".join(sorted({used for _, used, _ in runs}))
+            used = " or ".join(sorted({used for _, used, _ in runs}))
             wrong = max(wrong for _, _, wrong in runs)
             shares.append(f"{share:.3f} ({used}; {100.0 * wrong:.1f} % wrong)")
             print(name, model, shares[-1], flush=True)
