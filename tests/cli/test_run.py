@@ -111,6 +111,16 @@ def result(*arguments: str, figure: bool = False) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize("model", ["forest", "boosting"])
+def test_trees_for_numbers(model: str) -> None:
+    found = result(houses(80), "--target", "price", "--model", model, "--most", "35", "--tolerance", "3")
+    assert (found["task"], found["model"], found["acquisition"]) == ("regression", model, "random")
+    assert (found["initial"], found["batch"]) == (10, 5)
+    assert found["error_at_end"] > 0.0
+    refused = RUN.invoke(app, ["run", mails(), "--target", "kind", "--model", model, "--tolerance", "3"])
+    assert "--tolerance is for numbers" in str(refused.exception)
+
+
 @pytest.mark.usefixtures("real_figure")
 def test_regression_as_json() -> None:
     found = result(houses(), "--target", "price", "--model", "ridge", "--basis", "0", "--threshold", "0.2", figure=True)

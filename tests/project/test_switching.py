@@ -97,12 +97,12 @@ X = np.random.default_rng(0).normal(size=(N, 2))
 LABELS = ["inside" if float(x @ x) < 1.4 else "outside" for x in X]
 
 
-def circle(place: Path, labels: int = 70) -> Project:
+def circle(place: Path, labels: int = 70, **changes: Any) -> Project:
     """A project whose boundary the logistic model cannot represent, with labels of items drawn at random."""
     settings = Settings(
         *("circle", "classification", ("inside", "outside"), "y", "table", ("a", "b"), None, "logistic"),
         LabelWorth().state_dict(),
-        random_share=1.0,
+        **{"random_share": 1.0, **changes},
     )
     cells = tuple((str(a), str(b)) for a, b in X)
     names = tuple(map(str, range(N)))

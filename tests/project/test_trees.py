@@ -317,15 +317,14 @@ def test_a_better_model_is_used_before_the_check(tmp_path: Path) -> None:
         assert told["sentences"][0].startswith("Compared on 100 labels: ")
         assert told["sentences"][-1] == "They are compared at 200 labels, and before the check."
         assert [each.person for each in project.setting_changes()] == [""]
-    with open_project(tmp_path / "p") as again, BackgroundLearner(again) as background:
-        assert background.wait_settled(60.0)
+    with open_project(tmp_path / "p") as again, BackgroundLearner(again) as restarted:
+        assert restarted.wait_settled(60.0)
         assert len(again.events()) == len(events)
-        # Somebody's choice is not changed any more.
+        # What a person has chosen is not changed any more.
+        assert model_selection.chooses_model(again.state(), again.settings)
         again.switch_model("logistic", person="ann")
-        label(again, 100)
-        assert background.wait_settled(60.0)
-        assert again.current_settings.model == "logistic"
-        assert choice_of(again, background.learning_status) is None
+        assert not model_selection.chooses_model(again.state(), again.settings)
+        assert choice_of(again, restarted.learning_status) is None
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,21 @@ def require_one_message(watched: Watched, server: Server) -> dict[str, Any]:
 
 
 @pytest.mark.slow
+def test_the_model_that_is_chosen_on_the_labels(browser: "Browser", tmp_path: Path) -> None:
+    circle(tmp_path / "points.suffice", 103, at_most=0.05, of="all", choose_model=True).close()
+    with served(tmp_path / "points.suffice") as server:
+        watched = Watched(browser, server, "Ann")
+        watched.go("progress")
+        watched.page.wait_for_selector("#view-progress:has-text('Compared on 10')", timeout=60_000)
+        [changed] = server.events(EventKind.model_changed)
+        choice = status_of(server)["model"]["choice"]
+        assert (changed.person, changed.data["model"]) == ("", choice["model"])
+        told = plain(shown(watched.page, "#view-progress"))
+        assert plain(f"Model: {status_of(server)['model']['description']}. {' '.join(choice['sentences'])}") in told
+        watched.close()
+
+
+@pytest.mark.slow
 def test_one_message_and_another_model(browser: "Browser", tmp_path: Path) -> None:
     circle(tmp_path / "points.suffice", 69).close()
     with served(tmp_path / "points.suffice") as server:
