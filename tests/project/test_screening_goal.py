@@ -213,6 +213,7 @@ def test_an_undone_answer_is_missing_and_a_label_taken_back_is_not_covered(proje
     project.take_back(4, person="ann")
     with pytest.raises(SufficeError, match="1 label was taken back since the check started"):
         project.final_labels()
+    assert project.guarantee() is None
     project.label(4, truth(4), person="ann")
     assert project.reached_goal() is not None
 

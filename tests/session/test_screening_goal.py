@@ -276,6 +276,7 @@ def test_a_logistic_regression_in_a_loop_of_its_own() -> None:
     # A label that is taken back was read before the check, so that the check does not cover its item.
     fewer = [item for item in items if item != items[-1]]
     monitor.update(model, fewer, Y[fewer])
+    assert monitor.guarantee is None
     with pytest.raises(SufficeError, match="the goal is not reached"):
         monitor.final_labels()
     monitor.update(model, items, Y[items])
