@@ -25,6 +25,7 @@ NAMES: Final = (
     "images",
     "measurements",
     "whole_data_set",
+    "check_predictions",
     "screening",
     "network",
     "framework",

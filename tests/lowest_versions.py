@@ -6,7 +6,7 @@ Left out are torch and the packages built on it, which are large, and the tools 
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("plot", "parquet", "label", "postgres", "web")
+EXTRAS = ("plot", "parquet", "excel", "label", "postgres", "web")
 #: Packages that only the tests use, together with old versions of the others.
 TESTED_WITH = ("httpx", "pandas")
 

@@ -8,11 +8,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn.linear_model import BayesianRidge as SkBayesianRidge
+from sklearn.naive_bayes import GaussianNB
 
 import suffice as sf
 from suffice.checks import Guarantee, plan_total
 from suffice.criteria import Verdict
 from suffice.forecast import Forecast
+from suffice.learner.learning_loop import family_name
+from suffice.learner.prepare import prepare
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.models.factory import make_model
 from suffice.presentation.decision_words import decision_words
@@ -180,6 +190,42 @@ def test_numbers(model: Any) -> None:
     assert found.error is not None
     # The root of the mean squared error, like the spread of the labels.
     assert found.baseline == pytest.approx(y.std(), rel=0.3)
+
+
+def test_trees_are_compared_with_other_models_too() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 30))
+    random = np.ones(120, dtype=bool)
+    y = np.where(X.sum(axis=1) > 0.0, "more", "less")
+    found = better_model(ExtraTreesClassifier(20, random_state=0).fit(X, y), X, y, random, present="forest")
+    assert found is not None
+    assert (found.name, found.clear, found.labels) == ("logistic", True, 120)
+    assert found.error < 0.5 * found.present
+    numbers = X.sum(axis=1)
+    forest = ExtraTreesRegressor(20, random_state=0).fit(X, numbers)
+    better = better_model(forest, X, numbers, random, present="forest")
+    assert better is not None
+    assert better.name in ("gp", "ridge")
+    # Any other estimator is not compared, nor are inputs with gaps, which the other models do not take.
+    assert better_model(forest, X, numbers, random) is None
+    gaps = np.where(X > 2.5, np.nan, X)
+    boosted = HistGradientBoostingRegressor(max_iter=5).fit(gaps, numbers)
+    assert better_model(boosted, gaps, numbers, random, present="boosting") is None
+
+
+def test_a_learner_knows_the_family_of_its_model() -> None:
+    X, _ = rings(40)
+    for model, name in (
+        (BayesianLogistic(), "logistic"),
+        (make_model("kernel"), "kernel"),
+        (make_model("logistic", basis=3), ""),
+        (ExtraTreesClassifier(3, random_state=0), "forest"),
+        (HistGradientBoostingClassifier(max_iter=2), "boosting"),
+        (GaussianNB(), ""),
+    ):
+        assert family_name(prepare(model, X)) == name
+    for model, name in ((BayesianRidge(), "ridge"), (GaussianProcess(), "gp"), (SkBayesianRidge(), "")):
+        assert family_name(prepare(model, X)) == name
 
 
 def test_too_few_labels_are_not_compared() -> None:

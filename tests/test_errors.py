@@ -81,7 +81,7 @@ def test_the_running_python_is_named_where_another_one_comes_first(monkeypatch: 
 
 
 def test_every_extra_that_a_message_names_has_requirements() -> None:
-    for extra in ("plot", "parquet", "torch", "label", "postgres", "web", "embed"):
+    for extra in ("plot", "parquet", "excel", "torch", "label", "postgres", "web", "embed"):
         assert extra_requirements(extra), extra
 
 

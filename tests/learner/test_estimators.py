@@ -1,5 +1,6 @@
 """Any scikit-learn classifier or regressor in a loop: it is fitted again after every step."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, issparse
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.ensemble import (
     BaggingClassifier,
     HistGradientBoostingClassifier,
@@ -31,6 +32,7 @@ from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputErro
 from suffice.learner.backend import backend_type
 from suffice.learner.estimator_backend import ClassifierBackend, CommitteeBackend, RegressorBackend
 from suffice.learner.prepare import final_estimator, provided_fields
+from tests.counted_fits import count_fits
 from tests.thoroughness import crossed, examples
 
 _RNG = np.random.default_rng(0)
@@ -91,6 +93,54 @@ def test_a_run_with_a_regressor_can_be_repeated_and_gives_a_verdict(name: str) -
     estimate, truth = first.error_estimate(), float(np.mean((first.model.predict(X) - NUMBERS) ** 2))
     assert truth / 4.0 < estimate.value < 4.0 * truth
     assert first.error_estimate(tolerance=0.3).value <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("model", "rule", "options"),
+    [
+        (CLASSIFIERS["forest"], sf.LabelWorth(), {}),
+        (CLASSIFIERS["forest"], sf.StabilizingPredictions(), {"acquisition": "k-centre"}),
+        (CLASSIFIERS["logistic"], sf.Budget(100), {"acquisition": "random"}),
+        (CLASSIFIERS["boosting"], sf.SelectedAccuracy(), {}),
+        (CLASSIFIERS["bagging"], sf.SelectionAgreement(), {}),
+        (REGRESSORS["forest"], sf.LabelWorth(), {}),
+        (REGRESSORS["bayesian"], sf.LabelWorth(), {"acquisition": "variance"}),
+    ],
+)
+def test_a_restored_learner_is_fitted_once_and_continues_alike(
+    model: Any, rule: sf.Criterion, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    y = NUMBERS if isinstance(model, RegressorMixin) else CLASSES
+    learner = _run(model, y, criterion=rule, **options)
+    learner.skip([k for k in range(len(X)) if k not in learner.labelled][:2])
+    learner.correct(learner.labelled[3], y[0])
+    learner.decision()
+    state = json.loads(json.dumps(learner.state_dict()))
+    fits = count_fits(monkeypatch)
+    again = sf.ActiveLearner.from_state(state, model, X)
+    assert len(fits) == 1
+    assert again.decision() == learner.decision()
+    for _ in range(3):
+        items = learner.ask(4)
+        assert again.ask(4).tolist() == items.tolist()
+        assert again.tell(items, y[items]) == learner.tell(items, y[items])
+        assert again.error_estimate() == learner.error_estimate()
+        assert again.decision(0.1) == learner.decision(0.1)
+    np.testing.assert_array_equal(again.model.predict(X), learner.model.predict(X))
+
+
+def test_nothing_is_fitted_again_while_answers_of_a_check_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = _run(CLASSIFIERS["forest"], CLASSES, criterion=sf.Budget(100))
+    fits = count_fits(monkeypatch)
+    free = [k for k in range(len(X)) if k not in learner.labelled][:6]
+    before = learner.state_dict()["loop"]
+    with learner.with_checked({k: CLASSES[k] for k in free}, random=free):
+        assert learner.error_estimate().random_labels >= 6
+    assert not fits
+    assert learner.state_dict()["loop"] == before
+    # Otherwise random labels are predicted again, by models without them.
+    learner.error_estimate()
+    assert fits
 
 
 def test_every_kind_of_estimator_has_its_backend() -> None:

@@ -4,7 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.preprocessing import scale
 
@@ -183,6 +186,36 @@ def test_arguments_that_cannot_be_used(arguments: Any, options: Any, message: st
 def test_models_that_are_compared() -> None:
     assert ModelChoice.of_classes(["a", "b"]).names == ["logistic", "kernel", "forest"]
     assert ModelChoice.of_classes(list(range(26))).names == ["logistic", "forest"]
+
+
+@given(st.integers(0, 5000), st.integers(0, 5000), st.booleans())
+def test_where_a_comparison_is_due_does_not_depend_on_when_one_asks(n: int, compared: int, before_check: bool) -> None:
+    choice = ModelChoice({"one": None, "other": None}, name="other", compared=compared)
+    at = choice.due_at(n, before_check=before_check)
+    assert choice.due(n, before_check=before_check) == (at is not None)
+    if at is None:
+        assert n < max(100, 2 * compared)
+        return
+    assert compared < at <= n < 2 * at
+    if not before_check:
+        assert at % max(100, 2 * compared) == 0
+        # Asking at every label gives the same last comparison.
+        stepwise = ModelChoice({"one": None, "other": None}, compared=compared)
+        for k in range(compared, n + 1):
+            stepwise.compared = stepwise.due_at(k) or stepwise.compared
+        assert stepwise.compared == at
+
+
+def test_a_comparison_tells_the_errors() -> None:
+    X, y = cancer()
+    models = {"linear": BayesianLogistic(), "constant": DummyClassifier()}
+    choice = ModelChoice(models, name="constant")
+    assert (choice.name, choice.compared, choice.errors) == ("constant", 0, {})
+    assert choice.better(X[:100], y[:100], np.ones(100, dtype=bool)) == "linear"
+    assert choice.compared == 100
+    assert choice.errors["linear"] < choice.errors["constant"] == pytest.approx(np.mean(y[:100] == "benign"))
+    with pytest.raises(InvalidValueError, match="name must be one of linear, constant, not 'trees'"):
+        ModelChoice(models, name="trees")
 
 
 def test_a_choice_needs_a_model() -> None:

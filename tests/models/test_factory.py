@@ -4,23 +4,21 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 from suffice import models
 from suffice.cli.rule_options import ModelName
 from suffice.errors import InvalidValueError
-from suffice.models.factory import MODEL_FAMILIES, basis_size, make_model, model_description, model_names
+from suffice.models.factory import MODEL_FAMILIES, ModelTask, basis_size, make_model, model_description, model_names
 
 
 def test_names_and_tasks() -> None:
     assert list(MODEL_FAMILIES) == list(ModelName)
-    assert model_names("regression") == ["gp", "ridge"]
+    assert model_names("regression") == ["gp", "ridge", "forest", "boosting"]
     assert model_names("classification") == ["logistic", "kernel", "dropout", "forest", "boosting"]
-    assert [name for name, family in MODEL_FAMILIES.items() if not family.interactive] == [
-        "dropout",
-        "forest",
-        "boosting",
-    ]
+    assert [name for name, family in MODEL_FAMILIES.items() if not family.interactive] == ["dropout"]
+    assert [name for name, family in MODEL_FAMILIES.items() if family.estimator] == ["forest", "boosting"]
 
 
 @pytest.mark.parametrize(
@@ -43,6 +41,27 @@ def test_models_on_a_basis(name: str, basis: int | None, size: int) -> None:
     assert (type(transformer).__name__, transformer.n_centres) == ("RadialBasis", size)
     # The basis holds the constant of ridge regression already.
     assert model.fit_intercept == (name == "logistic")
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "kind"),
+    [
+        ("forest", None, "ExtraTreesClassifier"),
+        ("forest", "classification", "ExtraTreesClassifier"),
+        ("forest", "regression", "ExtraTreesRegressor"),
+        ("boosting", None, "HistGradientBoostingClassifier"),
+        ("boosting", "regression", "HistGradientBoostingRegressor"),
+    ],
+)
+def test_trees_for_both_tasks(name: str, task: ModelTask | None, kind: str) -> None:
+    made = make_model(name, task=task, seed=7)
+    assert type(made).__name__ == kind
+    assert made.random_state == 7
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = X[:, 0] if task == "regression" else np.where(X[:, 0] > 0.0, "yes", "no")
+    once, again = (make_model(name, task=task, seed=7).fit(X, y).predict(X).tolist() for _ in range(2))
+    assert once == again
 
 
 def test_the_network() -> None:
@@ -69,6 +88,8 @@ def test_descriptions() -> None:
         ("dropout", {"basis": 3}, "a network with dropout takes none"),
         ("ridge", {"basis": -1}, "basis must be a whole number, 0 or more, not -1"),
         ("ridge", {"classes": ["a", "b"]}, "classes go with a classifier, and the model ridge is for regression"),
+        ("forest", {"classes": ["a"], "task": "regression"}, "classes go with a classifier"),
+        ("gp", {"task": "classification"}, "the model gp is for regression, not for classification; use logistic or"),
     ],
 )
 def test_what_does_not_go_together(name: str, options: dict[str, Any], said: str) -> None:

@@ -39,6 +39,7 @@ class Small:
     lock: Any = field(default_factory=threading.RLock)
     decisions: list[Decision] = field(default_factory=list)
     broken: str = ""
+    settings_editor: Any = None
 
     def state(self) -> ProjectState:
         if self.broken:

@@ -14,8 +14,8 @@ import pytest
 from suffice.errors import SufficeError
 from suffice.project.create import create_project
 from suffice.project.exported_files import label_studio_configuration, label_studio_file, write_dataset
+from suffice.project.learned_project import learned_project
 from suffice.project.learning_status import Predictions
-from suffice.project.project_learner import learned_project
 from tests.cli.test_project_commands import said, told
 from tests.project.labelled_projects import busy_project
 from tests.project.making_projects import about, make
@@ -123,11 +123,11 @@ def test_the_command_writes_tasks_and_the_model(place: Path, tmp_path: Path) -> 
 def test_predict_and_add(place: Path, tmp_path: Path) -> None:
     new, out = tmp_path / "new.csv", tmp_path / "answers.jsonl"
     new.write_text("x,note\n-3,a\n3,b\n")
-    assert told("predict", str(place), str(new), "-o", str(out)) == {"path": str(out), "rows": 2}
+    assert told("predict", str(place), str(new), "-o", str(out)) == {"path": str(out), "rows": 2, "notes": []}
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(row["x"], row["label"]) for row in rows] == [("-3", "left"), ("3", "right")]
     with pytest.raises(SufficeError, match="must end in"):
         said("predict", str(place), str(new), "-o", str(tmp_path / "x.xls"))
-    assert told("add", str(place), str(new), "--check") == {"added": 2, "size": 60, "written": False}
+    assert told("add", str(place), str(new), "--check") == {"added": 2, "size": 60, "written": False, "notes": []}
     assert said("add", str(place), str(new)).strip() == "2 items were added; the project has 62."
     assert told("status", str(place))["size"] == 62

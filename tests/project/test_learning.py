@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from suffice import Budget, ErrorStability, LabelWorth, MaxConfidence, PoolFraction, TimeLimit
+from suffice import Budget, ErrorStability, LabelWorth, MaxConfidence, MaxVariance, PoolFraction, TimeLimit
+from suffice.checks.standing_finish import spacing
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError, NotEnoughMemoryError, SufficeError
 from suffice.learner import ActiveLearner, StopMonitor
@@ -18,7 +19,6 @@ from suffice.project import project_learner
 from suffice.project.learning_status import LearningStatus
 from suffice.project.project_learner import ErrorTracker, ProjectLearner
 from suffice.project.state import Answer
-from suffice.session.advice import spacing
 from suffice.session.error_estimate import error_now
 from tests.project.following import CASES, Case, labels_of, settings_of
 from tests.thoroughness import some
@@ -218,7 +218,7 @@ def test_a_tracker_estimates_what_a_monitor_of_the_fitted_model_estimates(case: 
     for answer in case.answers(31):
         assert answer.label is not None
         learner.tell(answer.item, answer.label)
-        tracker.label_learned()
+        tracker.labels_learned(1)
         n += 1
         if n < initial:
             assert tracker.errors() == ()
@@ -285,7 +285,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
 
     class Picky(ActiveLearner):
         def tell(self, indices: Any, labels: Any, *, random: Any = None) -> Any:
-            if indices == 13:
+            if 13 in indices:
                 seen.told.append(13)
                 raise np.linalg.LinAlgError("it is singular.")
             return super().tell(indices, labels, random=random)
@@ -376,9 +376,9 @@ def test_any_rule_has_its_curve(case: Case, rule: Criterion, curve: bool, ratio:
 def test_models_by_name() -> None:
     X = np.random.default_rng(0).normal(size=(20, 2))
     for name, family in MODEL_FAMILIES.items():
-        if family.interactive:
-            settings = settings_of(family.task, name)
-            y: Any = ["cat", "eel"] * 10 if family.task == "classification" else X[:, 0]
+        for task in family.tasks if family.interactive else ():
+            settings = settings_of(task, name)
+            y: Any = ["cat", "eel"] * 10 if task == "classification" else X[:, 0]
             assert len(settings.estimator().fit(X, y).predict(X)) == 20
     assert settings_of("classification", "logistic").estimator().classes == ["eel", "cat", "dog"]
 
@@ -388,13 +388,13 @@ def test_models_by_name() -> None:
     [
         (
             {"model": "dropout"},
-            "a network with dropout learns too slowly .* one of gp, ridge, logistic, kernel, not 'dropout'",
+            "a network with dropout learns too slowly .* one of gp, ridge, logistic, kernel, forest, boosting, not",
         ),
-        ({"model": "forest"}, "one of gp, ridge, logistic, kernel, not 'forest'"),
+        ({"model": "tree"}, "one of gp, ridge, logistic, kernel, forest, boosting, not 'tree'"),
         ({"model": "gp"}, "gp is for regression, and this is a project of classification; use logistic"),
         (
             {"task": "regression"},
-            "logistic is for classification, and this is a project of regression; use gp or ridge",
+            "logistic is for classification, and this is a project of regression; use gp or ridge or forest",
         ),
         ({"classes": ("cat",)}, "at least 2 classes, and this one has 1"),
     ],
@@ -411,6 +411,8 @@ def test_models_that_do_not_fit_are_refused(changes: dict[str, Any], said: str) 
         ("classification", "logistic", PoolFraction(0.5) | TimeLimit(12.0), "AnyOf counts seconds"),
         ("regression", "gp", MaxConfidence(0.6), "MaxConfidence requires .*, which a project with a Gaussian process"),
         ("regression", "ridge", MaxConfidence(0.6), "10 radial basis functions"),
+        ("classification", "forest", ErrorStability(), "requires kl_new_old.*use LabelWorth, which every model"),
+        ("regression", "boosting", MaxVariance(0.6), "MaxVariance requires pool_variance, which a project with grad"),
     ],
 )
 def test_rules_that_do_not_fit_are_refused(task: Any, model: str, rule: Criterion, said: str) -> None:

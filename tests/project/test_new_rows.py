@@ -17,8 +17,8 @@ from suffice.project.create import create_project, open_project
 from suffice.project.events import EventKind
 from suffice.project.incoming_rows import write_predictions
 from suffice.project.labelling_project import ConflictError, Project
+from suffice.project.learned_project import learned_project
 from suffice.project.project_contents import ProjectContents
-from suffice.project.project_learner import learned_project
 from tests.project.making_projects import make
 
 FUELS = ("gas", "diesel", "electric", "")
@@ -285,7 +285,7 @@ def test_the_pipeline_predicts_as_the_project_does(project: Project) -> None:
 
 
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "jsonl", "parquet"])
 @pytest.mark.parametrize("out", ["csv", "jsonl", "parquet"])
 def test_new_rows_are_predicted_some_at_a_time(
     project: Project, tmp_path: Path, ending: str, out: str, monkeypatch: pytest.MonkeyPatch
@@ -297,6 +297,8 @@ def test_new_rows_are_predicted_some_at_a_time(
     file, to = tmp_path / f"new.{ending}", tmp_path / f"out.{out}"
     if ending == "parquet":
         frame.to_parquet(file)
+    elif ending == "jsonl":
+        frame.to_json(file, orient="records", lines=True)
     else:
         frame.to_csv(file, index=False)
     format: Any = out
@@ -313,13 +315,13 @@ def test_new_rows_are_predicted_some_at_a_time(
 def test_large_files_are_read_as_small_ones_are(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from suffice.tables import file_reader
+    from suffice.tables import file_content
 
     frame = pd.DataFrame(cars(50, seed=3))
     file = tmp_path / "new.csv"
     frame.to_csv(file, index=False, sep=";")
     write_predictions(project, file, tmp_path / "small.csv")
-    monkeypatch.setattr(file_reader, "_WHOLE_FILE", 0)
+    monkeypatch.setattr(file_content, "_WHOLE_FILE", 0)
     packed = tmp_path / "new.csv.gz"
     packed.write_bytes(gzip.compress(file.read_bytes()))
     for source in (file, packed):

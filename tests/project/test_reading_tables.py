@@ -19,7 +19,7 @@ from suffice.project import create
 from suffice.project.items import Items
 from suffice.project.read_items import ReadingOptions, read_items
 from suffice.project.settings import Settings, default_rule
-from suffice.tables import file_reader, read_table
+from suffice.tables import parquet_reader, read_table
 
 DATA = os.environ.get("SUFFICE_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="people's tables: SUFFICE_DATA is not set")
@@ -73,7 +73,7 @@ def test_a_row_is_shown_as_the_file_has_it() -> None:
 def parquet_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parquet files are read as small ones, and as large ones."""
     if request.param == "large":
-        monkeypatch.setattr(file_reader, "LARGE_PARQUET", -1)
+        monkeypatch.setattr(parquet_reader, "LARGE_PARQUET", -1)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_a_large_parquet_file_gives_the_items_of_a_small_one(
     importlib.import_module("pyarrow.parquet").write_table(arrow.table(columns), "t.parquet", row_group_size=70)
     found = []
     for large in (2**24, -1):
-        monkeypatch.setattr(file_reader, "LARGE_PARQUET", large)
+        monkeypatch.setattr(parquet_reader, "LARGE_PARQUET", large)
         items = read(Path("t.parquet"), **options)
-        assert isinstance(items.cells, file_reader.ParquetCells) == (large < 0)
+        assert isinstance(items.cells, parquet_reader.ParquetCells) == (large < 0)
         with create.write_project(f"project{large}", settings_of(items), items) as project:
             found.append((items, project.rows(range(n)), project.X, project.state().n_labelled))
     (one, *written), (two, *again) = found
@@ -122,7 +122,7 @@ def test_a_large_parquet_file_gives_the_items_of_a_small_one(
 def test_progress_of_a_large_parquet_file(monkeypatch: pytest.MonkeyPatch) -> None:
     arrow: Any = pytest.importorskip("pyarrow", reason="Parquet: pyarrow is not installed")
     importlib.import_module("pyarrow.parquet").write_table(arrow.table({"a": [1, 2, 3], "b": [3, 1, 2]}), "t.parquet")
-    monkeypatch.setattr(file_reader, "LARGE_PARQUET", -1)
+    monkeypatch.setattr(parquet_reader, "LARGE_PARQUET", -1)
     told: list[tuple[str, int, int]] = []
     read_items(Path("t.parquet"), ReadingOptions(classes=("a", "b")), lambda *each: told.append(each))
     reading = "reading the items"

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from suffice import ErrorStability, LabelWorth, MaxConfidence, PoolFraction
+from suffice.checks.standing_finish import spacing
 from suffice.cli.project_options import learned_project
 from suffice.criteria import Criterion
 from suffice.errors import SufficeError
@@ -29,12 +30,12 @@ from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import open_project
 from suffice.project.labelling_project import Project
 from suffice.project.learned_files import FOLDER, LearnedFiles
+from suffice.project.learned_project import predictions_after
 from suffice.project.learning_status import LearningStatus, Predictions
-from suffice.project.project_learner import ProjectLearner, predictions_after
+from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.storage import block_checksum
-from suffice.session.advice import spacing
 from tests.project.following import CASES, Case, labels_of
 from tests.project.making_projects import make
 from tests.project.test_companion import LONG, until

@@ -10,7 +10,8 @@ from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import open_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import ConflictError, Project
-from suffice.project.project_learner import learned_project, suspicious_labels
+from suffice.project.learned_project import learned_project
+from suffice.project.project_learner import suspicious_labels
 from suffice.project.review import review
 from suffice.session import suspicious_labels as ranking
 from tests.project.labelled_projects import label_some, of_feature

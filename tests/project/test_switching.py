@@ -53,7 +53,8 @@ def test_the_model_is_changed_and_changed_back(project: Project, place: str) -> 
 def test_what_cannot_be_changed_is_answered(project: Project) -> None:
     for name, answer in (
         ("gp", "the model gp is for regression, and this is a project of classification; use logistic or kernel"),
-        ("forest", "model must be one of gp, ridge, logistic, kernel, not 'forest'"),
+        ("forest", "the rule ErrorStability requires kl_new_old.* a forest of randomised trees .*; use LabelWorth"),
+        ("tree", "model must be one of gp, ridge, logistic, kernel, forest, boosting, not 'tree'"),
         ("dropout", "learns too slowly for a person who waits"),
     ):
         with pytest.raises(InvalidValueError, match=answer):
@@ -83,7 +84,10 @@ def test_a_classifier_of_texts_uses_all_components_once_it_is_switched() -> None
     )
     chosen = replace(settings, components=((0, 3),))
     assert chosen.using("kernel").estimator()[-1].components is None
-    assert settings.models() == ["logistic", "kernel"]
+    assert settings.models() == ["logistic", "kernel", "forest", "boosting"]
+    for name in ("forest", "boosting"):
+        assert chosen.using(name).estimator().random_state == 0
+        chosen.using(name).require_usable_rule()
 
 
 # --- the model of a circle ---

@@ -1,4 +1,7 @@
-"""A file to columns: every kind of CSV that people have, Parquet, and what is said of a file that is neither."""
+"""A file to columns: every kind of CSV that people have, Parquet, and what is said of a file that is neither.
+
+JSON lines and Excel workbooks are in ``test_json_reader.py`` and ``test_excel_reader.py``.
+"""
 
 import csv
 import gzip
@@ -16,36 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.errors import InvalidValueError, MissingExtraError
-from suffice.tables import file_reader
-from suffice.tables.file_reader import (
-    ParquetCells,
-    TableColumns,
-    Texts,
-    as_number,
-    as_texts,
-    column,
-    read_columns,
-)
+from suffice.tables import csv_reader, file_content, parquet_reader
+from suffice.tables.file_reader import read_chunks, read_columns, table_format, without_ending
+from suffice.tables.parquet_reader import ParquetCells
+from suffice.tables.table_columns import MISSING, Texts, as_number, as_texts, column
+from tests.tables.table_contents import cells, content, plain, read
 
 DATA = os.environ.get("SUFFICE_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="people's tables: SUFFICE_DATA is not set")
-
-
-def read(content: str | bytes, name: str = "table.csv") -> TableColumns:
-    data = content.encode() if isinstance(content, str) else content
-    Path(name).write_bytes(data)
-    return read_columns(Path(name))
-
-
-def plain(col: "np.ndarray[Any, Any] | Texts") -> list[float | str | None]:
-    """A column as a list, None where missing."""
-    if isinstance(col, Texts):
-        return [col.levels[code] if code >= 0 else None for code in col.codes]
-    return [None if np.isnan(value) else float(value) for value in col]
-
-
-def content(file: TableColumns) -> dict[str, list[float | str | None]]:
-    return {name: plain(col) for name, col in zip(file.names, file.columns, strict=True)}
 
 
 SMALL = {"a": [1.0, 2.5], "b": ["x", "y, z"]}
@@ -192,7 +173,7 @@ def test_what_is_not_a_table_is_an_error(table: str | bytes, words: str) -> None
 def test_files_that_cannot_be_read_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidValueError, match=r"there is no file nowhere/table\.csv; check the name"):
         read_columns(Path("nowhere/table.csv"))
-    with pytest.raises(InvalidValueError, match=r"\. is a folder; name the CSV or Parquet file in it"):
+    with pytest.raises(InvalidValueError, match=r"\. is a folder; name the table in it: a CSV, Excel, JSON"):
         read_columns(Path())
     with pytest.raises(InvalidValueError, match="cannot be read"):
         read_columns(Path("x" * 5000))
@@ -240,8 +221,8 @@ def arrow() -> Any:
 def parquet_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parquet files are read as small ones, and as large ones."""
     if request.param == "large":
-        monkeypatch.setattr(file_reader, "LARGE_PARQUET", -1)
-        monkeypatch.setattr(file_reader, "_BATCH", 2)
+        monkeypatch.setattr(parquet_reader, "LARGE_PARQUET", -1)
+        monkeypatch.setattr(parquet_reader, "_BATCH", 2)
 
 
 @pytest.mark.usefixtures("parquet_size")
@@ -292,8 +273,8 @@ def test_parquet_gives_what_csv_gives() -> None:
 
 def test_cells_of_a_large_parquet_file_stay_there(monkeypatch: pytest.MonkeyPatch) -> None:
     pa = arrow()
-    monkeypatch.setattr(file_reader, "LARGE_PARQUET", -1)
-    monkeypatch.setattr(file_reader, "_BATCH", 3)
+    monkeypatch.setattr(parquet_reader, "LARGE_PARQUET", -1)
+    monkeypatch.setattr(parquet_reader, "_BATCH", 3)
     table = pa.table(
         {"a": [1, 2, None, 4, 5], "w": ["x", 'say "y"', None, "\u00e9", "z"], "b": [0.5, 1.0, 2.0, 1e-7, 3.0]}
     )
@@ -329,6 +310,101 @@ def test_parquet_that_is_none() -> None:
     write(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), "t.parquet")
     with pytest.raises(InvalidValueError, match="2 columns are named 'a'"):
         read_columns(Path("t.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("names", "format"),
+    [
+        (("a.csv", "a.CSV.gz", "a.tsv", "a.tsv.gz", "a.txt"), "csv"),
+        (("a.xlsx", "a.XLSM", "a.xls"), "excel"),
+        (("a.jsonl", "a.ndjson.gz", "a.json"), "json"),
+        (("a.parquet", "a.pq"), "parquet"),
+        (("a.dat", "csv", "a.csv.zip", "a.gz"), None),
+    ],
+)
+def test_the_ending_says_the_format(names: tuple[str, ...], format: str | None) -> None:
+    for name in names:
+        assert table_format(Path("folder.json", name)) == format
+        assert without_ending(Path("folder", name)) == ("a" if format else name)
+
+
+def naive_texts(values: list[str]) -> tuple[list[str], list[int]]:
+    levels: list[str] = []
+    codes = []
+    for value in map(str.strip, values):
+        if value not in levels and value not in MISSING:
+            levels.append(value)
+        codes.append(-1 if value in MISSING else levels.index(value))
+    return levels, codes
+
+
+@given(st.lists(st.one_of(st.sampled_from(["a", " a", "b", "", " ", "NA", "? ", "1", "01"]), st.text(max_size=2))))
+def test_texts_are_numbered_as_they_appear(values: list[str]) -> None:
+    found = as_texts(values)
+    assert ([*found.levels], found.codes.tolist()) == naive_texts(values)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(["a", "1", "", "NA", 'x"y', "p\nq", ";"]), min_size=3, max_size=3), max_size=9),
+    st.integers(1, 4),
+    st.integers(0, 3),
+)
+def test_blocks_do_not_change_a_table(rows: list[list[str]], block: int, shared: int) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([["one", "two", "three"], ["first", "2", "x"], *rows])
+    whole = read(text.getvalue())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_reader, "BLOCK", block)
+        patch.setattr(file_content, "_MOST_SHARED", shared)
+        parts = read(text.getvalue())
+    assert content(parts) == content(whole)
+    assert cells(parts) == cells(whole) == [*map(tuple, [["first", "2", "x"], *rows])]
+
+
+def test_blank_lines_and_wrong_rows_in_later_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_reader, "BLOCK", 2)
+    file = read("\n\n\na,b\n1,2\n\n\n\n3,4\n")
+    assert (content(file), file.place(1)) == ({"a": [1.0, 3.0], "b": [2.0, 4.0]}, "line 9")
+    assert content(read("a\n1\n\n2\n\n\n3\n"))["a"] == [1.0, 2.0, 3.0]
+    with pytest.raises(InvalidValueError, match="line 8: the number of cells is 3, and of column names 2"):
+        read("a,b\n1,2\n1,2\n1,2\n\n1,2\n1,2\n1,2,3\n1,2\n")
+    with pytest.raises(InvalidValueError, match="the first line holds numbers only"):
+        read("1,2\n1,2,3\n")
+
+
+def test_characters_of_any_width_and_parts_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_content, "_PART", 3)
+    assert content(read("a,b\nsnail \U0001f40c,é\nи,1\n"))["a"] == ["snail \U0001f40c", "и"]
+    # The last character is incomplete.
+    file = read("a,b\nsnail,é".encode()[:-1])
+    assert (content(file)["b"], len(file.notes)) == (["Ã"], 1)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "json", "xlsx"])
+def test_chunks_are_the_rows_of_the_file(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"id": f"00{k}", "n": str(k), "w": "xyz"[k % 3]} for k in range(7)]
+    name = Path(f"t.{ending}")
+    if ending == "xlsx":
+        sheet = pytest.importorskip("openpyxl").Workbook()
+        for row in [[*rows[0]], *([*row.values()] for row in rows)]:
+            sheet.active.append(row)
+        sheet.save(name)
+    elif ending == "csv":
+        name.write_text("\n".join(",".join(row) for row in [[*rows[0]], *(row.values() for row in rows)]))
+    else:
+        lines = [json.dumps(row) for row in rows]
+        name.write_text("\n\n".join(lines) if ending == "jsonl" else f"[{', '.join(lines)}]")
+    whole = read_columns(name)
+    for large in (False, True):
+        if large:
+            monkeypatch.setattr(file_content, "_WHOLE_FILE", 0)
+        parts = [*read_chunks(name, 3)]
+        assert [len(part) for part in parts] == [3, 3, 1]
+        assert {part.names for part in parts} == {("id", "n", "w")}
+        assert [row for part in parts for row in cells(part)] == cells(whole) == [tuple(row.values()) for row in rows]
+        assert plain(parts[1]["n"]) == [3.0, 4.0, 5.0]
+        if ending != "csv":
+            assert [part.place(k) for part in parts for k in range(len(part))] == [whole.place(k) for k in range(7)]
 
 
 @needs_data

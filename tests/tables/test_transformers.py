@@ -16,7 +16,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.tables import read_table, transformers
-from suffice.tables.file_reader import TableColumns, read_columns
+from suffice.tables.file_reader import read_columns
+from suffice.tables.table_columns import TableColumns
 from suffice.tables.transformers import (
     NgramComponents,
     PrincipalComponents,

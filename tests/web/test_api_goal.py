@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 
 from suffice import LabelWorth
-from suffice.web.http_messages import DataSetAnswer, FinishPlanAnswer, GoalAnswer
+from suffice.web.http_messages import DataSetAnswer, FinishPlanAnswer, GoalAnswer, PresentModelAnswer
 from tests.web.test_api_checks import label, post, status_of
 from tests.web.web_projects import Script, make_project, running_app, script_of
 
@@ -58,6 +58,31 @@ def test_from_the_first_label_to_the_reached_goal(app: FastAPI, script: Script) 
     # The statement stays when labelling goes on.
     label(app, script, 5)
     assert status_of(script)["goal"]["reached"]["by_people"] == reached["by_people"] + 5
+
+
+def test_the_model_that_is_chosen_on_the_labels(tmp_path: Path) -> None:
+    made = make_project(
+        tmp_path / "project", 500, rule=LabelWorth().state_dict(), at_most=0.1, of="all", choose_model=True
+    )
+    for asked in made.next("Ann", 104):
+        a, b = made.X[asked.position]
+        made.label(asked.position, "spam" if a * b > 0.0 else "ham", person="Ann")
+    with running_app(made) as app:
+        script, background = script_of(app), app.state.context.background
+        assert background.wait_settled(60.0)
+        model = status_of(script)["model"]
+        assert set(model) == set(PresentModelAnswer.model_fields)
+        assert model["name"] == model["choice"]["model"] != "logistic"
+        assert (model["choice"]["compared_at"], model["choice"]["next_at"]) == (100, 200)
+        history = script.get("/api/settings").json()["history"]
+        assert [(each["person"], each["words"]) for each in history] == [
+            ("suffice", f"switched the model to {model['name']}")
+        ]
+        offered = [each["name"] for each in script.get("/api/project").json()["models"]]
+        assert offered == ["logistic", "kernel", "forest", "boosting"]
+        assert post(script, "model", model="boosting").status_code == 200
+        model = status_of(script)["model"]
+        assert model == {"name": "boosting", "description": "gradient-boosted trees", "choice": None}
 
 
 def test_the_goal_is_a_setting(tmp_path: Path) -> None:

@@ -79,6 +79,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("get", "/api/settings"),
         ("post", "/api/settings"),
         ("get", "/api/checks/offers"),
+        ("get", "/api/check/statement"),
         ("get", "/api/checks/recall-offers"),
         ("get", "/api/checks/sequential-offer"),
         ("post", "/api/checks"),

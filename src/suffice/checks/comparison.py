@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from suffice.checks.guarantee import Guarantee, UnlabelableAs
-from suffice.checks.random_check import Check
+from suffice.checks.random_check import Check, require_fixed_size
 from suffice.errors import InvalidTypeError, InvalidValueError
 
 
@@ -43,11 +43,7 @@ def compare(
         >>> print(found["forest"])
         At most 4.9 % of the predictions for the 4,400 unlabelled items are wrong (95 % confidence).
     """
-    if not isinstance(check, Check):
-        # The check of a learner has it as an attribute.
-        raise InvalidTypeError(
-            f"check must be a suffice.checks.Check, not {type(check).__name__}; that of a learner is check.record"
-        )
+    require_fixed_size(check, "to compare models")
     if not isinstance(predictions, Mapping):
         raise InvalidTypeError(
             f"predictions must be a mapping of names to predictions, not {type(predictions).__name__}; for example "
@@ -55,10 +51,6 @@ def compare(
         )
     if not predictions:
         raise InvalidValueError("predictions must have at least one model")
-    if check.sequential is not None:
-        raise InvalidValueError(
-            "a sequential check proves the target of one model; draw a check of fixed size to compare models"
-        )
     found = {}
     for name, values in predictions.items():
         if not isinstance(name, str):

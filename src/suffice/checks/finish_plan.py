@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from suffice.arguments import floats, real, whole
-from suffice.checks.hypergeometric import LARGEST_POOL, probability
+from suffice.checks.hypergeometric import LARGEST_POOL, exact_share, probability
 from suffice.errors import InvalidValueError
 from suffice.presentation.text_format import count, two_digits
 
@@ -54,7 +54,7 @@ def allowed_wrong(at_most: float, rows: int, annotator_error: float = 0.0) -> in
         >>> allowed_wrong(0.29, 100), allowed_wrong(0.05, 1250), allowed_wrong(0.05, 1250, annotator_error=0.02)
         (29, 62, 37)
     """
-    share = Fraction(repr(real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)))
+    share = exact_share(at_most, "at_most")
     people = Fraction(
         repr(real(annotator_error, "annotator_error", "at least 0 and below 1", lambda x: 0.0 <= x < 1.0))
     )
@@ -245,6 +245,7 @@ def plan_finish(  # noqa: PLR0913 - all but two by keyword
     annotator_error: float = 0.0,
     answer_cost: float = 1.0,
     check_advised: bool = False,
+    learns: bool = True,
 ) -> FinishPlan:
     r"""Plan labels of the least certain items and a check of the others, with the least human work.
 
@@ -270,6 +271,7 @@ def plan_finish(  # noqa: PLR0913 - all but two by keyword
             or correct a prediction than to label an item.
         check_advised: Whether the last plan was to check at once; then that remains the plan unless a later check is
             clearly better.
+        learns: Whether the predictions improve with more labels; False for predictions that stay as they are.
 
     Raises:
         InvalidValueError: An argument is out of range.
@@ -288,7 +290,7 @@ def plan_finish(  # noqa: PLR0913 - all but two by keyword
         return made
     more = _candidates(left, allowed)
     wrong = _expected_left(probable, more, left)
-    if labels:
+    if labels and learns:
         wrong *= (labels / (labels + more)) ** CURVE_POWER
     return _least_labels(made, more, wrong, np.full(len(more), allowed), level, cost, check_advised=check_advised)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from suffice.arguments import floats, real, whole
-from suffice.checks.hypergeometric import check_counts, last_that_holds, lower_bound, probability, upper_bound
+from suffice.checks.hypergeometric import check_counts, largest_count, lower_bound, probability, upper_bound
 from suffice.checks.planner import plan
 from suffice.checks.sequential_terms import SequentialTerms
 from suffice.errors import InvalidValueError
@@ -36,6 +36,7 @@ class Circumstances(TypedDict, total=False):
     corrections: int
     wrong_at_first: int | None
     number: int
+    group: str | None
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,8 @@ class Guarantee:
         corrections: Number of answers that were corrected after they had been given.
         wrong_at_first: ``k`` with the first answer of each item, if the corrections changed it; see :attr:`at_first`.
         number: Number of the check among all checks of these items, from 1.
+        group: Name of the group that the items belong to, for one of several statements about groups of items; see
+            :func:`suffice.checks.by_group`.
 
     Examples:
         >>> guarantee = Guarantee.of_error(wrong=2, checked=200, pool=4818)
@@ -119,6 +122,7 @@ class Guarantee:
     corrections: int = 0
     wrong_at_first: int | None = None
     number: int = 1
+    group: str | None = None
 
     def __post_init__(self) -> None:
         _require(
@@ -151,6 +155,10 @@ class Guarantee:
         if self.wrong_at_first is not None:
             first = whole(self.wrong_at_first, "wrong_at_first", least=0)
             check_counts(first, self.checked, self.pool, what="wrong_at_first")
+        if self.group is not None:
+            _require(isinstance(self.group, str), "group", "a text", self.group)
+            about_error = self.upper and self.allowed is None
+            _require(about_error, "group", "None for recall, precision and sequential checks", self.group)
         if self.allowed is not None:
             whole(self.allowed, "allowed", least=0)
             _require(self.unlabelable_as == "wrong", "unlabelable_as", '"wrong" for a sequential check', "excluded")
@@ -464,6 +472,11 @@ class Guarantee:
         return replace(self, unlabelable_as="wrong", predicted=sample)
 
     @property
+    def without_evidence(self) -> bool:
+        """Whether no item was checked that counts, so that every item may be wrong."""
+        return self.allowed is None and not self._counts[1]
+
+    @property
     def upper(self) -> bool:
         """Whether :attr:`value` is an upper bound; recall and precision are bounded from below."""
         return self.quantity not in {"recall", "precision"}
@@ -492,6 +505,9 @@ class Guarantee:
     # Sentences.
 
     def __str__(self) -> str:
+        if self.group is not None and self.without_evidence:
+            why = "none of its checked items could be labelled" if self.checked else "none of them was checked"
+            return f"Nothing is guaranteed for the {self._items}: {why}."
         apart = ""
         if self.all_counted is not None:
             apart += f", not counting items that cannot be labelled ({self.all_counted._bound} if they count as wrong)"
@@ -523,14 +539,19 @@ class Guarantee:
                 return f"Annotators have found {least}"
             return f"{least[:1].upper()}{least[1:]} are labelled or predicted as such"
         # Without remaining items the statement is about all of them.
-        value, items = (self.value, self.remaining) if self.remaining else (self.value_for_all, self.pool)
-        which = "unlabelled " if self.remaining else ""
+        value = self.value if self.remaining else self.value_for_all
         if self.quantity == "precision":
-            those = f"the {count(items, f'{which}item')} predicted as {self.class_name!r}"
+            those = f"the {self._items} predicted as {self.class_name!r}"
             return f"At least {percent_at_least(value)} of {those} belong to that class"
         fault = "wrong" if self.tolerance is None else f"off by more than {number_at_most(self.tolerance)}"
         most = percent_at_most(value if self.share is None else self.share)
-        return f"At most {most} of the predictions for the {count(items, f'{which}item')} are {fault}"
+        return f"At most {most} of the predictions for the {self._items} are {fault}"
+
+    @property
+    def _items(self) -> str:
+        """The items that the statement is about: the unlabelled ones, or all if none of them is left."""
+        items = count(self.remaining, "unlabelled item") if self.remaining else count(self.pool, "item")
+        return items if self.group is None else f"{items} of group {self.group!r}"
 
     def _proof_statement(self) -> str:
         """What a sequential check has proven, about the items that were unlabelled when it started."""
@@ -557,7 +578,8 @@ class Guarantee:
             after = f"A random check of {count(self.pool, 'item')} ended after {count(self.checked, 'answer')}, "
             said = [f"{after}{self.wrong:,} {what}; it allows {self.allowed:,}."]
         else:
-            said = [f"A random check of {self.checked:,} of {count(self.pool, 'item')} found {self.wrong:,} {what}."]
+            items = count(self.pool, "item") + ("" if self.group is None else f" of group {self.group!r}")
+            said = [f"A random check of {self.checked:,} of {items} found {self.wrong:,} {what}."]
         if self.unlabelable:
             how = "wrong" if self.unlabelable_as == "wrong" else "not wrong"
             how = "of the class" if self.quantity == "recall" and self.unlabelable_as == "wrong" else how
@@ -695,10 +717,7 @@ def _allowed_count(share: float, checked: int, pool: int, alpha: float) -> int:
     part = Fraction(repr(share))
     if checked == pool:
         return min(math.floor(part * pool), checked - 1)
-    most = math.floor(part * (pool - checked))
-    return last_that_holds(
-        lambda k: k < 0 or upper_bound(k, checked, pool, alpha) - k <= most, -1, checked - 1, share * checked, 1
-    )
+    return largest_count(math.floor(part * (pool - checked)), checked, pool, alpha)
 
 
 def _too_small(share: float, checked: int, pool: int, alpha: float, unlabelable: int) -> str:

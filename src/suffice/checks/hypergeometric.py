@@ -472,6 +472,35 @@ def check_counts(wrong: ArrayLike, checked: ArrayLike, pool: ArrayLike, *, what:
         raise InvalidValueError(f"checked must not exceed pool, the number of items; {checked=!r}, {pool=!r}")
 
 
+def largest_count(most: int, checked: int, pool: int, alpha: float) -> int:
+    r"""The largest number of wrong items in a sample with which at most ``most`` others are wrong; -1 if there is none.
+
+    .. math::
+
+       \max \{ k : U(\alpha; M, m, k) - k \le B \}
+       = \max \{ k : P[\mathrm{Hyp}(M, B + k + 1, m) \le k] \le \alpha \}
+
+    Args:
+        most: ``B``, the largest acceptable number of wrong items outside the sample.
+        checked: ``m``, the size of the sample.
+        pool: ``M``.
+        alpha: Error probability.
+
+    Examples:
+        >>> largest_count(200, checked=100, pool=4600, alpha=0.05), largest_count(100, 100, 4600, 0.05)
+        (0, -1)
+    """
+    guess = checked * most / pool
+    return last_that_holds(
+        lambda count: count < 0 or upper_bound(count, checked, pool, alpha) - count <= most, -1, checked, guess, 1
+    )
+
+
+def exact_share(value: Any, name: str) -> Fraction:
+    """Return a share as the exact decimal number given: 0.29 of 100 items are 29, although the float is below 0.29."""
+    return Fraction(repr(real(value, name, "from 0 to 1", lambda x: 0.0 <= x <= 1.0)))
+
+
 def probability(value: Any, name: str) -> float:
     """Return a number above 0 and below 1, or raise an error that names the argument."""
     return real(value, name, "above 0 and below 1", lambda x: 0.0 < x < 1.0)

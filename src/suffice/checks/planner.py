@@ -17,8 +17,15 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
-from suffice.arguments import real, whole
-from suffice.checks.hypergeometric import LARGEST_POOL, count_quantile, lower_bound, probability_at_most, upper_bound
+from suffice.arguments import whole
+from suffice.checks.hypergeometric import (
+    LARGEST_POOL,
+    count_quantile,
+    exact_share,
+    lower_bound,
+    probability_at_most,
+    upper_bound,
+)
 from suffice.checks.hypergeometric import probability as checked_probability
 from suffice.errors import InvalidValueError
 from suffice.presentation.text_format import count, percent, percent_at_least
@@ -115,8 +122,8 @@ def plan(  # noqa: PLR0913 - keyword arguments with defaults
         Not achievable without labelling all 100 items: no smaller check shows with a probability of 80 % that
         at most 10 % of the predictions for the unlabelled items are wrong (95 % confidence), if 5 % are.
     """
-    size = _pool(pool)
-    share, guess = _share(target, "target"), _share(expected, "expected")
+    size = pool_size(pool)
+    share, guess = exact_share(target, "target"), exact_share(expected, "expected")
     level, wanted = checked_probability(alpha, "alpha"), checked_probability(probability, "probability")
     _check_items(items)
     search = _ErrorSearch(share, guess, size, level, wanted, items)
@@ -161,8 +168,8 @@ def attainable_bound(  # noqa: PLR0913 - keyword arguments with defaults
         >>> round(attainable_bound(237, expected=0.02, pool=4600), 4)
         0.05
     """
-    size, sample = _pool(pool), whole(checked, "checked", least=0)
-    guess = _share(expected, "expected")
+    size, sample = pool_size(pool), whole(checked, "checked", least=0)
+    guess = exact_share(expected, "expected")
     level, wanted = checked_probability(alpha, "alpha"), checked_probability(probability, "probability")
     if sample >= size:
         raise InvalidValueError(
@@ -219,8 +226,8 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
         >>> plan_recall(0.8, found=50, missed=10, pool=4000, predicted=200, right=180).labels < 1500
         True
     """
-    size = _pool(pool)
-    goal = _share(target, "target")
+    size = pool_size(pool)
+    goal = exact_share(target, "target")
     if not goal:
         raise InvalidValueError(f"target must be a number above 0 and at most 1, not {target!r}")
     known, hidden = whole(found, "found", least=0), whole(missed, "missed", least=0)
@@ -237,7 +244,7 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
     are = "are" if hidden > 1 else "is"
     if named:
         search = _RecallSearch(goal, known, hidden, size, named, hits, level / 2.0)
-        labels = _first_not(
+        labels = first_not(
             lambda first, last: search.success(first, last) < wanted, size - 1, _intervals(hidden, 3_000)
         )
         missing = f"{count(hidden, 'item') if hidden else 'no item'} of it {are} neither labelled nor predicted"
@@ -273,7 +280,7 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
     def all_fail(first: int, last: int) -> bool:
         return probability_of(last, first, last) < wanted
 
-    labels = _first_not(all_fail, size - 1, _intervals(hidden, 100_000))
+    labels = first_not(all_fail, size - 1, _intervals(hidden, 100_000))
     success = None if labels is None else probability_of(labels, labels, labels)
     assumption = f"{count(hidden, 'item') if hidden else 'no item'} of it {are} unlabelled"
     return CheckPlan(labels, success, size, level, wanted, words, assumption)
@@ -332,7 +339,7 @@ class _RecallSearch:
         return None if self.goal == 1 else math.ceil(missing / (1 - self.goal))
 
 
-def _first_not(all_fail: Callable[[int, int], bool], last: int, most: int) -> int | None:
+def first_not(all_fail: Callable[[int, int], bool], last: int, most: int) -> int | None:
     """The least size up to ``last`` that does not fail, or None; after many intervals one that can be slightly larger.
 
     ``all_fail(first, last)`` may be False for an interval in which all fail, but not for a single size. If ``most``
@@ -506,7 +513,8 @@ def _surely_enough(gap: float, alpha: float, probability: float, items: Items) -
     return math.ceil(((spread + math.sqrt(spread**2 + 4.0 * gap)) / (2.0 * gap)) ** 2) + 1.0
 
 
-def _pool(pool: int) -> int:
+def pool_size(pool: int) -> int:
+    """Return the number of items of a pool, or raise an error if it is not from 1 to 1e12."""
     size = whole(pool, "pool", least=1)
     if size > LARGEST_POOL:
         raise InvalidValueError(f"pool must be at most {LARGEST_POOL:,}, not {pool!r}")
@@ -516,8 +524,3 @@ def _pool(pool: int) -> int:
 def _check_items(items: str) -> None:
     if items not in get_args(Items):
         raise InvalidValueError(f'items must be "remaining" or "all", not {items!r}')
-
-
-def _share(value: float, name: str) -> Fraction:
-    """Return a share as the exact decimal number given: 0.29 of 100 items are 29, although the float is below 0.29."""
-    return Fraction(repr(real(value, name, "from 0 to 1", lambda x: 0.0 <= x <= 1.0)))

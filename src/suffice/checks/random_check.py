@@ -313,20 +313,14 @@ class Check:
             InvalidValueError: The check is not complete or was aborted, a prediction is missing, more than a tenth of
                 the items are to be excluded, or a sequential check has not proven its target.
         """
-        answers, alpha, stated = _evidence(self, predictions, parts, unlabelable_as, model)
-        values = _predictions_by_item(self, predictions)
-        if self.sequential is not None:
-            if parts != 1 or unlabelable_as != "wrong":
-                raise InvalidValueError("a sequential check proves one target, and counts all its items")
-            wrong, proof = self._proven(stated, values, tolerance)
-            return Guarantee.of_proof(self.sequential, wrong, proof, tolerance=tolerance, **stated)
-        faults, at_first = self.faults(values, tolerance=tolerance), self._at_first(values, tolerance)
-        wrong = sum(faults[item] for item in answers)
-        if self.first_answers:
-            stated["wrong_at_first"] = max(0, sum(at_first.values()) - len(self.unlabelable))
-        if tolerance is not None:
-            return Guarantee.within(_residuals(answers), tolerance, self.pool, alpha=alpha, **stated)
-        return Guarantee.of_error(wrong, self.size, self.pool, alpha=alpha, **stated)
+        _, alpha, stated = complete_evidence(self, predictions, parts, unlabelable_as, model)
+        values = values_by_item(self, predictions)
+        if self.sequential is None:
+            return part_guarantee(self, self.items, self.pool, values, tolerance=tolerance, alpha=alpha, stated=stated)
+        if parts != 1 or unlabelable_as != "wrong":
+            raise InvalidValueError("a sequential check proves one target, and counts all its items")
+        wrong, proof = self._proven(stated, values, tolerance)
+        return Guarantee.of_proof(self.sequential, wrong, proof, tolerance=tolerance, **stated)
 
     def found_guarantee(self, class_name: Label, found: int, *, model: str = "") -> Guarantee:
         """Guarantee the recall of a class that a sequential check of a screening has proven.
@@ -347,7 +341,7 @@ class Check:
         """
         if self.sequential is None:
             raise InvalidValueError("the size of this check is fixed; use recall_guarantee")
-        _, _, stated = _evidence(self, [None] * self.size, 1, "wrong", model)
+        _, _, stated = complete_evidence(self, [None] * self.size, 1, "wrong", model)
         wrong, proof = self._proven(stated, {}, class_name=class_name)
         return Guarantee.of_proof(
             self.sequential, wrong, proof, class_name=str(class_name), found=whole(found, "found", least=0), **stated
@@ -398,7 +392,7 @@ class Check:
             class_name: For a screening: the class that is looked for. Then an item is wrong if it is of the class, and
                 predictions are not used.
         """
-        values: Mapping[int, Any] = {} if class_name is not None else _predictions_by_item(self, predictions)
+        values: Mapping[int, Any] = {} if class_name is not None else values_by_item(self, predictions)
         return {
             item: item in self.unlabelable
             or (item in self.labels and is_wrong(self.labels[item], values.get(item), tolerance, class_name))
@@ -470,7 +464,7 @@ class Check:
         Raises:
             InvalidValueError: As for :meth:`guarantee`, or the check is too small for the share.
         """
-        answers, alpha, stated = _evidence(self, predictions, parts, unlabelable_as, model)
+        answers, alpha, stated = complete_evidence(self, predictions, parts, unlabelable_as, model)
         return Guarantee.of_tolerance(_residuals(answers), share, self.pool, alpha=alpha, **stated)
 
     def precision_guarantee(  # noqa: PLR0913 - keyword arguments with defaults
@@ -496,12 +490,12 @@ class Check:
         Raises:
             InvalidValueError: As for :meth:`guarantee`.
         """
-        answers, alpha, stated = _evidence(self, predictions, parts, unlabelable_as, model)
-        values = _predictions_by_item(self, predictions)
+        answers, alpha, stated = complete_evidence(self, predictions, parts, unlabelable_as, model)
+        values = values_by_item(self, predictions)
         chosen = [item for item in self.items if values[item] == class_name]
         stated["unlabelable"] = sum(item in self.unlabelable for item in chosen)
         wrong = sum(answers[item][0] != class_name for item in chosen if item in answers)
-        _require_possible(self, predicted, len(chosen))
+        require_possible(self, predicted, len(chosen))
         return Guarantee.of_precision(str(class_name), wrong, len(chosen), predicted, alpha=alpha, **stated)
 
     def recall_guarantee(  # noqa: PLR0913 - keyword arguments with defaults
@@ -535,11 +529,11 @@ class Check:
             raise InvalidValueError("predictions and predicted must be given together, or neither")
         chosen: set[int] = set()
         sample = None
-        _, alpha, stated = _evidence(self, [None] * self.size, parts, unlabelable_as, model)
+        _, alpha, stated = complete_evidence(self, [None] * self.size, parts, unlabelable_as, model)
         if predictions is not None and predicted is not None:
-            values = _predictions_by_item(self, predictions)
+            values = values_by_item(self, predictions)
             chosen = {item for item in self.items if values[item] == class_name}
-            _require_possible(self, predicted, len(chosen))
+            require_possible(self, predicted, len(chosen))
             absent = len(chosen & self.unlabelable) if unlabelable_as == "excluded" else 0
             right = sum(self.labels.get(item) == class_name for item in chosen if item in self.labels)
             sample = PredictedItems(predicted - absent, len(chosen) - absent, right, absent)
@@ -603,7 +597,42 @@ class Check:
     from_dict = from_state
 
 
-def _evidence(
+def sequential_progress(
+    record: Check, predictions: Mapping[int, Any], tolerance: float | None, class_name: Label | None = None
+) -> dict[str, Any] | None:
+    """Progress of a sequential check as JSON values; None for one of fixed size.
+
+    Args:
+        record: The check, with the items that its answers require.
+        predictions: Predictions of the frozen model, by item.
+        tolerance: For numbers, the largest error that is not wrong.
+        class_name: For a screening: the class that is looked for.
+    """
+    terms = record.sequential
+    if terms is None:
+        return None
+    faults = record.faults(predictions, tolerance=tolerance, class_name=class_name)
+    pending = set(record.pending)
+    first = next((place for place, item in enumerate(record.items) if item in pending), record.size)
+    flags = [faults[item] for item in record.items]
+    proof = terms.proof(flags)
+    proven = proof is not None and proof <= first
+    if not proven and not pending:
+        # It has ended: too many answers are wrong, or an answer was corrected after the proof.
+        proof = None
+    state = "given up" if record.aborted else "proven" if proven else "failed" if proof is None else "open"
+    answered = (proof or 0) if proven else first
+    return {
+        "state": state,
+        "answered": answered,
+        "wrong": sum(flags[:answered]),
+        "needed": None if proof is None else max(0, proof - first),
+        "allowed": terms.allowed,
+        **({} if class_name is None else {"class_name": str(class_name)}),
+    }
+
+
+def complete_evidence(
     check: Check, predictions: Any, parts: int, unlabelable_as: UnlabelableAs, model: str
 ) -> tuple[dict[int, tuple[Label, Any]], float, Circumstances]:
     """Return label and prediction of each labelled item, the error probability, and the common fields."""
@@ -619,7 +648,7 @@ def _evidence(
             f"{len(check.unlabelable)} of {count(check.size, 'item')} could not be labelled, which is more than "
             f"{percent(MOST_EXCLUDED)}: they cannot be excluded; count them as wrong"
         )
-    values = _predictions_by_item(check, predictions)
+    values = values_by_item(check, predictions)
     answers = {item: (check.labels[item], values[item]) for item in check.items if item in check.labels}
     stated = Circumstances(
         confidence=1.0 - check.alpha,
@@ -632,16 +661,73 @@ def _evidence(
     return answers, check.alpha_spent / whole(parts, "parts", least=1), stated
 
 
-def _predictions_by_item(check: Check, predictions: Any) -> dict[int, Any]:
-    """Return the prediction of each item of the check."""
-    if isinstance(predictions, Mapping):
-        if missing := [item for item in check.items if item not in predictions]:
-            raise InvalidValueError(f"predictions must cover every item of the check; missing: {_some(missing)}")
-        return {item: predictions[item] for item in check.items}
-    values = predictions.tolist() if isinstance(predictions, np.ndarray) else list(predictions)
-    if len(values) != check.size:
-        raise InvalidValueError(f"predictions must be one for each of the {check.size} items, not {len(values)}")
-    return dict(zip(check.items, values, strict=True))
+def part_guarantee(  # noqa: PLR0913 - all but four by keyword
+    check: Check,
+    items: Sequence[int],
+    pool: int,
+    predictions: Mapping[int, Any],
+    *,
+    tolerance: float | None,
+    alpha: float,
+    stated: Circumstances,
+) -> Guarantee:
+    """Guarantee the share of wrong predictions in a part of the pool that was fixed before the draw.
+
+    Given how many items of a check of fixed size belong to the part, these are a uniform sample of it.
+
+    Args:
+        check: A complete check of fixed size.
+        items: The items of the check that belong to the part.
+        pool: Number of items of the pool that belong to it.
+        predictions: Predictions by item.
+        tolerance: Largest acceptable distance between number and prediction; None for classes.
+        alpha: Error probability of this guarantee.
+        stated: The other fields of the guarantee; those about the items are replaced.
+    """
+    chosen = frozenset(items)
+    answers = {item: (check.labels[item], predictions[item]) for item in items if item in check.labels}
+    stated = {
+        **stated,
+        "unlabelable": len(check.unlabelable & chosen),
+        "corrections": len(chosen & set(check.first_answers)),
+    }
+    if stated["corrections"]:
+        at_first = check._at_first(predictions, tolerance)
+        stated["wrong_at_first"] = max(0, sum(at_first[item] for item in items) - stated["unlabelable"])
+    if tolerance is not None:
+        return Guarantee.within(_residuals(answers), tolerance, pool, alpha=alpha, **stated)
+    wrong = sum(is_wrong(*answer) for answer in answers.values())
+    return Guarantee.of_error(wrong, len(chosen), pool, alpha=alpha, **stated)
+
+
+def values_by_item(check: Check, values: Any, name: str = "predictions") -> dict[int, Any]:
+    """Return the prediction of each item of the check, or another value of each, given by item or in their order."""
+    if isinstance(values, Mapping):
+        if missing := [item for item in check.items if item not in values]:
+            raise InvalidValueError(f"{name} must cover every item of the check; missing: {_some(missing)}")
+        return {item: values[item] for item in check.items}
+    series = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    if len(series) != check.size:
+        raise InvalidValueError(f"{name} must be one for each of the {check.size} items, not {len(series)}")
+    return dict(zip(check.items, series, strict=True))
+
+
+def require_fixed_size(check: Any, purpose: str) -> None:
+    """Raise an error unless a value is a check of fixed size, which may prove more than one target.
+
+    Args:
+        check: The value.
+        purpose: What the check is for, for the error: "to compare models".
+    """
+    if not isinstance(check, Check):
+        # The check of a learner has it as an attribute.
+        raise InvalidTypeError(
+            f"check must be a suffice.checks.Check, not {type(check).__name__}; that of a learner is check.record"
+        )
+    if check.sequential is not None:
+        raise InvalidValueError(
+            f"a sequential check proves the target of one model; draw a check of fixed size {purpose}"
+        )
 
 
 def is_wrong(label: Label, prediction: Any, tolerance: float | None = None, class_name: Label | None = None) -> bool:
@@ -669,7 +755,7 @@ def _require_open(check: Check, items: Iterable[int]) -> None:
         raise InvalidValueError(f"these items have an answer already; use correct: {_some(answered)}")
 
 
-def _require_possible(check: Check, predicted: int, chosen: int) -> None:
+def require_possible(check: Check, predicted: int, chosen: int) -> None:
     """The items predicted as a class must contain those of the check, and leave room for the others."""
     least, most = chosen, check.pool - (check.size - chosen)
     if not least <= whole(predicted, "predicted", least=0) <= most:

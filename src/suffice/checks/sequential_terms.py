@@ -20,7 +20,6 @@ with :math:`c = 0.75`. There are two forms:
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
 
@@ -28,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from suffice.arguments import real, whole
-from suffice.checks.hypergeometric import LARGEST_POOL, log_probability, probability
+from suffice.checks.hypergeometric import LARGEST_POOL, exact_share, log_probability, probability
 from suffice.errors import InvalidTypeError, InvalidValueError
 
 Integers = NDArray[np.int64]
@@ -154,7 +153,7 @@ class SequentialTerms:
         Raises:
             InvalidValueError: An argument is out of range.
         """
-        share = Fraction(repr(real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)))
+        share = exact_share(at_most, "at_most")
         size = whole(pool, "pool", least=1)
         allowed = math.floor(share * size)
         if planned is None:

@@ -328,6 +328,10 @@ def demo_command(
         bool,
         typer.Option("--page", help="Label handwritten digits yourself, in the browser, in a project suffice-digits."),
     ] = False,
+    predictions: Annotated[
+        bool,
+        typer.Option("--predictions", help="Check labels that another model gave, as for those of a language model."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Watch a simulated person label scikit-learn's breast-cancer, diabetes or digits data until it is enough.
@@ -337,7 +341,16 @@ def demo_command(
     Example: suffice demo --task regression --threshold 0.05
 
     To label yourself: suffice demo --page
+
+    To check labels of another model: suffice demo --predictions
     """
+    if page and predictions:
+        raise InvalidValueError("--page and --predictions are two demonstrations; give one of them")
+    if predictions:
+        from suffice.cli.prediction_demo import run_prediction_demo
+
+        run_prediction_demo(options.seed, as_json=as_json)
+        return
     if page:
         _serve_digits(as_json=as_json)
         return

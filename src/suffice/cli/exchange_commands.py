@@ -50,7 +50,11 @@ class MatchName(StrEnum):
 
 NewRows = Annotated[
     Path,
-    typer.Argument(metavar="DATA", help="New rows: a CSV or Parquet file, or a folder of images.", show_default=False),
+    typer.Argument(
+        metavar="DATA",
+        help="New rows: a table (CSV, Excel, JSON lines or Parquet), or a folder of images.",
+        show_default=False,
+    ),
 ]
 NewFeatures = Annotated[
     Path | None,
@@ -97,7 +101,9 @@ class ImportOptions:
 @with_settings
 def import_command(
     place: Place,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV or Parquet file.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A table: CSV, Excel, JSON lines or Parquet.", show_default=False)
+    ],
     columns: ImportOptions,
     person: Annotated[str | None, person_option("Who gave the labels.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Write nothing, and say what would happen.")] = False,
@@ -151,12 +157,17 @@ def add_command(
 
     Example: suffice add mails.suffice more.csv
     """
+    notes: list[str] = []
     with stored_project(place) as (project, _):
-        added = project.add_items(data, person=person_name(person), id=id, features=features, check=check)
+        added = project.add_items(
+            data, person=person_name(person), id=id, features=features, check=check, tell=notes.append
+        )
         size, guaranteed = project.size, project.guarantee() is not None
     if as_json:
-        typer.echo(json.dumps({"added": added, "size": size, "written": not check}))
+        typer.echo(json.dumps({"added": added, "size": size, "written": not check, "notes": notes}))
         return
+    for note in notes:
+        plain_console().print(f"- {note}")
     for sentence in items_added_sentences(added, size, trial=check, guaranteed=guaranteed):
         plain_console().print(sentence)
 
@@ -188,24 +199,28 @@ def predict_command(
 
     Example: suffice predict mails.suffice new.csv -o answers.csv
     """
-    to = out or Path(f"{data.stem}-predictions.csv")
+    from suffice.tables.file_reader import without_ending
+
+    to = out or Path(f"{without_ending(data)}-predictions.csv")
     format = _FORMATS.get(to.suffix.lower())
     if format is None:
         raise InvalidValueError(f"--out must end in .csv, .jsonl or .parquet, not {to.name!r}")
     require_writable(to, "the predictions")
-    rows = 0
+    rows, notes = 0, list[str]()
     with stored_project(place) as (project, _):
         from suffice.project.incoming_rows import write_predictions
         from suffice.tables.file_writer import checked_format
 
         def write(part: Path) -> None:
             nonlocal rows
-            rows = write_predictions(project, data, part, checked_format(format), features=features)
+            rows = write_predictions(project, data, part, checked_format(format), features=features, tell=notes.append)
 
         write_whole(to, write)
     if as_json:
-        typer.echo(json.dumps({"path": str(to), "rows": rows}))
+        typer.echo(json.dumps({"path": str(to), "rows": rows, "notes": notes}))
         return
+    for note in notes:
+        plain_console().print(f"- {note}")
     plain_console().print(f"Predictions: {to} ({rows:,} rows)")
 
 

@@ -54,16 +54,47 @@ def label_command(
     console = Console(stderr=as_json, highlight=False)
     # Without a terminal, lines are not wrapped.
     console.soft_wrap = not console.is_terminal
-    terminal = console.is_terminal and not console.is_dumb_terminal and sys.stdin.isatty() and sys.stderr.isatty()
-    by_keys = terminal and not as_json
-    if by_keys and find_spec("textual") is None:
-        raise MissingExtraError("textual", "label", "Labelling on the whole screen")
+    by_keys = not as_json and _by_keys(console)
     with opened_project(options, console, labels=True) as project:
         from suffice.cli.labeller import opened_labeller
+        from suffice.project.prediction_results import start_first_check
+
+        start_first_check(project, person_name(options.person))
 
         with opened_labeller(project, person_name(options.person)) as labeller:
             _label(labeller, console, by_keys=by_keys)
             _summarise(labeller, options, console, as_json=as_json)
+
+
+def label_in_terminal(project: "Project", console: Console, person: str, most: int | None = None) -> None:
+    """Label by keys on a terminal, and by lines otherwise, until nothing is left or the person leaves.
+
+    Args:
+        project: The project.
+        console: Where items and answers are printed.
+        person: Who labels.
+        most: Number of labels at most; no limit if None.
+
+    Raises:
+        MissingExtraError: The package for labelling by keys is not installed.
+    """
+    from suffice.cli.labeller import opened_labeller
+
+    by_keys = _by_keys(console)
+    with opened_labeller(project, person, most) as labeller:
+        _label(labeller, console, by_keys=by_keys)
+
+
+def _by_keys(console: Console) -> bool:
+    """Whether to label by keys.
+
+    Raises:
+        MissingExtraError: The package for it is not installed.
+    """
+    terminal = console.is_terminal and not console.is_dumb_terminal and sys.stdin.isatty() and sys.stderr.isatty()
+    if terminal and find_spec("textual") is None:
+        raise MissingExtraError("textual", "label", "Labelling on the whole screen")
+    return terminal
 
 
 def _label(labeller: "Labeller", console: Console, *, by_keys: bool) -> None:
@@ -185,6 +216,7 @@ def serve_project(
     Raises:
         SufficeError: It cannot be served.
     """
+    from suffice.project.prediction_results import start_first_check
     from suffice.web import listening
     from suffice.web.security import granted_access, is_loopback, kept_token, made_token
 
@@ -212,6 +244,7 @@ def serve_project(
 
     # The port is reserved before the project is created, which may take some time.
     with listening(host, page.port) as listener, opened_project(options, console) as project:
+        start_first_check(project, person_name(options.person))
         accounts = len(project.accounts())
         if made is not None and is_loopback(host):
             # The token for this machine stays the same, so that open pages work after a restart.

@@ -168,6 +168,7 @@ class Labeller:
         project: The project.
         background: Learns in the background.
         person: Who labels.
+        most: Number of labels at most; no limit if None.
 
     Attributes:
         item: The item to label, or None where nothing is left.
@@ -176,8 +177,10 @@ class Labeller:
         labels: Labels given here.
     """
 
-    def __init__(self, project: "Project", background: "BackgroundLearner", person: str) -> None:
-        self.project, self.background, self.person = project, background, person
+    def __init__(
+        self, project: "Project", background: "BackgroundLearner", person: str, most: int | None = None
+    ) -> None:
+        self.project, self.background, self.person, self.most = project, background, person, most
         self.item: Item | None = None
         self.why = ""
         self.in_check = False
@@ -194,9 +197,25 @@ class Labeller:
     def ask(self) -> None:
         """Ask for the next item."""
         self.item, self._asked = None, time.monotonic()
+        if self.most is not None and self.labels >= self.most:
+            return
+        if self.project.settings.checked is not None and self.project.settings.goal is not None:
+            self._start_check_if_due()
         asked = self.project.next(self.person, queue=self.background.learning_status.queue)
         if asked:
             self._show(asked[0].position, asked[0].why, in_check=asked[0].check)
+
+    def _start_check_if_due(self) -> None:
+        """Start the check for the goal about all labels, when the plan says so."""
+        self.caught_up(_ALL)
+        learning_status, settings = self.background.learning_status, self.project.settings
+        counts = self.counts()
+        decision = decision_of(
+            learning_status, settings, counts.labelled, size=counts.size - counts.skipped, checks=counts.checks
+        )
+        if counts.checks.awaits_answers or decision.finish is None or not decision.finish.check_now:
+            return
+        self.project.start_check(of="all", person=self.person, predict=self.background.predictions_after)
 
     def ask_again(self) -> None:
         """If nothing was left, ask again from time to time."""
@@ -319,19 +338,20 @@ class Labeller:
 
 
 @contextmanager
-def opened_labeller(project: "Project", person: str) -> Iterator[Labeller]:
+def opened_labeller(project: "Project", person: str, most: int | None = None) -> Iterator[Labeller]:
     """A labeller for a project, with a background learner that runs until this is left.
 
     Args:
         project: The project.
         person: Who labels.
+        most: Number of labels at most; no limit if None.
     """
     from suffice.project.background_learner import BackgroundLearner
 
     # Loaded before the first key, which would otherwise wait for it.
     _ = project.X
     with BackgroundLearner(project, project.learned_files) as background:
-        labeller = Labeller(project, background, person)
+        labeller = Labeller(project, background, person, most)
         try:
             yield labeller
         finally:

@@ -68,6 +68,7 @@ def _print_status(console: Console, learned: Reading, summary: dict[str, Any]) -
         console.print(one_line(sentence, console.encoding), style=style)
     console.print(one_line(f"Model: {summary['model']['description']}.", console.encoding))
     for line in [
+        *([] if summary["model"]["choice"] is None else summary["model"]["choice"]["sentences"]),
         *count_lines(summary, learned.project.settings.source),
         *_last_activity(learned),
         *_next_commands(learned, summary),
@@ -144,7 +145,8 @@ def review_command(
     """
     with stored_project(place) as (project, location):
         from suffice.cli.terminal_display import one_line
-        from suffice.project.project_learner import learned_project, suspicious_labels
+        from suffice.project.learned_project import learned_project
+        from suffice.project.project_learner import suspicious_labels
         from suffice.project.review import review
 
         listed = review(project, suspicious_labels(learned_project(project), project.X), most)
@@ -164,7 +166,11 @@ def review_command(
 def switch_command(
     place: Place,
     model: Annotated[
-        str, typer.Option(help="The model that learns from now on: logistic or kernel for classes, gp or ridge.")
+        str,
+        typer.Option(
+            help="The model that learns from now on: logistic or kernel for classes, gp or ridge for numbers, forest "
+            "or boosting for both."
+        ),
     ],
     person: Annotated[str | None, person_option("Who switches.")] = None,
     as_json: AsJson = False,

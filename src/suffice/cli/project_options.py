@@ -3,7 +3,7 @@
 import dataclasses
 import getpass
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,6 +18,7 @@ from rich.console import Console
 from suffice.acquisition import RANDOM_SHARES
 from suffice.arguments import real, whole
 from suffice.cli.goal_options import GoalOptions, target_of
+from suffice.cli.prediction_options import PredictionChoice
 from suffice.cli.rule_options import (
     ModelName,
     Recall,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
     from suffice.project.learning_status import LearningStatus, Predictions
     from suffice.project.project_learner import ProjectLearner
-    from suffice.project.settings import Settings
+    from suffice.project.settings import Settings, Task
     from suffice.project.state import Answer
 
 
@@ -51,6 +52,9 @@ class ProjectModel(StrEnum):
     ridge = "ridge"
     logistic = "logistic"
     kernel = "kernel"
+    forest = "forest"
+    boosting = "boosting"
+    auto = "auto"
 
 
 Embed = Annotated[
@@ -93,8 +97,8 @@ class ProjectOptions:
         str,
         typer.Argument(
             metavar="DATA",
-            help="What to label: a CSV or Parquet file, a folder of images; or a project to continue: its folder "
-            "(NAME.suffice) or a postgresql:// URL.",
+            help="What to label: a table (CSV, Excel, JSON lines or Parquet), a folder of images; or a project to "
+            "continue: its folder (NAME.suffice) or a postgresql:// URL.",
             show_default=False,
         ),
     ]
@@ -130,10 +134,16 @@ class ProjectOptions:
     ] = None
     embed: Embed = None
     model: Annotated[
-        ProjectModel | None, typer.Option(help="The model.", show_default="gp for numbers, logistic for classes")
+        ProjectModel | None,
+        typer.Option(
+            help="The model; forest and boosting are trees. auto, for classes and with --of all: the best of several "
+            "on the labels so far.",
+            show_default="gp for numbers, logistic for classes, auto for classes with --of all",
+        ),
     ] = None
     stopping: ProjectRuleOptions = field(default_factory=ProjectRuleOptions)
     goal: GoalOptions = field(default_factory=GoalOptions)
+    checked: PredictionChoice = field(default_factory=PredictionChoice)
     positive: Annotated[
         str | None,
         typer.Option(
@@ -220,17 +230,20 @@ class ProjectOptions:
         """
         return target_error(self.stopping.at_most, "classification" if self.goal.whole else task)
 
-    def chosen_rule(self, model: ModelName | None) -> Criterion:
+    def chosen_rule(self, model: ModelName | None, task: "Task | None" = None) -> Criterion:
         """The stopping rule that the options ask for.
 
         Args:
             model: The model, if it is known.
+            task: The task, if it is known.
 
         Raises:
             InvalidValueError: An option cannot be used.
         """
         recall = self.wanted_recall
-        return chosen_rule(self.stopping, model) if recall is None else screening_rule(self.stopping.rule, recall)
+        if recall is None:
+            return chosen_rule(self.stopping, model, task)
+        return screening_rule(self.stopping.rule, recall)
 
     def creation_options(self, person: str) -> "CreationOptions":
         """The options of a new project without its rule, which depends on the model.
@@ -246,6 +259,8 @@ class ProjectOptions:
 
         if self.classes is not None and self.regression:
             raise InvalidValueError("--classes and --regression exclude each other: give one of them")
+        if self.model is ProjectModel.auto and not self.goal.whole:
+            raise InvalidValueError("--model auto is for a goal about all labels: give --at-most and --of all too")
         same = ("regression", "text", "image", "id", "target", "features", "embed", "positive", "initial")
         return CreationOptions(
             **{name: getattr(self, name) for name in same},
@@ -286,13 +301,20 @@ def login_name() -> str:
         return "me"
 
 
-def opened_project(options: ProjectOptions, console: Console, *, labels: bool = False) -> "Project":
+def opened_project(
+    options: ProjectOptions,
+    console: Console,
+    *,
+    labels: bool = False,
+    first_check: Mapping[str, Any] | None = None,
+) -> "Project":
     """Open the project of the options, or create it if there is none; print what was done.
 
     Args:
         options: What was asked for.
         console: Where to say it.
         labels: Whether the person labels, so that they need an account where there are some.
+        first_check: As for :func:`made_check`.
 
     Raises:
         InvalidValueError: An option or the data cannot be used.
@@ -311,18 +333,21 @@ def opened_project(options: ProjectOptions, console: Console, *, labels: bool = 
         whole(options.initial, "--initial", least=1)
     if options.seed is not None:
         whole(options.seed, "--seed", least=0)
-    place, is_project = place_of(options.data, options.project)
+    place, is_project = place_of(options.data, options.project, checks=options.checked.given)
     if is_project or has_project(place):
         return resumed(place, options, person, console, labels=labels)
+    if options.checked.given:
+        return made_check(place, options, person, console, first_check)
     return made(place, options, person, console)
 
 
-def place_of(data: str, project: str | None = None) -> tuple[str, bool]:
+def place_of(data: str, project: str | None = None, *, checks: bool = False) -> tuple[str, bool]:
     """Place of a project, and whether the data itself names a project.
 
     Args:
         data: The data, or a project.
         project: Where the project of the data is kept; None for the folder beside the data.
+        checks: Whether the project checks predictions made elsewhere.
 
     Raises:
         InvalidValueError: Both name a project.
@@ -330,12 +355,15 @@ def place_of(data: str, project: str | None = None) -> tuple[str, bool]:
     Examples:
         >>> place_of("mails.csv")
         ('mails.suffice', False)
+        >>> place_of("mails.csv", checks=True)
+        ('mails.check.suffice', False)
         >>> place_of("mails.csv.gz", "here")
         ('here', False)
         >>> place_of("mails.suffice")
         ('mails.suffice', True)
     """
     from suffice.project.create import is_url, project_file
+    from suffice.tables.file_reader import without_ending
 
     path = Path(data)
     if is_url(data) or path.suffix in {".suffice", ".sqlite"} or (path.is_dir() and project_file(path).is_file()):
@@ -348,8 +376,7 @@ def place_of(data: str, project: str | None = None) -> tuple[str, bool]:
         return project, False
     if not path.name or path.name == "..":
         path = path.resolve()
-    name = re.sub(r"\.(csv|tsv|txt|parquet|pq)(\.gz)?$", "", path.name, flags=re.IGNORECASE)
-    return str(path.with_name(f"{name}.suffice")), False
+    return str(path.with_name(f"{without_ending(path)}{'.check' * checks}.suffice")), False
 
 
 def hidden(place: str) -> str:
@@ -432,7 +459,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     from suffice.project.create import make_project
     from suffice.project.items import no_progress
 
-    asked = None if options.model is None else ModelName(options.model.value)
+    asked = None if options.model in (None, ProjectModel.auto) else ModelName(options.model.value)
     # Invalid options are reported before anything is read.
     options.chosen_rule(asked)
     classes = "classification" if options.classes is not None else None
@@ -442,7 +469,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     def rule(settings: "Settings") -> Criterion:
         name = ModelName(settings.model)
         options.wanted_error(settings.task)
-        chosen = options.chosen_rule(name)
+        chosen = options.chosen_rule(name, settings.task)
         if settings.positive is None:
             require_provided_fields(chosen, settings.estimator(), name)
         return chosen
@@ -459,6 +486,86 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     there = f", {labelled} of them labelled already" if labelled else ""
     say(console, f"Project {hidden(place)}: made, {project.size} items{there}; labels are {what}.")
     return project
+
+
+def made_check(
+    place: str,
+    options: ProjectOptions,
+    person: str,
+    console: Console,
+    first_check: Mapping[str, Any] | None = None,
+) -> "Project":
+    """Read predictions made elsewhere, and create a project that checks them.
+
+    Args:
+        place: Where it is stored.
+        options: What was asked for.
+        person: Who creates it.
+        console: Where to say it.
+        first_check: Fields of the design of the check that starts afterwards; the target of the project if None.
+
+    Raises:
+        InvalidValueError: An option or the data cannot be used; nothing is left behind.
+        SufficeError: The project cannot be made; nothing is left behind.
+    """
+    from suffice.cli.table_run import progress_bar
+    from suffice.project.checked_predictions import make_prediction_project
+    from suffice.project.items import no_progress
+    from suffice.project.read_items import ReadingOptions, parse_classes
+
+    _require_for_predictions(options)
+    at_most = share_of(options.stopping.at_most, "--at-most")
+    classes = () if options.classes is None else parse_classes(options.classes)
+    reading = ReadingOptions(text=options.text, image=options.image, id=options.id, ignore=tuple(options.ignore or ()))
+    target = {"at_most": at_most, "tolerance": options.stopping.tolerance, **options.goal.arguments(at_most)}
+    numbers = options.stopping.tolerance is not None
+    if first_check is None and at_most is not None:
+        first_check = {"at_most": at_most}
+    with progress_bar(console, "reading the predictions") as bar:
+        report = no_progress if bar is None else lambda what, done, total: bar(done, total, what)
+        project = make_prediction_project(
+            place,
+            Path(options.data),
+            reading,
+            options.checked.options(numbers=numbers, classes=classes),
+            target=target,
+            guidelines=_guidelines(options) or "",
+            overlap=options.overlap or 0.0,
+            seed=options.seed,
+            person=person,
+            first_check=first_check,
+            progress=report,
+        )
+    checked = project.settings.checked
+    assert checked is not None
+    for note in project.settings.notes:
+        say(console, f"- {note}")
+    how = "people label without seeing the predictions"
+    if checked.answer == "verdict":
+        how = "people see each prediction and say whether it is right"
+    say(console, f"Project {hidden(place)}: made, {project.size:,} rows with predictions; {how}.")
+    return project
+
+
+def _require_for_predictions(options: ProjectOptions) -> None:
+    """Raise an error for options about a model."""
+    given = {
+        "target": options.target,
+        "regression": options.regression or None,
+        "features": options.features,
+        "embed": options.embed,
+        "model": options.model,
+        "positive": options.positive,
+        "recall": options.recall,
+        "initial": options.initial,
+        "random-share": options.random_share,
+        "rule": options.stopping.rule,
+    }
+    if wrong := [name for name, value in given.items() if value is not None]:
+        raise InvalidValueError(
+            f"--{wrong[0]} is for a project with a model, and --prediction checks predictions made elsewhere; leave "
+            "one of them out"
+        )
 
 
 def _guidelines(options: ProjectOptions) -> str | None:
@@ -498,7 +605,16 @@ def _require_account(project: "Project", person: str) -> None:
 def _require_same(project: "Project", place: str, options: ProjectOptions) -> None:
     """Raise an error for options that contradict the project; its original options are allowed."""
     settings, model = project.settings, project.current_settings.model
-    if options.model is not None and options.model.value != model:
+    if settings.checked is not None or options.checked.given:
+        _require_same_predictions(project, place, options)
+        return
+    if options.model is ProjectModel.auto:
+        if not settings.choose_model:
+            raise InvalidValueError(
+                f"the project {place} was made without --model auto, and has the model {model}; leave it out, or make "
+                "another project with --project"
+            )
+    elif options.model is not None and options.model.value != model:
         raise InvalidValueError(
             f"the project {place} has the model {model}; change it with suffice switch {place} --model "
             f"{options.model.value}"
@@ -514,13 +630,43 @@ def _require_same(project: "Project", place: str, options: ProjectOptions) -> No
             )
     if options.stopping.changed:
         screened = dataclasses.replace(options, positive=settings.positive) if settings.positive else options
-        asked, current = screened.chosen_rule(ModelName(settings.model)), settings.criterion()
+        asked, current = screened.chosen_rule(ModelName(settings.model), settings.task), settings.criterion()
         if repr(asked) not in (repr(current), repr(project.first_settings.criterion())):
             raise InvalidValueError(
                 f"the project {place} stops by {current}, and the options ask for {asked}; a rule cannot be "
                 "changed afterwards: leave out these options, or make another project with --project (costs can "
                 "be changed on the page, under Settings)"
             )
+
+
+def _require_same_predictions(project: "Project", place: str, options: ProjectOptions) -> None:
+    """Raise an error for options or a file that contradict a project that checks predictions made elsewhere."""
+    from suffice.project.checked_predictions import require_same_rows
+
+    settings, checked = project.settings, project.settings.checked
+    if checked is None:
+        raise InvalidValueError(
+            f"the project {place} has a model of its own; name another place for the check with --project FOLDER"
+        )
+    asked = options.checked.options(numbers=False, classes=())
+    given = {
+        "--prediction": (list(asked.columns) or None, list(checked.columns)),
+        "--probability": (asked.probability, checked.probability),
+        "--group": (asked.group, checked.group),
+        "--answer": (asked.answer, checked.answer),
+        "--text": (options.text, settings.main if settings.shown == "text" else None),
+        "--image": (options.image, settings.main if settings.shown == "image" else None),
+        "--of": (target_of(options.goal.of), settings.of),
+        "--tolerance": (options.stopping.tolerance, settings.tolerance),
+    }
+    for option, (wanted, there) in given.items():
+        if wanted is not None and wanted != there:
+            raise InvalidValueError(
+                f"the project {place} has {option} {there}, and {wanted} is asked for; this is fixed before the first "
+                "answer: leave it out, or make another project with --project FOLDER"
+            )
+    if Path(options.data).is_file() and Path(options.data).suffix != ".sqlite":
+        require_same_rows(project, Path(options.data), place)
 
 
 def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple[str, str, str]]:
@@ -698,12 +844,12 @@ def _project_learner(
         checked: Answers of a complete check that the results count, and the model does not learn.
     """
     with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
-        from suffice.project.project_learner import ProjectLearner
+        from suffice.project.learned_project import project_learner
 
-        project_learner = ProjectLearner(settings, project.X)
-        project_learner.resume_from(project.learned_files, answers)
-        project_learner.follow(answers, checked=checked)
-        return project_learner
+        learner = project_learner(settings, project.X)
+        learner.resume_from(project.learned_files, answers)
+        learner.follow(answers, checked=checked)
+        return learner
 
 
 def shown_place(place: str) -> str:

@@ -25,7 +25,7 @@ from suffice.criteria import (
 )
 from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.models.factory import MODEL_FAMILIES
+from suffice.models.factory import MODEL_FAMILIES, ModelTask
 from suffice.presentation.charts import number_chart
 from suffice.presentation.rule_words import RATIO_RULE, quantity_name, threshold_name
 from suffice.project.settings import DEFAULT_THRESHOLDS
@@ -325,7 +325,7 @@ def share_of(text: str | None, option: str) -> float | None:
     return value
 
 
-def chosen_rule(options: RuleOptions, model: ModelName | None = None) -> Criterion:
+def chosen_rule(options: RuleOptions, model: ModelName | None = None, task: ModelTask | None = None) -> Criterion:
     """Return the rule that the options ask for.
 
     Without a name it is :class:`suffice.LabelWorth`; with a threshold or another option of
@@ -334,6 +334,7 @@ def chosen_rule(options: RuleOptions, model: ModelName | None = None) -> Criteri
     Args:
         options: What was asked for.
         model: The model; before it is known, a threshold that depends on it is that of a Gaussian process.
+        task: The task, if it is known; otherwise that of the model, if it has one only.
 
     Raises:
         InvalidValueError: The options name no rule, or do not go together.
@@ -351,7 +352,9 @@ def chosen_rule(options: RuleOptions, model: ModelName | None = None) -> Criteri
     kind = unnamed if options.rule is None else _rule_named(options.rule)
     fields = {spec.name for spec in dataclasses.fields(_as_dataclass(kind))}
     _require_together(options, kind, fields)
-    _require_fitting_tolerance(options, model)
+    if task is None and model is not None and len(MODEL_FAMILIES[model].tasks) == 1:
+        task = MODEL_FAMILIES[model].tasks[0]
+    _require_fitting_tolerance(options, task)
     given: dict[str, Any] = {} if options.threshold is None else {"threshold": options.threshold}
     if options.bound is not None:
         given["bound"] = options.bound.value
@@ -476,8 +479,8 @@ def _require_together(options: RuleOptions, kind: type[Criterion], fields: set[s
             raise InvalidValueError(f"--{_dashed(name)} goes with --rule ErrorStability; {rule} has no error ratio")
 
 
-def _require_fitting_tolerance(options: RuleOptions, model: ModelName | None) -> None:
-    if options.tolerance is not None and model is not None and MODEL_FAMILIES[model].task == "classification":
+def _require_fitting_tolerance(options: RuleOptions, task: ModelTask | None) -> None:
+    if options.tolerance is not None and task == "classification":
         raise InvalidValueError(
             "--tolerance is for numbers: it says how far off a prediction may be. The task here is classification, "
             "where a prediction is right or wrong; leave it out, or use --task regression if the target is a number"

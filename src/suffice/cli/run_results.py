@@ -18,7 +18,6 @@ from suffice.criteria import Criterion, ExpectedCost, LabelWorth, Verdict
 from suffice.criteria.label_worth import total_costs
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import write_whole
-from suffice.models.factory import MODEL_FAMILIES
 from suffice.presentation.audit_words import (
     audit_error_sentence,
     audit_headline,
@@ -276,7 +275,7 @@ def _summarise_run(console: Console, finding: RunFinding) -> None:
         for sentence in decision_words(decision.as_dict()).sentences:
             console.print(sentence, markup=False)
     other = decision.alternative
-    if decision.answer == "limit" and other is not None and _can_be_tried(other.name):
+    if decision.answer == "limit" and other is not None:
         console.print(try_sentence(other.name, command=finding.command))
     if finding.shown_error:
         errors = finding.shown_error[finding.last] if stopped else None, finding.shown_error[-1]
@@ -319,7 +318,7 @@ def _summarise_audit(console: Console, finding: RunFinding) -> None:
         console.print(audit_error_sentence(stop.error, stop.error_at_end, stop.rows, share=finding.share))
     if decision is not None and answer == "limit":
         console.print(decision_words(decision.as_dict()).remedy, markup=False)
-        if decision.alternative is not None and _can_be_tried(decision.alternative.name):
+        if decision.alternative is not None:
             console.print(try_sentence(decision.alternative.name, command=finding.command))
         _say_whether_more_helps(console, finding, stop.error, stop.error_at_end, rows=stop.rows)
     if finding.orders is None:
@@ -331,11 +330,6 @@ def _summarise_audit(console: Console, finding: RunFinding) -> None:
             console.print(sentence)
         if _is_unlike(stop.n_labelled, [labels for labels in stops if labels]) or _is_unlike(stop.error, errors):
             console.print(unlike_random_sentence())
-
-
-def _can_be_tried(name: str) -> bool:
-    """Whether a model can learn label by label, so that the same run or audit can be made with it."""
-    return name in MODEL_FAMILIES and not MODEL_FAMILIES[name].estimator
 
 
 def _is_unlike(value: float | None, others: Sequence[float]) -> bool:

@@ -70,7 +70,12 @@ class TableOptions:
     """Options about the table."""
 
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file whose first line names the columns.")
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="A table: CSV, Excel, JSON lines or Parquet. The first line of a CSV file or row of a sheet names "
+            "the columns.",
+        ),
     ]
     target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.", show_default=False)]
     task: Annotated[
@@ -84,7 +89,7 @@ Basis = Annotated[
     int | None,
     typer.Option(help="Number of radial basis functions per feature, 0 for none; 10 for ridge, else 0."),
 ]
-_MODEL_KINDS: Final = "forest and boosting are trees for classes; dropout is a network for classes, and needs torch."
+_MODEL_KINDS: Final = "forest and boosting are trees; dropout is a network for classes, and needs torch."
 
 
 @dataclass(frozen=True)
@@ -221,7 +226,9 @@ class RunOutput(NamedTuple):
 
 def counts(model: ModelName | None, initial: int | None, batch: int | None) -> tuple[int, int]:
     """Number of labels before the first step, and at each step; the defaults depend on the model."""
-    first, size = (50, 5) if model is ModelName.dropout else (10, 1)
+    # Each step of a network or of trees costs a fit.
+    refits = model is not None and MODEL_FAMILIES[model].estimator
+    first, size = (50, 5) if model is ModelName.dropout else (10, 5 if refits else 1)
     return first if initial is None else initial, size if batch is None else batch
 
 
@@ -286,7 +293,7 @@ def read_job(request: RunRequest, console: Console) -> TableJob:
     pool, test = _split(request, len(table.y))
     name, description, model = chosen_model(table.kind, request, table.y, table.components)
     known = None if name == RunModelName.auto else ModelName(name)
-    rule, at_most = chosen_rule(request.rule, known), target_error(request.rule.at_most, table.kind)
+    rule, at_most = chosen_rule(request.rule, known, table.kind), target_error(request.rule.at_most, table.kind)
     if known is not None and not request.to_goal:
         require_provided_fields(rule, model, known)
     about = f"{description}; {_about_rows(request, len(pool), len(test))}"
@@ -360,8 +367,8 @@ def chosen_model(
     if compares and request.model.model is None and not request.model.basis:
         return _chosen_by_labels(request, y, components)
     name = request.model.model or ModelName(model_names(kind)[0])
-    task = MODEL_FAMILIES[name].task
-    if task != kind:
+    if kind not in MODEL_FAMILIES[name].tasks:
+        (task,) = MODEL_FAMILIES[name].tasks
         fitting = " or ".join(f"--model {other}" for other in model_names(kind))
         meaning = "a class" if task == "classification" else "a number"
         raise InvalidValueError(
@@ -371,7 +378,7 @@ def chosen_model(
     basis = basis_size(name, request.model.basis, argument="--basis")
     # All classes are known from the start, as they would be to an annotator.
     classes = np.unique(y).tolist() if kind == "classification" else None
-    model = make_model(name, classes=classes, basis=basis, seed=request.seed, components=components)
+    model = make_model(name, task=kind, classes=classes, basis=basis, seed=request.seed, components=components)
     return name, model_description(name, basis), model
 
 

@@ -687,7 +687,8 @@ class ActiveLearner(SessionDriver):
         """Return everything as JSON values; :meth:`from_state` continues with the same picks, decisions and guarantees.
 
         It can be called at any step, also while a check is open. Model and pool are not saved. If the model can be
-        saved exactly, it is; otherwise it learns the labels again when it is restored, in the same steps.
+        saved exactly, it is. An estimator of scikit-learn is fitted once to the labels when it is restored; any other
+        model learns the labels again, in the same steps.
 
         Raises:
             InvalidValueError: The seed of the learner is a random generator, so that it cannot be made again.

@@ -1,6 +1,7 @@
 """The backend of any other scikit-learn classifier or regressor: it is fitted again after every step."""
 
 import inspect
+from collections.abc import Mapping
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -14,7 +15,7 @@ from suffice.acquisition import RANDOM_SHARES, Indices, entropy, label_free_choo
 from suffice.criteria import Criterion, Step, Verdict
 from suffice.divergence import KLPair
 from suffice.engines.disk_rows import require_memory
-from suffice.errors import InvalidValueError, SufficeError
+from suffice.errors import InvalidValueError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
 from suffice.learner.model_predictions import FittedModel, PoolRows
 from suffice.learner.monitor_round import COMMITTEE_FIELDS
@@ -165,12 +166,29 @@ class EstimatorBackend(Backend):
         return StepResults.joined(self._past)
 
     def progress(self) -> dict[str, Any]:
-        """Raise an error, because an estimator is an object of another package and cannot be saved.
+        """The labels and the results of all steps. The estimator is not saved: it is an object of another package."""
+        return {
+            "indices": list(self._history.indices),
+            "sizes": list(self._history.sizes),
+            "labels": list(self._labels),
+            "free": self._free.copy(),
+            "past": [step.as_dict() for step in self._past],
+            # The loop counts the time, not the monitor.
+            "monitor": self._monitor.progress() | {"seconds": 0.0},
+        }
 
-        Raises:
-            SufficeError: Always.
-        """
-        raise SufficeError(f"progress is for the models of suffice; {type(self._estimator).__name__} is none of them")
+    def resume(self, progress: Mapping[str, Any]) -> None:
+        """Continue from :meth:`progress`. The estimator is fitted once, to all labels."""
+        self._history = LabelHistory(progress["indices"], progress["sizes"])
+        self._labels = progress["labels"]
+        self._past = [StepResults.from_dict(step) for step in progress["past"]]
+        taken = np.array(self._history.indices, dtype=np.intp)
+        self._free = progress["free"]
+        if self._fixed is not None:
+            self._fixed.take(taken)
+            self._fixed.skip(np.setdiff1d(np.flatnonzero(~self._free), taken))
+        self._model = self._fit(self._settings.X[self._history.indices], np.asarray(as_labels(self._labels)))
+        self._monitor.resume(progress["monitor"], self._model if self._names else None)
 
     def fitted(self) -> Any:
         """The fitted estimator; the caller may change it."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from suffice.arguments import whole
 from suffice.checks import ScreeningGuarantee
+from suffice.checks.standing_finish import spacing
 from suffice.criteria import Budget
 from suffice.errors import InvalidValueError
 from suffice.learner.active import ActiveLearner
@@ -18,7 +19,6 @@ from suffice.learner.prepare import prepare
 from suffice.learner.step_inputs import positive_class
 from suffice.models.inputs import as_labels
 from suffice.presentation.text_format import count
-from suffice.session.advice import spacing
 from suffice.session.error_estimate import checked_tolerance
 from suffice.session.finish import MODEL, FinalLabels
 from suffice.session.goals import Goal, checked_goal

@@ -15,7 +15,8 @@ from suffice.learner.prepare import PreparedModel
 from suffice.learner.step_inputs import SCREENING_FIELDS, relevant_estimates
 from suffice.models.inputs import as_labels
 from suffice.models.kernels import KernelFeatures
-from suffice.models.regression import GaussianProcess
+from suffice.models.logistic import BayesianLogistic
+from suffice.models.regression import BayesianRidge, GaussianProcess
 from suffice.numerics import Floats
 from suffice.saved_objects import SavedObjects, restored_objects, saved_objects
 from suffice.saved_state import decoded_array, encoded_array, plain_value
@@ -24,6 +25,8 @@ from suffice.session.recorded_steps import Relearned, StepRecord, joined_measure
 from suffice.session.session import Session
 from suffice.session.session_labels import RULE_ITEMS, SKIPPED, sampled_items
 
+# Names of base classes of scikit-learn with their model families; importing the classes takes long.
+_TREES: Final = {"BaseForest": "forest", "BaseHistGradientBoosting": "boosting"}
 # Largest size of the arrays of a saved backend, in bytes. A larger one learns its labels again when it is restored.
 _MOST_BYTES: Final = 2**28
 
@@ -509,7 +512,14 @@ def model_family(model: Any, transformers: list[Any]) -> str:
     """Name of the model family of a model after transformers, from :data:`suffice.models.factory.MODEL_FAMILIES`."""
     if any(isinstance(step, KernelFeatures) for step in transformers):
         return "kernel"
-    return "gp" if isinstance(model, GaussianProcess) else "ridge" if not transformers else ""
+    if isinstance(model, GaussianProcess):
+        return "gp"
+    if transformers:
+        return ""
+    for kind, name in ((BayesianRidge, "ridge"), (BayesianLogistic, "logistic")):
+        if isinstance(model, kind):
+            return name
+    return next((_TREES[base.__name__] for base in type(model).__mro__ if base.__name__ in _TREES), "")
 
 
 def _packed(rows: Sequence[Mapping[str, Any]]) -> Any:

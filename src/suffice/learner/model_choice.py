@@ -6,14 +6,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from suffice.arguments import whole
 from suffice.errors import InvalidValueError
 from suffice.models.factory import make_model
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
+from suffice.session.advice import FIRST_COMPARISON
 from suffice.session.model_comparison import cross_validated_losses, quick_estimator
 
-# Number of labels at the first comparison; it is repeated each time that the number has doubled.
-_FIRST: Final = 100
 # Before a check the models are compared from this number of labels on, if it has grown by this factor.
 _BEFORE_CHECK: Final = 50
 _GROWN: Final = 1.2
@@ -26,6 +26,11 @@ _DEVIATIONS: Final = 0.5
 CHOICE: Final = ("logistic", "kernel", "forest")
 # Kernel features make a model slow that has a weight of each feature for each class.
 _MOST_KERNEL_CLASSES: Final = 10
+
+
+def choice_names(n_classes: int) -> list[str]:
+    """Names of the models of :data:`CHOICE` that are compared for a number of classes."""
+    return [name for name in CHOICE if name != "kernel" or n_classes <= _MOST_KERNEL_CLASSES]
 
 
 class ModelChoice:
@@ -41,12 +46,16 @@ class ModelChoice:
     Args:
         models: The models by name; the first one is used until the first comparison.
         quick: Whether they are models of :data:`CHOICE`, in place of which models are compared that fit faster.
+        name: Name of the model in use; the first one if left out.
+        compared: Number of labels at the last comparison; 0 before the first.
 
     Attributes:
         name: Name of the model in use.
+        compared: Number of labels at the last comparison; 0 before the first.
+        errors: Error of each model at the last comparison by this object, by name; empty before it.
 
     Raises:
-        InvalidValueError: There is no model.
+        InvalidValueError: There is no model, or none of the given name.
 
     Examples:
         >>> from sklearn.ensemble import ExtraTreesClassifier
@@ -57,13 +66,17 @@ class ModelChoice:
         (True, 'trees', False)
     """
 
-    def __init__(self, models: Mapping[str, Any], *, quick: bool = False) -> None:
+    def __init__(
+        self, models: Mapping[str, Any], *, quick: bool = False, name: str | None = None, compared: int = 0
+    ) -> None:
         if not models:
             raise InvalidValueError("models must have at least one model")
+        if name is not None and name not in models:
+            raise InvalidValueError(f"name must be one of {', '.join(models)}, not {name!r}")
         self._models, self._quick = dict(models), quick
-        # Number of labels at the last comparison; 0 before the first.
-        self._compared = 0
-        self.name = next(iter(self._models))
+        self.compared = whole(compared, "compared", least=0)
+        self.name = next(iter(self._models)) if name is None else name
+        self.errors: dict[str, float] = {}
 
     @classmethod
     def of_classes(
@@ -77,8 +90,10 @@ class ModelChoice:
             seed: Seed of the forest.
         """
         own: dict[str, dict[str, Any]] = {"logistic": {"components": components}}
-        names = [name for name in CHOICE if name != "kernel" or len(classes) <= _MOST_KERNEL_CLASSES]
-        models = {name: make_model(name, classes=classes, seed=seed, **own.get(name, {})) for name in names}
+        models = {
+            name: make_model(name, classes=classes, seed=seed, **own.get(name, {}))
+            for name in choice_names(len(classes))
+        }
         return cls(models, quick=True)
 
     @property
@@ -98,10 +113,32 @@ class ModelChoice:
             n_labelled: Number of labels.
             before_check: Whether a check would start now.
         """
-        least = max(_FIRST, 2 * self._compared)
-        if before_check:
-            least = min(least, max(_BEFORE_CHECK, math.ceil(_GROWN * self._compared)))
-        return len(self._models) > 1 and n_labelled >= least
+        return self.due_at(n_labelled, before_check=before_check) is not None
+
+    def due_at(self, n_labelled: int, *, before_check: bool = False) -> int | None:
+        """Number of labels, from the first one on, on which the models are to be compared; None if that is not due.
+
+        It does not depend on when one asks: it is the last of 100, 200, 400 and so on, except before a check.
+
+        Args:
+            n_labelled: Number of labels.
+            before_check: Whether a check would start now.
+
+        Examples:
+            >>> choice = ModelChoice({"linear": None, "trees": None})
+            >>> choice.due_at(99), choice.due_at(250), choice.due_at(60, before_check=True)
+            (None, 200, 60)
+        """
+        if len(self._models) < 2:
+            return None
+        least = max(FIRST_COMPARISON, 2 * self.compared)
+        if before_check and n_labelled >= min(least, max(_BEFORE_CHECK, math.ceil(_GROWN * self.compared))):
+            return n_labelled
+        if n_labelled < least:
+            return None
+        while 2 * least <= n_labelled:
+            least *= 2
+        return least
 
     def better(self, X: Any, y: Any, random: Any) -> str | None:
         """Compare the models, and use the best one from now on.
@@ -115,7 +152,7 @@ class ModelChoice:
             Name of the model that replaces the one in use; None if it stays.
         """
         labels, drawn = np.asarray(as_labels(y)), np.asarray(random, dtype=bool)
-        self._compared = len(labels)
+        self.compared, self.errors = len(labels), {}
         if len(np.unique(labels)) < 2:
             return None
         weights = np.where(drawn, 1.0, _CHOSEN)
@@ -126,7 +163,7 @@ class ModelChoice:
                 )
                 for name, model in self._models.items()
             }
-        errors = {name: float(np.average(loss, weights=weights)) for name, loss in losses.items()}
+        errors = self.errors = {name: float(np.average(loss, weights=weights)) for name, loss in losses.items()}
         best = min(errors, key=lambda name: errors[name])
         difference = weights / weights.mean() * (losses[self.name] - losses[best])
         chance = _DEVIATIONS * float(difference.std()) / math.sqrt(len(labels))

@@ -747,7 +747,12 @@ class StopMonitor(SessionDriver):
             votes = "selected_agreement" in self._rule.reads()
             rest = self._unlabelled(labels.learned)
             remembered = self._last_view.remembered(rest, labels.random, votes=votes)
-        content = {
+        kept = None if remembered is None else remembered.state_dict()
+        return sealed(_FORMAT, {**self.progress(), "kept": kept})
+
+    def progress(self) -> dict[str, Any]:
+        """The state without the predictions of the model, for a loop that fits the model again; see :meth:`resume`."""
+        return {
             "label_cost": self._label_cost,
             "mistake_cost": self._mistake_cost,
             "seed": self._given_seed,
@@ -772,9 +777,20 @@ class StopMonitor(SessionDriver):
             "calibration": self._calibration,
             "reducible": self._session.estimates.reducible_error,
             "model": self._model_name,
-            "kept": None if remembered is None else remembered.state_dict(),
         }
-        return sealed(_FORMAT, content)
+
+    def resume(self, progress: Mapping[str, Any], model: Any) -> None:
+        """Continue from :meth:`progress` of a monitor with the same arguments.
+
+        Args:
+            progress: The result of :meth:`progress`.
+            model: The model of the last update, fitted again to the same labels.
+        """
+        self._load({**progress, "kept": None})
+        if model is not None:
+            self._kept = FittedModel(model, self._predict, self._pool)
+            self._kept.assume_label_variance(list(self._session.labels.learned.values()))
+            self._make_view()
 
     @classmethod
     def from_state(

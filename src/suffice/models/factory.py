@@ -13,31 +13,35 @@ class ModelFamily(NamedTuple):
     """A kind of model that can be created by name.
 
     Attributes:
-        task: The task it is for.
+        tasks: The tasks it is for.
         description: Its name in a sentence.
         basis: Default number of radial basis functions per feature; None if the model has none.
-        interactive: Whether it learns a label fast enough for interactive labelling.
+        interactive: Whether it learns fast enough for interactive labelling.
         estimator: Whether it is an estimator of scikit-learn, which is fitted again after each step.
     """
 
-    task: ModelTask
+    tasks: tuple[ModelTask, ...]
     description: str
     basis: int | None = None
     interactive: bool = True
     estimator: bool = False
 
 
+_NUMBERS: Final[tuple[ModelTask, ...]] = ("regression",)
+_CLASSES: Final[tuple[ModelTask, ...]] = ("classification",)
 #: The models by name; the first one of a task is its default.
 MODEL_FAMILIES: Final = {
-    "gp": ModelFamily("regression", "a Gaussian process"),
-    "ridge": ModelFamily("regression", "Bayesian ridge regression", basis=10),
-    "logistic": ModelFamily("classification", "Bayesian logistic regression", basis=0),
-    "kernel": ModelFamily("classification", "Bayesian logistic regression on kernel features"),
-    "dropout": ModelFamily("classification", "a network with dropout", interactive=False),
-    "forest": ModelFamily("classification", "a forest of randomised trees", interactive=False, estimator=True),
-    "boosting": ModelFamily("classification", "gradient-boosted trees", interactive=False, estimator=True),
+    "gp": ModelFamily(_NUMBERS, "a Gaussian process"),
+    "ridge": ModelFamily(_NUMBERS, "Bayesian ridge regression", basis=10),
+    "logistic": ModelFamily(_CLASSES, "Bayesian logistic regression", basis=0),
+    "kernel": ModelFamily(_CLASSES, "Bayesian logistic regression on kernel features"),
+    "dropout": ModelFamily(_CLASSES, "a network with dropout", interactive=False),
+    "forest": ModelFamily(_CLASSES + _NUMBERS, "a forest of randomised trees", estimator=True),
+    "boosting": ModelFamily(_CLASSES + _NUMBERS, "gradient-boosted trees", estimator=True),
 }
 _TREES: Final = 100
+# Labels in a leaf of a forest for numbers, at least: the mean of one label would repeat its noise.
+_LEAF: Final = 2
 
 
 def model_names(task: ModelTask) -> list[str]:
@@ -47,7 +51,7 @@ def model_names(task: ModelTask) -> list[str]:
         >>> model_names("classification")
         ['logistic', 'kernel', 'dropout', 'forest', 'boosting']
     """
-    return [name for name, family in MODEL_FAMILIES.items() if family.task == task]
+    return [name for name, family in MODEL_FAMILIES.items() if task in family.tasks]
 
 
 def basis_size(name: str, basis: int | None = None, *, argument: str = "basis") -> int:
@@ -98,6 +102,7 @@ def chooses_components(name: str, basis: int | None = None) -> bool:
 def make_model(  # noqa: PLR0913 - all but one by keyword
     name: str,
     *,
+    task: ModelTask | None = None,
     classes: Iterable[Any] | None = None,
     basis: int | None = None,
     seed: int = 0,
@@ -108,9 +113,10 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
 
     Args:
         name: One of :data:`MODEL_FAMILIES`.
+        task: The task, for a model that has several; the first of its tasks if left out.
         classes: All classes, for a classifier; learned from the labels if left out, and by trees.
         basis: Radial basis functions that replace each feature, 0 for none; the model's default if left out.
-        seed: Seed of a network or a forest; the other models have no randomness.
+        seed: Seed of a network or of trees; the other models have no randomness.
         components: First column and column after the last of each group of ordered components, such as those of a
             text; how many of them are used is chosen from the labels. Only if :func:`chooses_components`.
         regularize: Whether a regression model learns its hyper-parameters as since version 0.8; see the models.
@@ -128,7 +134,10 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
     """
     if name not in MODEL_FAMILIES:
         raise InvalidValueError(f"model must be one of {', '.join(MODEL_FAMILIES)}, not {name!r}")
-    if classes is not None and MODEL_FAMILIES[name].task == "regression":
+    tasks = MODEL_FAMILIES[name].tasks
+    if task is not None and task not in tasks:
+        raise InvalidValueError(f"the model {name} is for {' and '.join(tasks)}, not for {task}; use {_fitting(task)}")
+    if classes is not None and (task or tasks[0]) == "regression":
         raise InvalidValueError(f"classes go with a classifier, and the model {name} is for regression; leave them out")
     size, known = basis_size(name, basis), None if classes is None else list(classes)
     if components and not chooses_components(name, basis):
@@ -137,7 +146,7 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
     from suffice import models
 
     if MODEL_FAMILIES[name].estimator:
-        return _trees(name, seed)
+        return _trees(name, task or tasks[0], seed)
     if name == "gp":
         return models.GaussianProcess(regularize=regularize)
     if name == "dropout":
@@ -161,11 +170,20 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
     return make_pipeline(models.KernelFeatures() if name == "kernel" else models.RadialBasis(size), model)
 
 
-def _trees(name: str, seed: int) -> Any:
+def _fitting(task: ModelTask) -> str:
+    return " or ".join(model_names(task))
+
+
+def _trees(name: str, task: ModelTask, seed: int) -> Any:
     """An estimator of scikit-learn that consists of trees."""
-    from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+    from sklearn import ensemble
 
     if name == "forest":
-        return ExtraTreesClassifier(_TREES, random_state=seed)
+        if task == "classification":
+            return ensemble.ExtraTreesClassifier(_TREES, random_state=seed)
+        return ensemble.ExtraTreesRegressor(_TREES, min_samples_leaf=_LEAF, random_state=seed)
+    kind = (
+        ensemble.HistGradientBoostingClassifier if task == "classification" else ensemble.HistGradientBoostingRegressor
+    )
     # The default of 20 labels in a leaf needs hundreds of labels.
-    return HistGradientBoostingClassifier(min_samples_leaf=5, early_stopping=False, random_state=seed)
+    return kind(max_iter=_TREES, min_samples_leaf=5, early_stopping=False, random_state=seed)

@@ -334,9 +334,6 @@ def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
         sentences.append("A higher cost of a wrong prediction leads to more labels; another model may need fewer.")
     elif alternative is None:
         sentences.append("Try other features or another model.")
-    elif alternative["name"] == "forest":
-        remedy = "That model cannot be used here; export the labels to train it elsewhere."
-        sentences.append(f"{_alternative_sentence(decision, alternative)} {remedy}")
     else:
         sentences.append(f"{_alternative_sentence(decision, alternative)} Switch to that model: all labels stay.")
     return sentences

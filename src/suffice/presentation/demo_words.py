@@ -1,5 +1,7 @@
 """Sentences of ``suffice demo``."""
 
+from suffice.presentation.text_format import count, percent_at_most
+
 
 def run_error_sentence(name: str, at_stop: float | None, at_end: float, end: str) -> str:
     """The error on the test set at the stop, if there is one, and at the end.
@@ -89,4 +91,50 @@ def demo_next_sentences() -> list[str]:
         "Next, with data of your own:",
         "  suffice serve data.csv --classes yes,no    # label rows, texts or images on a page",
         "  suffice run labelled.csv --target COLUMN   # already labelled: how many labels would have been enough?",
+    ]
+
+
+def demo_predictions_sentences(rows: int, at_most: float) -> list[str]:
+    r"""What is checked in the demonstration of predictions made elsewhere.
+
+    Args:
+        rows: Number of images.
+        at_most: The share of wrong predictions to prove.
+
+    Examples:
+        >>> print(demo_predictions_sentences(1197, 0.1)[1].replace("\xa0", " "))
+        Is it true that at most 10 % of its labels are wrong?
+    """
+    return [
+        f"A model that learned other images has labelled {count(rows, 'handwritten digit')}. It stands in for any "
+        "model, such as a language model.",
+        f"Is it true that at most {percent_at_most(at_most)} of its labels are wrong?",
+        "A simulated person labels images that are drawn at random, without seeing the predictions.",
+    ]
+
+
+def demo_answer_sentence(row: int, answer: str, predicted: str) -> str:
+    """A question of the demonstration, its answer, and what was predicted.
+
+    Args:
+        row: The row, from 0.
+        answer: The answer.
+        predicted: The prediction.
+
+    Examples:
+        >>> demo_answer_sentence(41, "3", "5")
+        'Row 42: which digit is it? The person answers 3. The prediction was 5: wrong.'
+    """
+    verdict = "right" if answer == predicted else "wrong"
+    return (
+        f"Row {row + 1:,}: which digit is it? The person answers {answer}. The prediction was {predicted}: {verdict}."
+    )
+
+
+def demo_check_next_sentences() -> list[str]:
+    """The commands for the user's own predictions, after the demonstration."""
+    return [
+        "Next, with predictions of your own in the column llm:",
+        "  suffice check answers.csv --prediction llm --at-most 5%   # answer in the terminal",
+        "  suffice serve answers.csv --prediction llm --at-most 5%   # answer in the browser",
     ]

@@ -73,6 +73,7 @@ def import_sentences(report: Mapping[str, Any], *, trial: bool = False) -> list[
         >>> names = ["opinions", "replaced", "same", "kept", "predicted", "contradictory", "in_check"]
         >>> report = dict.fromkeys(names, 0) | {"rows": 12, "matched": 10, "matched_by": "id", "labelled": 8}
         >>> report |= {"empty": 1, "unmatched": 2, "unmatched_examples": ["'x7'"], "unknown": {"egg": 1}, "same": 1}
+        >>> report |= {"notes": ["the file is not in UTF-8; it was read as Latin-1"]}
         >>> for sentence in import_sentences(report):
         ...     print(sentence)
         10 of 12 rows belong to items, matched by id.
@@ -80,6 +81,7 @@ def import_sentences(report: Mapping[str, Any], *, trial: bool = False) -> list[
         Rows that belong to no item: 2, such as 'x7'.
         Rows without a label: 1.
         Rows with a label that cannot be used: 1 (egg 1).
+        The file is not in UTF-8; it was read as Latin-1.
     """
     matched_by = _MATCHED[report["matched_by"]]
     sentences = [f"{report['matched']:,} of {count(report['rows'], 'row')} belong to items, matched by {matched_by}."]
@@ -93,6 +95,7 @@ def import_sentences(report: Mapping[str, Any], *, trial: bool = False) -> list[
     if report["unknown"]:
         listed = some_counts(list(report["unknown"].items()))
         sentences.append(f"Rows with a label that cannot be used: {sum(report['unknown'].values()):,} ({listed}).")
+    sentences += [f"{note[0].upper()}{note[1:]}." for note in report["notes"]]
     return [*sentences, "Nothing was written: this was a trial run."] if trial else sentences
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from suffice.presentation.text_format import count, number, shortened
+from suffice.presentation.text_format import count, number, percent, shortened
 
 #: Classes and people that are named.
 _MOST_NAMES: Final = 20
@@ -90,6 +90,37 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     if agreement["difference"] is None:
         return f"{both}."
     return f"{both}; on average their numbers are {number(agreement['difference'])} apart."
+
+
+def model_choice_sentences(descriptions: Mapping[str, str], choice: Mapping[str, Any]) -> list[str]:
+    r"""Why a project has its model, if it is chosen on the labels.
+
+    Args:
+        descriptions: What to call each model, by name.
+        choice: ``model`` (the one in use), ``compared_at`` (number of labels at the last comparison, or None),
+            ``errors`` (of each model, by name) and ``next_at`` (number of labels at the next one; None if a check has
+            started).
+
+    Examples:
+        >>> names = {"logistic": "Bayesian logistic regression", "forest": "a forest of randomised trees"}
+        >>> choice = {"model": "logistic", "compared_at": None, "errors": {}, "next_at": 100}
+        >>> model_choice_sentences(names, choice)
+        ['The model is chosen on the labels: models are compared at 100 labels, and before the check.']
+        >>> choice |= {"compared_at": 100, "errors": {"logistic": 0.12, "forest": 0.115}, "next_at": 200}
+        >>> print(model_choice_sentences(names, choice)[0].replace("\xa0", " "))
+        Compared on 100 labels: a forest of randomised trees predicts 12 % wrong, Bayesian logistic regression 12 %.
+    """
+    errors, next_at = choice["errors"], choice["next_at"]
+    later = "" if next_at is None else f"compared at {next_at:,} labels, and before the check."
+    if not errors:
+        return [f"The model is chosen on the labels: models are {later}"] if later else []
+    ranked = sorted(errors.items(), key=lambda each: each[1])
+    shown = [f"{descriptions[name]} {percent(error)}" for name, error in ranked[1:]]
+    first = f"{descriptions[ranked[0][0]]} predicts {percent(ranked[0][1])} wrong"
+    sentences = [f"Compared on {choice['compared_at']:,} labels: {', '.join([first, *shown])}."]
+    if ranked[0][0] != choice["model"]:
+        sentences.append("The difference is too small to change the model.")
+    return sentences + ([f"They are {later}"] if later else [])
 
 
 def setting_change_sentence(kind: str, data: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from datetime import datetime
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Final
 
 import numpy as np
@@ -61,6 +61,20 @@ def percent_at_least(share: float) -> str:
         ['95%', '97.5%', '95.1%', '99.66%', '50%', '0%', '100%']
     """
     return f"{100 - _rounded_up(100 - 100 * Decimal(repr(float(share))), 2):f}\u00a0%"
+
+
+def percents_around(low: float, high: float) -> tuple[str, str]:
+    """Limits of a share in percent, the lower one rounded down and the upper one up, with digits by their distance.
+
+    Examples:
+        >>> percents_around(0.08913, 0.15), percents_around(0.0112, 0.0134), percents_around(0.0, 0.404)
+        (('8.9', '15'), ('1.12', '1.34'), ('0', '41'))
+    """
+    width = 100 * (Decimal(repr(float(high))) - Decimal(repr(float(low))))
+    step = Decimal(1).scaleb(min(0, (width / 10).adjusted())) if width else Decimal("0.01")
+    first = (100 * Decimal(repr(float(low)))).quantize(step, rounding=ROUND_FLOOR)
+    last = (100 * Decimal(repr(float(high)))).quantize(step, rounding=ROUND_CEILING)
+    return f"{_without_zeros(first):f}", f"{_without_zeros(last):f}"
 
 
 def number(value: float) -> str:
@@ -175,8 +189,13 @@ def _rounded_up(value: Decimal, digits: int) -> Decimal:
     if not value:
         return Decimal(0)
     rounded = value.quantize(Decimal(1).scaleb(value.adjusted() + 1 - digits), rounding=ROUND_CEILING)
-    whole = rounded.to_integral_value()
-    return whole if rounded == whole else rounded.normalize()
+    return _without_zeros(rounded)
+
+
+def _without_zeros(value: Decimal) -> Decimal:
+    """Return the decimal without zeros after its last digit."""
+    whole = value.to_integral_value()
+    return whole if value == whole else value.normalize()
 
 
 #: Largest number of characters of a text or of an item in a table.

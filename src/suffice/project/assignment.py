@@ -118,7 +118,8 @@ def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) 
     seconds = free(_second_opinions(state, settings, request.person))
     for item in islice(seconds, request.number - len(asked)):
         asked.append(Assignment(item, until, SECOND_OPINION))
-    if len(asked) < request.number:
+    if len(asked) < request.number and (settings.checked is None or settings.goal is not None):
+        # Predictions made elsewhere are checked only, unless the goal is about all labels.
         new = _new_items(state, settings, request, free)
         drawn = islice(new, request.number - len(asked))
         asked += [Assignment(item, until, why, random=random) for item, why, random in drawn]

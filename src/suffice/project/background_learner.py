@@ -4,12 +4,13 @@ import threading
 import time
 from dataclasses import replace
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from suffice.criteria import Verdict
 from suffice.presentation.decision_words import CATCHING_UP
 from suffice.project.learned_files import LearnedFiles
 from suffice.project.learning_status import LearningStatus, Predictions
+from suffice.project.model_selection import chooses_model, compared_models
 from suffice.project.project_learner import Predictor, reason
 from suffice.project.shared_learner import LearnableProject, LearnerSaver, LearningWork, SharedLearner
 from suffice.project.state import Answer
@@ -106,6 +107,8 @@ class BackgroundLearner:
         # The work that is complete, or failed, and the number of answers that could not be learned; -1 if none.
         self._done: LearningWork | None = None
         self._given_up = -1
+        # Answers on which models could not be compared.
+        self._not_compared: list[Answer] | None = None
         # Number of answers that an open check withholds.
         self._held = 0
         # Number of rounds, and the last round after which all answers were learned or had failed.
@@ -289,6 +292,8 @@ class BackgroundLearner:
             decision = self._decision(learning_status, work)
             if decision.stop != work.advised:
                 self._project.advise(decision)
+            if self._switched(work, decision):
+                return True
         self._done = work
         self._settle(number)
         return False
@@ -301,6 +306,25 @@ class BackgroundLearner:
             state = self._project.state()
             size, checks = state.labels.size - state.n_skipped, check_status(state, work.settings)
             return decision_of(learning_status, work.settings, state.n_labelled, size=size, checks=checks)
+
+    def _switched(self, work: LearningWork, decision: Decision) -> bool:
+        """Compare models if that is due, because the model is chosen on the labels; return whether it has changed."""
+        with self._project.lock:
+            state = self._project.state()
+            if work.answers == self._not_compared or not chooses_model(state, self._project.settings):
+                return False
+            compared = 0 if state.comparison is None else state.comparison.n_labelled
+        before_check = decision.finish is not None and decision.finish.check_now
+        options: dict[str, Any] = {"compared": compared, "before_check": before_check}
+        try:
+            found = compared_models(work.settings, work.answers, self._project.X, **options)
+        except Exception:
+            # The present model stays; do not try again before the answers change.
+            self._not_compared = work.answers
+            return False
+        if found is None or not self._project.settings_editor.record_comparison(found, work.settings.model):
+            return False
+        return found.model != work.settings.model
 
     def _settle(self, number: int) -> None:
         with self._news:

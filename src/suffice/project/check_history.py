@@ -12,6 +12,7 @@ from suffice.checks.random_check import is_wrong
 from suffice.project.assigned_items import AssignedItems
 from suffice.project.counted_labels import Answer, CountedLabels
 from suffice.project.events import ClassChange, Event, Label
+from suffice.project.prediction_settings import GIVEN
 from suffice.project.project_check import CheckDraw, ClassesSince, ProjectCheck, ProjectGuarantee
 from suffice.session.finish import proves_goal
 from suffice.session.goals import Goal
@@ -66,7 +67,9 @@ class _StartedCheck:
     def refresh(self) -> None:
         """Compute the items of a sequential check again from all answers."""
         if self.draw.terms is not None:
-            for item in self.draw.items:
+            # An item without an answer is not wrong; there can be many of these.
+            self._answered[:] = self._wrong[:] = False
+            for item in self._labels.by_item.keys() & self._places.keys():
                 self._note(item)
             self._reach()
 
@@ -253,6 +256,9 @@ class CheckHistory:
                 same_model = check.draw.model == model and started.classes_since == "same"
                 # With other items in the pool, a model may learn the same labels in another way.
                 about_present_model = same_model and not added and learned() == started.learned
+                if model == GIVEN:
+                    # These predictions do not change.
+                    about_present_model = started.classes_since == "same"
                 return ProjectGuarantee(guarantee, check, about_present_model, added)
         return None
 
@@ -340,7 +346,7 @@ class CheckHistory:
         record = Check(
             items,
             draw.pool,
-            draw.number,
+            draw.spends_as,
             draw.alpha,
             {item: label for item, label in answers.items() if label is not None},
             frozenset(item for item, label in answers.items() if label is None),

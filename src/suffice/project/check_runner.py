@@ -1,7 +1,7 @@
 """Checks of a project: start, abort, and the guarantees that they prove."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -118,8 +118,13 @@ class CheckRunner:
         of: TargetOf | None = None,
         annotator_error: float | None = None,
         predict: Predict | None = None,
+        shared: Mapping[str, Any] | None = None,
     ) -> WriteReceipt:
-        """Draw a random check of the unlabelled items; see :meth:`suffice.project.Project.start_check`."""
+        """Draw a random check of the unlabelled items; see :meth:`suffice.project.Project.start_check`.
+
+        Besides its arguments, ``shared`` has fields of
+        :class:`suffice.session.model_check.CheckedQuantity` for predictions made elsewhere.
+        """
         name, sent = checked_person(person), checked_request(request)
         n_items = None if size is None else whole(size, "size", least=1)
         elsewhere = whole(earlier_checks, "earlier_checks", least=0)
@@ -141,9 +146,9 @@ class CheckRunner:
             screening_for=settings.positive if target["of"] == "all" else None,
         )
         conditions = {"of": target["of"] or "rest", "annotator_error": target["annotator_error"] or 0.0}
-        asked = sized_quantity(asked, n_items, target["at_most"], size="size", **conditions)
+        asked = replace(sized_quantity(asked, n_items, target["at_most"], size="size", **conditions), **(shared or {}))
         plan = CheckSize(n_items, expected, elsewhere)
-        message = Draft(EventKind.check_started, name, data={"size": n_items, **asdict(asked)}, request=sent)
+        message = Draft(EventKind.check_started, name, data={"size": n_items, **asked.as_dict()}, request=sent)
 
         def earlier_event(state: ProjectState) -> Event | None:
             """The event of an earlier request; raise an error if there is none and no check can start."""
@@ -203,7 +208,7 @@ class CheckRunner:
 
     def _predictions(self, model: str, answers: list[Answer], predict: Predict | None) -> _Predicted:
         """Predictions for all items, in the form in which a check stores them."""
-        from suffice.project.project_learner import predictions_after
+        from suffice.project.learned_project import predictions_after
 
         contents = self._contents
         found = (
@@ -212,6 +217,9 @@ class CheckRunner:
             else predict(model, answers)
         )
         known = found.probabilities if isinstance(found, Predictions) else None
+        probable = None if known is None else known.max(axis=1)
+        if contents.settings.checked is not None and contents.settings.checked.probability is not None:
+            probable = 1.0 - found.uncertainty  # type: ignore[union-attr]
         predictions = np.asarray(found.labels if isinstance(found, Predictions) else found)
         if predictions.shape != (contents.size,):
             raise InvalidValueError(
@@ -220,7 +228,7 @@ class CheckRunner:
             )
         numbers = contents.settings.task == "regression"
         labels = rounded_numbers(predictions.astype(np.float64)) if numbers else predictions
-        return _Predicted(labels, None if known is None else known.max(axis=1))
+        return _Predicted(labels, probable)
 
     def _draw(
         self, state: ProjectState, asked: CheckedQuantity, predictions: _Predicted, plan: CheckSize, alpha: float
@@ -231,7 +239,7 @@ class CheckRunner:
         rng = check_rng(settings.seed, PROJECT_STREAM, number)
         predicted = predictions.labels[before.unlabelled]
         items, pool = drawn_items(plan.size, asked, before, predicted, rng)
-        spent = spent_alpha(number, alpha)
+        spent = spent_alpha(number if asked.batch_check is None else asked.batch_check, alpha)
         if asked.share is not None:
             # This raises an error with the required number of items if there are too few.
             Guarantee.of_tolerance(np.zeros(len(items)), asked.share, pool, alpha=spent)
@@ -240,7 +248,7 @@ class CheckRunner:
             labels = [state.labels.by_item[item] for item in before.labelled]
             terms = sequential_terms(asked, pool, spent, plan.expected, labels)
         probable = None
-        if asked.of == "all":
+        if asked.of == "all" or asked.accept is not None:
             known = predictions.probabilities
             probable = None if known is None else known[before.unlabelled]
         return CheckDraw(

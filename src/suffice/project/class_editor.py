@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from suffice.errors import InvalidValueError
 from suffice.project.events import ClassChange, Draft, EventKind, checked_person, checked_request
 from suffice.project.journal import ConflictError, ProjectJournal, WriteReceipt
+from suffice.project.prediction_settings import CheckedPredictions
 from suffice.project.state import ProjectState
 
 
@@ -50,6 +51,8 @@ class ClassEditor:
             change = ClassChange.checked(present, wanted, moves)
             if change.after == present and not change.moved:
                 raise ConflictError("the project has exactly these classes already")
+            if settings.checked is not None:
+                _require_predictions_kept(settings.checked, change)
             _require_allowed(state, change)
             data = change.event_data()
             if settings.descriptions:
@@ -112,4 +115,17 @@ def _require_allowed(state: ProjectState, change: ClassChange) -> None:
         raise ConflictError(
             "a check is open, and its answers must keep their meaning: classes can be renamed and reordered now; "
             "to add, merge or remove some, complete the check or stop it first"
+        )
+
+
+def _require_predictions_kept(checked: CheckedPredictions, change: ClassChange) -> None:
+    """Raise an error if predictions made elsewhere would get other classes."""
+    if checked.answer == "verdict":
+        raise ConflictError(
+            "people say whether a prediction is right, so the answers right and wrong cannot be changed"
+        )
+    if change.after[: len(change.before)] != change.before:
+        raise ConflictError(
+            "the predictions of this project were made elsewhere and have these classes, so classes can only be added "
+            "after them; to rename or merge some, change the file and make another project"
         )

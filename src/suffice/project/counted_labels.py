@@ -32,10 +32,12 @@ class CountedLabels:
 
     Attributes:
         informed: Items whose label that counts was given by somebody who saw a prediction for the item.
+        corrections: What is right for items whose prediction is wrong, as far as people have said it.
     """
 
     def __init__(self, size: int) -> None:
         self.informed: set[int] = set()
+        self.corrections: dict[int, str] = {}
         self._status = np.full(size, _OPEN, dtype=_STATUS_TYPE)
         # The label of each answered item, or None if it is skipped, in the order in which a learner learns.
         self._labels: dict[int, Label | None] = {}
@@ -125,6 +127,12 @@ class CountedLabels:
             self.informed.add(item)
         else:
             self.informed.discard(item)
+
+        correction = None if deciding is None else deciding.data.get("correction")
+        if correction:
+            self.corrections[item] = correction
+        else:
+            self.corrections.pop(item, None)
 
     def confirm(self, item: int, label: Label) -> None:
         """Record that a label is correct; this does not hold for other labels of the item."""

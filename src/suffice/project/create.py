@@ -26,6 +26,7 @@ from suffice.project.events import Draft, EventKind, checked_label, checked_pers
 from suffice.project.items import ItemProgress, Items, no_progress
 from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.settings import (
+    AUTO,
     DEFAULT_INITIAL,
     DEFAULT_RECALL,
     Settings,
@@ -60,7 +61,7 @@ from suffice.project.storage import (
     write_events,
 )
 from suffice.session.goals import Goal, TargetOf
-from suffice.tables.file_reader import is_path
+from suffice.tables.table_columns import is_path
 
 if TYPE_CHECKING:
     from suffice.project.read_items import ReadingOptions
@@ -222,7 +223,9 @@ class CreationOptions:
         features: Features to use instead of those made from the columns: an array with a row for each item, or the path
             of a .npy file.
         embed: Name or folder of a sentence-transformers model for the text, instead of TF-IDF.
-        model: gp or ridge for numbers (default gp), logistic or kernel for classes (default logistic).
+        model: gp (the default) or ridge for numbers, logistic (the default) or kernel for classes, forest or boosting
+            for both. auto, for classes and ``of="all"``, and the default there: begin with logistic, and change to the
+            best of several models on the labels so far, until a check starts.
         rule: The stopping rule. By default :class:`~suffice.LabelWorth` with the costs below.
         label_cost: Cost of a label, 1 by default; only without ``rule``.
         mistake_cost: Cost of one wrong prediction among the unlabelled items, in the same unit, 1 by default; only
@@ -307,7 +310,11 @@ class CreationOptions:
                 f"{next(iter(costs))} is an argument of the default rule, and rule is given too; leave out one of "
                 f"them, or give it to the rule, as in rule=sf.LabelWorth({next(iter(costs))}=...)"
             )
-        if self.model is not None:
+        if self.model == AUTO and self.of != "all":
+            raise InvalidValueError(
+                f"model {AUTO!r} is for a goal about all labels: give at_most and of='all' too, or name a model"
+            )
+        if self.model is not None and self.model != AUTO:
             require_project_model(self.model)
         return replace(
             self,
@@ -349,7 +356,8 @@ def create_project(path: str | Path, data: Any, options: CreationOptions | None 
     Args:
         path: Where the project is stored: a folder, which is created, or the URL of a PostgreSQL database.
         data: The items: a pandas or polars DataFrame, a Hugging Face ``Dataset``, a mapping from names of columns to
-            values, a list of texts, or the path of a CSV or Parquet file or of a folder of images.
+            values, a list of texts, or the path of a table (CSV, Excel, JSON lines or Parquet) or of a folder of
+            images.
         options: Options of the project.
         **keywords: In place of ``options``: fields of :class:`CreationOptions`, such as ``classes``.
 
@@ -409,7 +417,7 @@ def make_project(
     """
     from suffice.project.read_items import read_items
 
-    _require_empty(place)
+    require_empty(place)
     items = read_items(data, options.reading(), progress)
     initial, positive = options.initial, options.positive
     if initial is not None and initial > len(items):
@@ -424,7 +432,8 @@ def make_project(
         shown=items.shown,
         columns=items.columns,
         main=items.main,
-        model=options.model or model_names(items.task)[0],
+        model=model_names(items.task)[0] if options.model in (None, AUTO) else options.model,
+        choose_model=_chooses_model(options, items.task),
         rule={},
         seed=options.seed,
         initial=min(DEFAULT_INITIAL if initial is None else initial, len(items)),
@@ -451,6 +460,19 @@ def make_project(
     settings = settings.with_changes(settings.checked_changes({"guidelines": options.guidelines}))
     settings.require_usable_rule()
     return write_project(place, settings, items, person=options.person or "", progress=progress)
+
+
+def _chooses_model(options: CreationOptions, task: str) -> bool:
+    """Whether the model is chosen on the labels, which is the default for classes and a goal about all labels."""
+    if options.model is None:
+        return options.of == "all" and task == "classification"
+    if options.model != AUTO:
+        return False
+    if task != "classification":
+        raise InvalidValueError(
+            "--model auto chooses between models for classes, and the labels of this project are numbers; name a model"
+        )
+    return True
 
 
 def _target(options: CreationOptions, task: str) -> dict[str, Any]:
@@ -594,7 +616,7 @@ def has_project(place: str | Path) -> bool:
         database.close()
 
 
-def _require_empty(place: str | Path) -> None:
+def require_empty(place: str | Path) -> None:
     """Raise an error for a folder that is not writable or not empty, before a large file is read."""
     if is_url(place):
         return

@@ -33,6 +33,7 @@ class EventKind(StrEnum):
     withdrawn = "stop withdrawn"
     resumed = "resumed"
     model_changed = "model changed"
+    models_compared = "models compared"
     check_started = "check started"
     check_aborted = "check aborted"
     classes_changed = "classes changed"
@@ -58,17 +59,19 @@ class Draft:
         item: Position of the item, or None.
         data: Further data as JSON values. Labels and corrections have ``label``; requested items ``until`` and ``why``;
             undone events ``of`` (the number of the undone event); advice ``n_labelled`` and ``reason``; a change of
-            the model ``model`` (its name); a skip ``reason`` and ``unsure`` if they were given. For the start of a
-            check see :meth:`suffice.project.project_check.CheckDraw.event_data`; an aborted check has its ``number``.
-            For a change of the classes see :meth:`suffice.project.events.ClassChange.event_data`. A change of other
-            settings has ``settings`` (the new values) and ``before`` (their old values). An item that is requested as
-            a new item, and not for a second opinion or again, has also ``random`` (whether it was drawn at random) and
-            ``started`` (whether the model had its first labels then).
-            A label or correction has ``saw_prediction`` if the person saw a prediction for the item, and ``imported``
-            if it was read from a file. A confirmed label has ``label``. For imported predictions see
-            :func:`suffice.project.prediction_log.prediction_data`. Added items have ``first`` (the position of the
-            first item), ``count`` and ``source``. Events of accounts have the ``name`` of the account; events that
-            create or change an account have also its ``role``, or the hash of its ``password`` or ``link``.
+            the model ``model`` (its name); a comparison of models ``n_labelled``, ``errors`` (the error of each, by
+            name) and ``model`` (the one that is used from then on); a skip ``reason`` and ``unsure`` if they were
+            given. For the start of a check see :meth:`suffice.project.project_check.CheckDraw.event_data`; an aborted
+            check has its ``number``. For a change of the classes see
+            :meth:`suffice.project.events.ClassChange.event_data`. A change of other settings has ``settings`` (the new
+            values) and ``before`` (their old values). An item that is requested as a new item, and not for a second
+            opinion or again, has also ``random`` (whether it was drawn at random) and ``started`` (whether the model
+            had its first labels then). A label or correction has ``saw_prediction`` if the person saw a prediction for
+            the item, and ``imported`` if it was read from a file. A confirmed label has ``label``. For imported
+            predictions see :func:`suffice.project.prediction_log.prediction_data`. Added items have ``first`` (the
+            position of the first item), ``count`` and ``source``. Events of accounts have the ``name`` of the account;
+            events that create or change an account have also its ``role``, or the hash of its ``password`` or
+            ``link``.
         request: A name that the sender chose for the message. A message with a known name is not processed again.
     """
 

@@ -3,7 +3,7 @@
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
@@ -17,24 +17,16 @@ from suffice.project.events import Draft, EventKind, Label, checked_label, shown
 from suffice.project.images import found_images, image_paths
 from suffice.project.item_features import given_features, project_columns
 from suffice.project.items import Items
+from suffice.project.prediction_columns import added_features
 from suffice.project.project_interface import ReadableProject
 from suffice.project.read_items import ReadingOptions, TargetColumn, clean, clean_rows, read_labels
 from suffice.project.settings import Settings
 from suffice.project.state import ProjectState
-from suffice.tables.file_reader import (
-    MISSING,
-    TableColumns,
-    Texts,
-    as_number,
-    as_texts,
-    is_path,
-    read_chunks,
-    read_columns,
-    table_columns,
-)
-from suffice.tables.file_reader import Column as ReadColumn
+from suffice.tables.file_reader import read_chunks, read_columns
 from suffice.tables.file_writer import Cell, Column, Format, Rows, distinct, exact, finite_cells, write_rows
 from suffice.tables.table import named_column
+from suffice.tables.table_columns import MISSING, TableColumns, Texts, as_number, as_texts, is_path, table_columns
+from suffice.tables.table_columns import Column as ReadColumn
 
 if TYPE_CHECKING:
     from suffice.project.project_learner import Predictor
@@ -70,6 +62,7 @@ class ImportReport:
         contradictory: Items with several different labels in the file; none of these labels was used.
         in_check: Items of the open check, whose labels were not used: people label them without knowing an answer.
         written: Whether the project was changed; False for a trial run, or if there was nothing to write.
+        notes: Sentences about how the file was read, such as which sheet of a workbook.
     """
 
     rows: int
@@ -88,12 +81,14 @@ class ImportReport:
     contradictory: int = 0
     in_check: int = 0
     written: bool = False
+    notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
         return asdict(self) | {
             "unknown": dict(self.unknown or {}),
             "unmatched_examples": list(self.unmatched_examples),
+            "notes": list(self.notes),
         }
 
     def sentences(self, *, trial: bool = False) -> list[str]:
@@ -180,6 +175,7 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
         unmatched_examples=tuple(shown(each) for each in unmatched[:_EXAMPLES]),
         unknown=dict(unknown.most_common()),
         contradictory=len(found) - len(values),
+        notes=table.notes,
     )
     return ImportedRows(values, probabilities, report)
 
@@ -306,8 +302,14 @@ def _fields(report: ImportReport) -> dict[str, Any]:
     return dict(report.__dict__)
 
 
-def write_predictions(
-    project: ReadableProject, data: Path, to: Path, format: Format = "csv", *, features: Path | None = None
+def write_predictions(  # noqa: PLR0913 - by keyword
+    project: ReadableProject,
+    data: Path,
+    to: Path,
+    format: Format = "csv",
+    *,
+    features: Path | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> int:
     """Write predictions for the rows of a file, some rows at a time, and return how many.
 
@@ -316,20 +318,24 @@ def write_predictions(
 
     Args:
         project: The project.
-        data: A CSV or Parquet file with the project's columns, or a folder of images.
+        data: A table (CSV, Excel, JSON lines or Parquet) with the project's columns, or a folder of images.
         to: The file to write.
         format: csv, jsonl or parquet.
         features: A .npy file with a row for each row of the data, for a project whose features were given as a file.
+        tell: Called with each note about how the file was read, such as which sheet of a workbook.
 
     Raises:
         InvalidValueError: The data cannot be read, or a column is missing.
         SufficeError: There is no model yet, or features of new rows cannot be computed.
     """
-    from suffice.project.project_learner import learned_project
+    from suffice.project.learned_project import learned_project
 
     predictor = learned_project(project).predictor()
     tables = iter(_tables(project.settings, data))
     first = next(tables)
+    if tell is not None:
+        for note in first.notes:
+            tell(note)
     names = distinct(first.names)
     own = [Column(project.settings.target, "text" if project.settings.classes else "number")]
     own += [Column("uncertainty", "number"), *(Column(f"p({name})", "number") for name in project.settings.classes)]
@@ -389,7 +395,7 @@ def new_columns(settings: Settings, table: TableColumns, data: Path | None) -> T
             column if isinstance(column, np.ndarray) else as_texts([row[k] for row in cleaned])
             for k, column in enumerate(found.columns)
         ]
-        found = replace(found, columns=tuple(columns), cells=lambda: cleaned)
+        found = replace(found, columns=tuple(columns), cells=lambda: cleaned, column_cells=None)
     if settings.shown == "image" and settings.main is not None and data is not None:
         folder = (data if os.path.isdir(data) else data.absolute().parent).resolve()
         k = found.names.index(settings.main)
@@ -432,11 +438,12 @@ def added_items(
         # Paths are stored relative to the folder of the project's images; only files in this folder are shown.
         relative = image_paths(root, [_below(root, path, row[k]) for row in cells], table.place)
         cells = [(*row[:k], image, *row[k + 1 :]) for row, image in zip(cells, relative, strict=True)]
-    X = (
-        project.transformer().transform(new_columns(settings, table, path))
-        if features is None
-        else _given(features, len(cells), project.X.shape[1])
-    )
+    if settings.checked is not None:
+        X = added_features(settings, table)
+    elif features is None:
+        X = project.transformer().transform(new_columns(settings, table, path))
+    else:
+        X = _given(features, len(cells), project.X.shape[1])
     return name, Items(
         shown=settings.shown,
         ids=_ids(project, table, id, name),
@@ -447,7 +454,7 @@ def added_items(
         task=settings.task,
         classes=settings.classes,
         labels=_labels(project, table),
-        notes=(),
+        notes=table.notes,
     )
 
 
@@ -489,8 +496,7 @@ def _ids(project: ReadableProject, table: TableColumns, wanted: str | None, sour
         known = next((name for name in table.names if name.lower() == "id"), None)
     if known is None or known in project.settings.columns:
         return tuple(str(project.size + k + 1) for k in range(len(table)))
-    k = table.names.index(known)
-    ids = tuple(clean(row[k]).strip() for row in table.cells())
+    ids = tuple(clean(cell).strip() for cell in table.cells_of(known))
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
         if not name or first.setdefault(name, row) != row:
@@ -506,6 +512,6 @@ def _labels(project: ReadableProject, table: TableColumns) -> dict[int, Label]:
     settings = project.settings
     if settings.target not in table.names or settings.target in settings.columns:
         return {}
-    k = table.names.index(settings.target)
-    target = TargetColumn(settings.target, [row[k] for row in table.cells()], table[settings.target], table.place)
+    cells = table.cells_of(settings.target)
+    target = TargetColumn(settings.target, cells, table[settings.target], table.place)
     return read_labels(target, ReadingOptions(task=settings.task, classes=settings.classes)).labels

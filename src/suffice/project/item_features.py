@@ -23,8 +23,8 @@ from suffice.project.items import Items
 from suffice.project.project_interface import ReadableProject
 from suffice.project.settings import Settings
 from suffice.tables.column_features import Features, counted, short
-from suffice.tables.file_reader import Column, TableColumns, Texts, as_texts
-from suffice.tables.file_reader import column as read_column
+from suffice.tables.table_columns import Column, TableColumns, Texts, as_texts
+from suffice.tables.table_columns import column as read_column
 
 #: Characters of a text that the model reads; the user sees all of them.
 READ: Final = 100_000

@@ -1,8 +1,10 @@
 """Answers of people: labels, skips, corrections, confirmations, and what they undo."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
+from suffice.checks.prediction_check import WRONG
+from suffice.errors import InvalidValueError
 from suffice.project.accounts import NotAllowedError
 from suffice.project.events import (
     Draft,
@@ -17,6 +19,9 @@ from suffice.project.events import (
 from suffice.project.journal import ConflictError, ProjectJournal, WriteReceipt
 from suffice.project.state import PredictedLabel, ProjectState
 
+#: Largest number of characters of a correction.
+LONGEST_CORRECTION: Final = 20_000
+
 
 class LabelWriter:
     """Writes the answers of people to the journal.
@@ -30,11 +35,19 @@ class LabelWriter:
     def __init__(self, journal: ProjectJournal) -> None:
         self._journal = journal
 
-    def label(
-        self, position: int, label: Label, *, person: str, request: str | None = None, saw_prediction: bool = False
+    def label(  # noqa: PLR0913 - all but the first two by keyword
+        self,
+        position: int,
+        label: Label,
+        *,
+        person: str,
+        request: str | None = None,
+        saw_prediction: bool = False,
+        correction: str = "",
     ) -> WriteReceipt:
         """Write the label that a person gives an item; see :meth:`suffice.project.Project.label`."""
         data: dict[str, Any] = {"label": label} | ({"saw_prediction": True} if saw_prediction else {})
+        data |= self._correction(label, correction)
 
         def check(state: ProjectState, item: int, name: str) -> Event | None:
             _note_prediction(state, item, name, data)
@@ -73,9 +86,11 @@ class LabelWriter:
         request: str | None = None,
         saw_prediction: bool = False,
         only_own: bool = False,
+        correction: str = "",
     ) -> WriteReceipt:
         """Change the label that counts; see :meth:`suffice.project.Project.correct`."""
         data: dict[str, Any] = {"label": label} | ({"saw_prediction": True} if saw_prediction else {})
+        data |= self._correction(label, correction)
 
         def check(state: ProjectState, item: int, name: str) -> Event | None:
             _note_prediction(state, item, name, data)
@@ -170,6 +185,25 @@ class LabelWriter:
         events, existing = self._journal.write(decide)
         event = existing or events[0]
         return WriteReceipt(event.seq, event.item, existing is not None)
+
+    def _correction(self, label: Label, correction: str) -> dict[str, str]:
+        """What is right in place of a wrong prediction, as data of an event.
+
+        Raises:
+            InvalidValueError: It is not for this label, too long, or missing.
+        """
+        settings, text = self._journal.settings, correction.strip()
+        verdicts = settings.checked is not None and settings.checked.answer == "verdict"
+        if text and (not verdicts or label != WRONG):
+            raise InvalidValueError("a correction is for a prediction that is wrong; leave it out")
+        if len(text) > LONGEST_CORRECTION:
+            raise InvalidValueError(f"a correction must have at most {LONGEST_CORRECTION:,} characters")
+        if verdicts and label == WRONG and not text and settings.goal is not None:
+            raise InvalidValueError(
+                "the prediction is wrong, so its correction is needed: the final file has a label for every row; skip "
+                "the row if nobody knows what is right"
+            )
+        return {"correction": text} if text else {}
 
     def _stored_data(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
         """Event data of an answer, with its label in stored form."""

@@ -1,6 +1,6 @@
 """A labelling project: the public interface to its journal, its items, and everything that people do with them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -207,8 +207,15 @@ class Project:
 
     # Answers of people.
 
-    def label(
-        self, position: int, label: Label, *, person: str, request: str | None = None, saw_prediction: bool = False
+    def label(  # noqa: PLR0913 - all but the first two by keyword
+        self,
+        position: int,
+        label: Label,
+        *,
+        person: str,
+        request: str | None = None,
+        saw_prediction: bool = False,
+        correction: str = "",
     ) -> WriteReceipt:
         """Write the label that a person gives an item.
 
@@ -221,12 +228,15 @@ class Project:
             request: A name for this message: sent again under the same name, it is not written again.
             saw_prediction: Whether the person saw a prediction for the item before answering. Such a label is learned
                 like any other, but it does not count as a random label.
+            correction: What is right, if people say whether a prediction made elsewhere is right and this one is not.
 
         Raises:
             InvalidValueError: There is no such item, or the label cannot be used.
             ConflictError: The person has given it another label, or saw a prediction for an item of a check.
         """
-        return self.label_writer.label(position, label, person=person, request=request, saw_prediction=saw_prediction)
+        return self.label_writer.label(
+            position, label, person=person, request=request, saw_prediction=saw_prediction, correction=correction
+        )
 
     def skip(self, position: int, *, person: str, reason: str = "", request: str | None = None) -> WriteReceipt:
         """Never ask for an item again; the other arguments are those of :meth:`label`.
@@ -265,6 +275,7 @@ class Project:
         request: str | None = None,
         saw_prediction: bool = False,
         only_own: bool = False,
+        correction: str = "",
     ) -> WriteReceipt:
         """Change the label that counts; the arguments are those of :meth:`label`.
 
@@ -275,13 +286,20 @@ class Project:
             request: A name for this message.
             saw_prediction: Whether the person saw a prediction for the item.
             only_own: Refuse to correct an item that somebody else has labelled or corrected.
+            correction: As for :meth:`label`.
 
         Raises:
             ConflictError: The item has no label, or the person saw a prediction for an item of a check.
             suffice.SufficeError: Somebody else has labelled it, with ``only_own``.
         """
         return self.label_writer.correct(
-            position, label, person=person, request=request, saw_prediction=saw_prediction, only_own=only_own
+            position,
+            label,
+            person=person,
+            request=request,
+            saw_prediction=saw_prediction,
+            only_own=only_own,
+            correction=correction,
         )
 
     def confirm(self, position: int, *, person: str, request: str | None = None) -> WriteReceipt:
@@ -431,8 +449,15 @@ class Project:
 
     # Rows from files and tables.
 
-    def add_items(
-        self, data: Any, *, person: str, id: str | None = None, features: Any = None, check: bool = False
+    def add_items(  # noqa: PLR0913 - the options of ``suffice add``, by keyword
+        self,
+        data: Any,
+        *,
+        person: str,
+        id: str | None = None,
+        features: Any = None,
+        check: bool = False,
+        tell: Callable[[str], None] | None = None,
     ) -> int:
         """Add rows to the project, and return how many.
 
@@ -445,13 +470,14 @@ class Project:
         check continues with its own items.
 
         Args:
-            data: Path of a CSV or Parquet file, a DataFrame, a mapping from names of columns to values, or a list of
-                texts.
+            data: Path of a table (CSV, Excel, JSON lines or Parquet), a DataFrame, a mapping from names of columns to
+                values, or a list of texts.
             person: Who adds them.
             id: Column that names the items. By default the column that named the items of the project, if there is one,
                 or a column called id; otherwise they are numbered.
             features: Features of the rows, or the path of a .npy file, if those of the project were given as a file.
             check: Change nothing, and return the number of rows that would be added.
+            tell: Called with each note about how a file was read, such as which sheet of a workbook.
 
         Raises:
             InvalidValueError: The rows cannot be used, or an id exists already.
@@ -468,7 +494,7 @@ class Project:
             (5, 'large', '5')
             >>> project.close(); folder.cleanup()
         """
-        return self.importer.add_items(data, person=person, id=id, features=features, check=check)
+        return self.importer.add_items(data, person=person, id=id, features=features, check=check, tell=tell)
 
     def import_labels(  # noqa: PLR0913 - the options of ``suffice import``, by keyword
         self,
@@ -487,7 +513,8 @@ class Project:
         count as random labels unless their items were drawn at random.
 
         Args:
-            data: Path of a CSV or Parquet file, a DataFrame, or a mapping from names of columns to values.
+            data: Path of a table (CSV, Excel, JSON lines or Parquet), a DataFrame, or a mapping from names of columns
+                to values.
             label: Column of labels. Empty cells are left out.
             person: Who gave the labels.
             id: Column with the ids of the items; with ``by="text"`` the column with their texts.

@@ -115,8 +115,14 @@ class Predictions(NamedTuple):
 
     @staticmethod
     def of_classes(classes: Sequence[str], probabilities: Floats) -> "Predictions":
-        """Predictions from class probabilities, ``n x K``: the likeliest class of each item."""
-        labels = np.asarray(classes)[probabilities.argmax(axis=1)]
+        """Predictions from class probabilities, ``n x K``: the likeliest class of each item.
+
+        Of classes with the same probability the first by name is predicted, as models of scikit-learn do. Trees often
+        give two classes the same one.
+        """
+        names = np.asarray(classes)
+        order = np.argsort(names)
+        labels = names[order[probabilities[:, order].argmax(axis=1)]]
         return Predictions(labels, 1.0 - probabilities.max(axis=1), probabilities)
 
     @staticmethod

@@ -1,11 +1,13 @@
 """Results of the model of a project: pipeline, labels that are likely wrong, final labels, and advice to stop."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from suffice.arguments import whole
+from suffice.checks.prediction_check import WRONG
 from suffice.presentation.decision_words import decision_words
 from suffice.project.check_runner import Predict
 from suffice.project.data_set_goal import (
@@ -45,7 +47,7 @@ class ModelResults:
         """The present model as a scikit-learn pipeline; see :meth:`suffice.project.Project.pipeline`."""
         from sklearn.pipeline import Pipeline
 
-        from suffice.project.project_learner import learned_project
+        from suffice.project.learned_project import learned_project
 
         predictor = learned_project(self._contents).predictor()
         features_given = bool(self._contents.made_with.get("features"))
@@ -55,7 +57,8 @@ class ModelResults:
 
     def suspicious_labels(self, n: int | None = None) -> "list[SuspiciousLabel]":
         """The labels, the least likely first; see :meth:`suffice.project.Project.suspicious_labels`."""
-        from suffice.project.project_learner import learned_project, suspicious_labels
+        from suffice.project.learned_project import learned_project
+        from suffice.project.project_learner import suspicious_labels
 
         most = None if n is None else whole(n, "n", least=1)
         ranked = suspicious_labels(learned_project(self._contents), self._contents.X)
@@ -84,18 +87,31 @@ class ModelResults:
             with self._journal.lock:
                 state = self._journal.state()
                 if not needs_present_model(state, self._journal.settings):
-                    return joined_final_labels(state, self._journal.settings, None)
+                    return self._answered(joined_final_labels(state, self._journal.settings, None), state)
                 answers, settings = state.learned(), self._contents.current_settings
             # Without the lock, because learning and predicting take time.
             found = self._predictions(settings, answers, predict)
             with self._journal.lock:
                 state = self._journal.state()
                 if state.learned() == answers and state.labels.size == len(found.labels):
-                    return joined_final_labels(state, self._journal.settings, found)
+                    return self._answered(joined_final_labels(state, self._journal.settings, found), state)
         raise ConflictError("labels come faster than the model learns and predicts; try again when fewer people label")
 
+    def _answered(self, final: ProjectLabels, state: ProjectState) -> ProjectLabels:
+        """The final labels; if people said whether predictions are right, these predictions with their corrections."""
+        checked, columns = self._journal.settings.checked, self._journal.settings.columns
+        if checked is None or checked.answer != "verdict":
+            return final
+        place, corrections = columns.index(checked.columns[0]) + 1, state.labels.corrections
+        predicted = [row[place] for row in self._contents.rows(range(len(final.labels)))]
+        labels = [
+            None if label is None else corrections.get(item) if label == WRONG else predicted[item]
+            for item, label in enumerate(final.labels)
+        ]
+        return replace(final, labels=labels)
+
     def _predictions(self, settings: Settings, answers: list[Answer], predict: Predict | None) -> Predictions:
-        from suffice.project.project_learner import predictions_after
+        from suffice.project.learned_project import predictions_after
 
         contents = self._contents
         if predict is None:

@@ -3,13 +3,14 @@
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.checks import Check, Guarantee, SequentialTerms
+from suffice.checks.random_check import sequential_progress
 from suffice.checks.sequential_terms import LONGEST
 from suffice.errors import InvalidValueError
 from suffice.presentation.check_words import guarantee_sentences
@@ -19,7 +20,6 @@ from suffice.session.model_check import (
     checked_pool,
     least_error,
     proven_guarantee,
-    sequential_progress,
 )
 
 #: Change of the classes since a check started: none or renamed only; merged only; or any other change.
@@ -215,6 +215,11 @@ class CheckDraw:
     terms: SequentialTerms | None = None
     probabilities: NDArray[np.float64] | None = None
 
+    @property
+    def spends_as(self) -> int:
+        """Number of the check among those of the same items, which determines its error probability."""
+        return self.number if self.asked.batch_check is None else self.asked.batch_check
+
     def event_data(self) -> dict[str, Any]:
         """Data for the journal, as JSON values; the rest follows from the events before it."""
         drawn: dict[str, Any] = {"size": len(self.items), "items": list(self.items)}
@@ -229,7 +234,7 @@ class CheckDraw:
             "pool": self.pool,
             "n_labelled": len(self.before.labelled),
             "model": self.model,
-            **asdict(self.asked),
+            **self.asked.as_dict(),
             "classes": list(self.classes),
             "predictions": packed_predictions(self.predictions, self.classes),
             **known,
@@ -388,9 +393,9 @@ class ProjectCheck:
 
         With ``share`` there is no guarantee if too many items could not be labelled.
         """
-        if not self.record.complete:
-            return None
         draw, asked = self.draw, self.draw.asked
+        if not self.record.complete or asked.share_of is not None or asked.accept is not None:
+            return None
 
         def predicted_as_class() -> int:
             excluded = draw.before.skipped if asked.unlabelable_as == "excluded" else frozenset[int]()
@@ -420,7 +425,8 @@ class ProjectCheck:
     def progress(self) -> dict[str, Any] | None:
         """Progress of a sequential check, see :attr:`suffice.learner.ModelCheck.progress`; None for a fixed size."""
         predicted = self.draw.prediction_of(self.record.items)
-        return sequential_progress(self.record, predicted, self.draw.asked)
+        asked = self.draw.asked
+        return sequential_progress(self.record, predicted, asked.tolerance, asked.relevant)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,24 +9,28 @@ from typing import Any, Final
 
 import numpy as np
 
-from suffice.criteria import ErrorStability, Verdict
+from suffice.checks.standing_finish import spacing
+from suffice.criteria import Budget, ErrorStability, Verdict
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
+from suffice.learner.refitted import refitted
+from suffice.models.factory import MODEL_FAMILIES
+from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
 from suffice.presentation.error_words import worsening_sentence
 from suffice.project.learned_files import MOST_BYTES, Checkpoint, LearnedFiles
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point, Predictions
-from suffice.project.project_interface import ReadableProject
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.saved_objects import NotSavableError, restored_objects, saved_objects
-from suffice.session.advice import spacing
 from suffice.session.decision import DecisionNumbers
 from suffice.session.error_estimate import error_now
 from suffice.session.suspicious_labels import SuspiciousLabel
 from suffice.session.suspicious_labels import suspicious_labels as ranked_labels
 
+# A model that is fitted again is fitted as often as estimates are made at this many times the labels.
+_FIT_SPACING: Final = 4
 # A checkpoint is saved if learning since the last one took this many times as long as saving it; and its size limit.
 _WORTH_KEEPING: Final = 20.0
 _MOST_KEPT: Final = 2**27
@@ -85,9 +89,9 @@ class ErrorTracker:
         """Whether the learner has a model. If no items are left, it starts with fewer labels."""
         return self.n >= self._initial or (self.n > 0 and not self._learner.left)
 
-    def label_learned(self) -> None:
-        """Count a label that the learner has just learned, and record an estimate if one is due."""
-        self.n += 1
+    def labels_learned(self, number: int) -> None:
+        """Count labels that the learner has just learned as one step, and record an estimate if one is due."""
+        self.n += number
         if self.begun and self.n % spacing(self.n) == 0:
             self._estimates.append(self._estimate())
 
@@ -95,7 +99,7 @@ class ErrorTracker:
         """The recorded estimates and the current one; empty before the model has started.
 
         Args:
-            n_checked: Number of labels of a check that the learner counts now and has not learned.
+            n_checked: Number of labels that the learner counts now and has not learned.
         """
         if self.begun and n_checked:
             return (*self._estimates, self._estimate(n_checked))
@@ -119,6 +123,12 @@ class ErrorTracker:
         self._estimates = [ErrorEstimate(*values) for values in state["estimates"]]
         self._newest = None if state["newest"] is None else ErrorEstimate(*state["newest"])
         self.n, self.warning = state["n"], state["warning"]
+
+    @property
+    def newest_value(self) -> float:
+        """The value of the newest estimate at the learned labels, without more fits."""
+        with self._learner.with_checked({}, random=()):
+            return self.errors()[-1].value
 
     def model(self) -> tuple[Any, Any]:
         """The transformer of features into inputs, or None; and a copy of the model as it is now.
@@ -152,12 +162,14 @@ class Predictor:
         model: The fitted model.
         classes: The project's classes; empty for numbers.
         class_ratios: As of :class:`suffice.project.learning_status.Predictions`.
+        deviation: For a model of numbers without standard deviations: the one that stands for that of each label.
     """
 
     transform: Any
     model: Any
     classes: tuple[str, ...]
     class_ratios: tuple[float, ...] | None = None
+    deviation: float | None = None
 
     def predict(self, X: Floats) -> Predictions:
         """Predict labels, in batches of at most a few thousand items.
@@ -169,7 +181,8 @@ class Predictor:
 
     def parts(self, X: Floats) -> Iterator[Predictions]:
         """The predictions of :meth:`predict`, one batch at a time."""
-        width = max(self.model.n_labels_, self.model.n_features_in_)
+        # Estimators of scikit-learn take much less time for each row.
+        width = max(self.model.n_labels_, self.model.n_features_in_) if hasattr(self.model, "n_labels_") else 1
         rows = int(np.clip(_OPERATIONS // width**2, _FEWEST_ROWS, _MOST_ROWS))
         return (self._predict(X[k : k + rows]) for k in range(0, max(len(X), 1), rows))
 
@@ -183,11 +196,18 @@ class Predictor:
                 np.zeros((0, len(self.classes))) if self.classes else None,
             )
         inputs = X if self.transform is None else self.transform.transform(X)
+        if self.deviation is not None:
+            return Predictions(np.asarray(self.model.predict(inputs)), np.full(len(X), self.deviation), None)
         if not self.classes:
             mean, deviation = self.model.predict(inputs, return_std=True)
             return Predictions(mean, deviation, None)
-        columns = np.searchsorted(self.model.classes_, self.classes)
-        predictions = Predictions.of_classes(self.classes, self.model.predict_proba(inputs)[:, columns])
+        # Trees know the classes of their labels only.
+        known = {name: column for column, name in enumerate(self.model.classes_.tolist())}
+        found, p = self.model.predict_proba(inputs), np.zeros((len(X), len(self.classes)))
+        for at, name in enumerate(self.classes):
+            if name in known:
+                p[:, at] = found[:, known[name]]
+        predictions = Predictions.of_classes(self.classes, p)
         return predictions._replace(class_ratios=self.class_ratios)
 
 
@@ -198,6 +218,10 @@ class ProjectLearner:
     never chooses items. So its verdict is a function of the labels, skips and random items, exactly to the last bit: it
     does not depend on the order of calls or on restarts. The picker chooses items; it learns new labels when items are
     requested. An object of this class must not be used by several threads at once.
+
+    A model that is fitted again to all labels, such as a forest, is not fitted for each label: see :func:`fit_due`.
+    Labels that wait for the next fit count as labels of a check do: the decision counts them, and the model predicts
+    those that are random. Predictions are made by a model that is fitted to all labels.
 
     Args:
         settings: Settings of the project.
@@ -223,12 +247,16 @@ class ProjectLearner:
     def __init__(self, settings: Settings, X: Floats, *, compare: bool = True) -> None:
         self._settings, self._X, self._compares = settings, X, compare
         self._model = settings.estimator()
+        self._refits = MODEL_FAMILIES[settings.model].estimator
         self._initial = min(settings.initial, len(X))
         self._failed: list[Answer] | None = None
         self._start_over()
 
     def _start_over(self) -> None:
         self._answers: list[Answer] = []
+        # The last of them, which wait for the next fit; and a model that was fitted to all of them, with their number.
+        self._waiting: list[Answer] = []
+        self._newest: tuple[int, Any] | None = None
         # Answers of a complete check that are not learned, and the number of answers of the checked model.
         self._checked: tuple[list[Answer], int] = ([], 0)
         self._judge: ActiveLearner | None = None
@@ -254,7 +282,7 @@ class ProjectLearner:
 
     @property
     def answers(self) -> list[Answer]:
-        """Labels and skips learned so far."""
+        """Labels and skips so far, also those that wait for the next fit."""
         return list(self._answers)
 
     @property
@@ -275,7 +303,7 @@ class ProjectLearner:
 
     @property
     def n_answers(self) -> int:
-        """Labels and skips learned so far."""
+        """Labels and skips so far, also those that wait for the next fit."""
         return len(self._answers)
 
     def follow(
@@ -333,9 +361,19 @@ class ProjectLearner:
         """Go back to the newest checkpoint before the first answer that has changed, or to the start."""
         same = next((n for n, pair in enumerate(zip(wanted, self._answers, strict=False)) if pair[0] != pair[1]), None)
         unchanged = min(len(wanted), len(self._answers)) if same is None else same
+        if unchanged >= self._n_learned:
+            self._waiting = self._answers[self._n_learned : unchanged]
+            self._answers = self._answers[:unchanged]
+            self._picker = self._newest = None
+            return
         checkpoints = [each for each in self._checkpoints if each.n_answers <= unchanged]
         if not checkpoints or not self._resume(wanted, checkpoints):
             self._start_over()
+
+    @property
+    def _n_learned(self) -> int:
+        """Number of answers that the judge has learned."""
+        return len(self._answers) - len(self._waiting)
 
     def learning_status(self, *, queue: int = 0) -> LearningStatus:
         """State of the learning.
@@ -349,10 +387,12 @@ class ProjectLearner:
             return LearningStatus(problem=self._problem)
         judge, checked = self._judge, self.checked if self._tracker.begun else []
         stop, goal = judge.standing_stop, self._settings.goal
-        verdict = judge.verdict if stop is None else replace(stop, n_labelled=self._tracker.n)
-        labels = {answer.item: answer.label for answer in checked if answer.label is not None}
-        random = [answer.item for answer in checked if answer.random]
-        skipped = [answer.item for answer in checked if answer.label is None]
+        n_labelled = self._tracker.n + _n_labels(self._waiting)
+        verdict = judge.verdict if stop is None else replace(stop, n_labelled=n_labelled)
+        counted = [*self._waiting, *checked]
+        labels = {answer.item: answer.label for answer in counted if answer.label is not None}
+        random = [answer.item for answer in counted if answer.random]
+        skipped = [answer.item for answer in counted if answer.label is None]
         with judge.with_checked(labels, random=random, skipped=skipped):
             errors = self._tracker.errors(len(labels))
             numbers = self._numbers(judge) if errors else None
@@ -361,7 +401,7 @@ class ProjectLearner:
         asked = self._ask(queue)
         return LearningStatus(
             n_answers=len(self._answers),
-            n_labelled=self._tracker.n,
+            n_labelled=n_labelled,
             verdict=verdict,
             curve=_curve(judge.verdicts),
             forecast=verdict.forecast,
@@ -449,11 +489,11 @@ class ProjectLearner:
             saved = saved_objects(state, most_bytes=MOST_BYTES)
         except NotSavableError:
             return None
-        return Checkpoint(len(self._answers), saved) if len(saved.text) <= MOST_BYTES else None
+        return Checkpoint(self._n_learned, saved) if len(saved.text) <= MOST_BYTES else None
 
     def _keep_checkpoint(self) -> None:
         """Save the present state in case a later label is changed, if that is cheap."""
-        n, start = len(self._answers), time.perf_counter()
+        n, start = self._n_learned, time.perf_counter()
         last = self._checkpoints[-1].n_answers if self._checkpoints else 0
         if n - last < spacing(n) or start - self._checkpointed < _WORTH_KEEPING * self._checkpoint_seconds:
             return
@@ -496,7 +536,23 @@ class ProjectLearner:
             )
         classes, judge = self._settings.classes, self._judge
         ratios = tuple(judge.class_ratio(name) for name in classes) if judge is not None and classes else None
-        return Predictor(*self._tracker.model(), classes, ratios)
+        if not self._refits:
+            return Predictor(*self._tracker.model(), classes, ratios)
+        deviation = None if classes else self._tracker.newest_value
+        return Predictor(None, self._newest_model(), classes, ratios, deviation)
+
+    def _newest_model(self) -> Any:
+        """The model fitted to all labels, also to those that wait."""
+        assert self._tracker is not None
+        if not _n_labels(self._waiting):
+            return self._tracker.model()[1]
+        if self._newest is None or self._newest[0] != len(self._answers):
+            labels = {answer.item: answer.label for answer in self._answers if answer.label is not None}
+            X, y = np.asarray(self._X[list(labels)], dtype=np.float64), np.asarray(as_labels(list(labels.values())))
+            with one_thread():
+                fitted = refitted(self._model, X, y, classes=self._settings.task == "classification")
+            self._newest = len(self._answers), fitted
+        return self._newest[1]
 
     def predict(self, X: Floats) -> Predictions:
         """Predictions for some items.
@@ -517,10 +573,11 @@ class ProjectLearner:
 
     def _learner(self, acquisition: str | None) -> ActiveLearner:
         settings, size = self._settings, len(self._X)
+        rule = settings.criterion() if acquisition == "order" else Budget(size) if self._refits else None
         return ActiveLearner(
             self._model,
             self._pool_rows(),
-            criterion=settings.criterion() if acquisition == "order" else None,
+            criterion=rule,
             acquisition=acquisition,
             # The project draws the random items.
             random_share=0.0,
@@ -536,19 +593,33 @@ class ProjectLearner:
 
     def _tell(self, judge: ActiveLearner, answer: Answer) -> None:
         assert self._tracker is not None
-        if answer.label is None:
-            judge.skip(answer.item)
-        else:
-            judge.tell(answer.item, answer.label, random=answer.random)
-            self._tracker.label_learned()
-            if self._tracker.begun and self._due(judge):
+        self._answers.append(answer)
+        self._waiting.append(answer)
+        if self._refits and self._tracker.begun and judge.left > len(self._waiting):
+            n = self._tracker.n + _n_labels(self._waiting)
+            if answer.label is None or not fit_due(n):
+                return
+        self._learn_waiting(judge, self._tracker)
+
+    def _learn_waiting(self, judge: ActiveLearner, tracker: ErrorTracker) -> None:
+        """Learn the answers that wait, as one step."""
+        waiting, self._waiting = self._waiting, []
+        if skips := [answer.item for answer in waiting if answer.label is None]:
+            judge.skip(skips)
+        if labels := [answer for answer in waiting if answer.label is not None]:
+            items, given, random = zip(*labels, strict=True)
+            judge.tell(list(items), list(given), random=list(random))
+            tracker.labels_learned(len(labels))
+            if tracker.begun and self._due(judge):
                 # Decisions build on each other, so they are made at the same labels in every process.
                 self._numbers(judge)
-        self._answers.append(answer)
 
     def _ask(self, size: int) -> tuple[int, ...]:
-        """The most useful items, by a picker that learns the new labels; none if it fails."""
-        if size < 1 or self._no_queue:
+        """The most useful items, by a picker that learns the new labels; none if it fails.
+
+        A regressor of scikit-learn does not say where it is uncertain: then all items are drawn at random.
+        """
+        if size < 1 or self._no_queue or (self._refits and self._settings.task == "regression"):
             return ()
         try:
             if self._picker is None:
@@ -572,38 +643,24 @@ class ProjectLearner:
             return ()
 
 
-def predictions_after(
-    settings: Settings, X: Floats, answers: Sequence[Answer], files: LearnedFiles | None = None
-) -> Predictions:
-    """Predictions for all items by a model that has learned some answers.
+def fit_due(n: int) -> bool:
+    """Whether a model that is fitted again to all labels is fitted at a number of labels.
+
+    It is fitted every 5 labels up to 100, every 10 up to 200, and so on. So its results depend on the labels alone, and
+    the number of fits grows by 10 for each doubling of the labels.
 
     Args:
-        settings: Settings of the project, with the model.
-        X: Features of its items, ``n x D``.
-        answers: Labels and skips, in order.
-        files: Saved files of the project; by default the model learns from the first answer on.
+        n: Number of labels.
 
-    Raises:
-        SufficeError: There are too few labels, or the model cannot learn them.
+    Examples:
+        >>> [n for n in range(85, 151) if fit_due(n)]
+        [85, 90, 95, 100, 110, 120, 130, 140, 150]
     """
-    kept = None if files is None else files.predictions(settings, answers)
-    if kept is not None:
-        return kept
-    learner = ProjectLearner(settings, X, compare=False)
-    if files is not None:
-        learner.resume_from(files, answers)
-    learner.follow(answers)
-    return learner.predict(X)
+    return n % spacing(_FIT_SPACING * n) == 0
 
 
-def learned_project(project: ReadableProject) -> ProjectLearner:
-    """The learner of a project after all present answers. It continues from the saved state if there is one."""
-    with project.lock:
-        answers, settings = project.state().learned(), project.current_settings
-    learner = ProjectLearner(settings, project.X, compare=False)
-    learner.resume_from(project.learned_files, answers)
-    learner.follow(answers)
-    return learner
+def _n_labels(answers: Sequence[Answer]) -> int:
+    return sum(answer.label is not None for answer in answers)
 
 
 def suspicious_labels(

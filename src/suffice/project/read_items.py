@@ -16,26 +16,27 @@ import numpy as np
 
 from suffice.errors import InvalidValueError
 from suffice.models.capacity import most_components
+from suffice.numerics import Floats
 from suffice.project.events import LONGEST_CLASS, MOST_CLASSES, Label, printable, shown
 from suffice.project.images import ENDINGS, KINDS, found_images, image_paths, image_transformer, pixel_features
 from suffice.project.item_features import READ, embedding_transformer, given_features, limited
 from suffice.project.items import ItemProgress, Items, RowNumbers, no_progress
 from suffice.project.settings import Shown, Task
 from suffice.tables.column_features import Features, counted, is_text, not_a_number, short
-from suffice.tables.file_reader import (
+from suffice.tables.file_reader import read_columns
+from suffice.tables.parquet_reader import ParquetCells
+from suffice.tables.table import are_classes, first_line_notes, named_column
+from suffice.tables.table_columns import (
     MISSING,
     Column,
-    ParquetCells,
     TableColumns,
     Texts,
     as_number,
     as_texts,
     is_path,
     number_name,
-    read_columns,
     table_columns,
 )
-from suffice.tables.table import are_classes, first_line_notes, named_column
 
 _HOW_TO_WRITE_CLASSES: Final = "write them as --classes a,b,c, and a name that holds a comma in double quotes"
 
@@ -297,7 +298,7 @@ _LONGEST_ID: Final = 500
 _LIKE_LABELS: Final = {"label", "target", "class"}
 
 
-class _TableSource(NamedTuple):
+class TableSource(NamedTuple):
     """A table and the roles of its columns; target, image and text are names of columns or None.
 
     ``cleaned`` says whether a cell had characters that were replaced.
@@ -318,6 +319,45 @@ class _TableSource(NamedTuple):
         """Return the cells of one column."""
         k = self.file.names.index(name)
         return self.rows.column(k) if isinstance(self.rows, ParquetCells) else [row[k] for row in self.rows]
+
+    @property
+    def shown_as(self) -> Shown:
+        """How an item is shown."""
+        return "image" if self.image else "text" if self.text else "table"
+
+    def shown_columns(self) -> tuple[dict[str, list[str]], Path | None]:
+        """The cells of each shown column, and the folder of the images. Cells of a large file stay in the file."""
+        kept = isinstance(self.rows, ParquetCells)
+        columns = {name: [] if kept else self.cells(name) for name in self.shown}
+        if self.image is None:
+            return columns, None
+        root = self.path.absolute().parent.resolve()
+        columns[self.image] = image_paths(root, columns[self.image], self.file.place)
+        return columns, root
+
+    def items(self, X: Floats, task: Task, classes: tuple[str, ...]) -> Items:
+        """The rows as items without labels.
+
+        Args:
+            X: Features.
+            task: Whether labels are classes or numbers.
+            classes: The classes; empty for numbers.
+        """
+        columns, root = self.shown_columns()
+        return Items(
+            shown=self.shown_as,
+            ids=self.ids,
+            columns=self.shown,
+            cells=self.shown_cells(columns),
+            main=self.image or self.text,
+            X=X,
+            task=task,
+            classes=classes,
+            labels={},
+            notes=self.notes,
+            root=root,
+            reading={"text": self.text, "embed": None, "id": None, "features": True},
+        )
 
     def shown_cells(self, columns: Mapping[str, Sequence[str]]) -> Sequence[Sequence[str]]:
         """Return the cells of each item, from those of each column."""
@@ -341,25 +381,18 @@ def table_items(
     source = _table_source(path, request, table, progress)
     n = len(source.ids)
     labelling = _labelling(source, request)
-    kept = source.rows if isinstance(source.rows, ParquetCells) else None
-    # Cells of a large file are not loaded into memory.
-    columns = {name: source.cells(name) if kept is None else [] for name in source.shown}
-    root = None
-    if source.image is not None:
-        root = path.absolute().parent.resolve()
-        columns[source.image] = image_paths(root, columns[source.image], source.file.place)
+    columns, root = source.shown_columns()
     given = request.features
     progress("computing features", 0, 0)
     most = most_components(len(labelling.classes), n) if labelling.task == "classification" else None
     told = partial(progress, "computing features")
     made = _features_of_columns(source, request, columns, most, told) if given is None else given_features(given, n)
-    notes = (*source.notes, *labelling.notes, *made.notes)
+    notes = (*source.notes, *_label_hints(source, request), *labelling.notes, *made.notes)
     if not made.names:
         remedy = "name a column of text with --text, or give features with --features FILE.npy"
         raise InvalidValueError(f"{path}: the model can use no column; {'; '.join([*notes[:10], remedy])}")
-    shown: Shown = "image" if source.image else "text" if source.text else "table"
     return Items(
-        shown=shown,
+        shown=source.shown_as,
         ids=source.ids,
         columns=source.shown,
         cells=source.shown_cells(columns),
@@ -375,9 +408,36 @@ def table_items(
     )
 
 
+def read_source(data: Any, request: ReadingOptions, progress: ItemProgress = no_progress) -> TableSource:
+    """Read a table, without features.
+
+    Args:
+        data: Path of a table, or a table in memory.
+        request: How to read it.
+        progress: Receives the present activity.
+
+    Raises:
+        InvalidValueError: The file is not a table, or cannot be used with these options; the message gives a remedy.
+    """
+    checked = request.checked()
+    progress("reading the items", 0, 0)
+    if is_path(data):
+        if os.path.isdir(data):
+            raise InvalidValueError(f"{data} is a folder; name a file with a table")
+        return _table_source(Path(data), checked, None, progress)
+    return _table_source(Path("the data"), checked, table_columns(data), progress)
+
+
+def _label_hints(source: TableSource, request: ReadingOptions) -> list[str]:
+    """Notes about columns that look like labels and are not named as such."""
+    use = "used as a feature" if request.features is None else "shown"
+    like = [name for name in source.shown if name.lower() in _LIKE_LABELS] if request.target is None else []
+    return [f"column {name!r} is {use}; give --target {name} if it holds labels" for name in like]
+
+
 def _table_source(
     path: Path, request: ReadingOptions, table: TableColumns | None, progress: ItemProgress
-) -> _TableSource:
+) -> TableSource:
     if path.suffix.lower() in ENDINGS and os.path.isfile(path):
         raise InvalidValueError(
             f"{path} is one image; name the folder that holds the images, or a table of their paths"
@@ -401,12 +461,9 @@ def _table_source(
     if request.embed is not None and text is None:
         came = f"{len(texts)} columns are text" if texts else "no column is text"
         raise InvalidValueError(f"--embed reads a text, and {came}; name the column with --text")
-    use = "used as a feature" if request.features is None else "shown"
-    like = [name for name in shown if name.lower() in _LIKE_LABELS] if request.target is None else []
-    hints = [f"column {name!r} is {use}; give --target {name} if it holds labels" for name in like]
-    every = (*file.notes, *first_line_notes(file), *notes, *hints)
+    every = (*file.notes, *first_line_notes(file), *notes)
     cleaned = not stays and any(row is not before for row, before in zip(rows, read, strict=True))
-    return _TableSource(path, file, rows, ids, target, request.image, text, shown, every, cleaned)
+    return TableSource(path, file, rows, ids, target, request.image, text, shown, every, cleaned)
 
 
 def _is_clean(cells: ParquetCells) -> bool:
@@ -473,6 +530,8 @@ def _item_ids(
 
 
 def _id_problem(ids: Sequence[str], file: TableColumns) -> str:
+    if len(set(ids)) == len(ids) and all(0 < len(name) <= _LONGEST_ID for name in ids):
+        return ""
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
         if not name or len(name) > _LONGEST_ID:
@@ -482,7 +541,7 @@ def _id_problem(ids: Sequence[str], file: TableColumns) -> str:
     return ""
 
 
-def _labelling(source: _TableSource, request: ReadingOptions) -> Labelling:
+def _labelling(source: TableSource, request: ReadingOptions) -> Labelling:
     if source.target is None:
         return no_labels(request)
     column = named_column(source.file, source.target, source.path)
@@ -490,7 +549,7 @@ def _labelling(source: _TableSource, request: ReadingOptions) -> Labelling:
 
 
 def _features_of_columns(
-    source: _TableSource,
+    source: TableSource,
     request: ReadingOptions,
     cells: Mapping[str, Sequence[str]],
     components: int | None,
@@ -563,7 +622,7 @@ def read_items(source: Any, request: ReadingOptions, progress: ItemProgress = no
     r"""Read the items of a project.
 
     Args:
-        source: Path of a table (CSV, also gzipped or with tabs, or Parquet) or of a folder of images; or a table in
+        source: Path of a table (CSV, Excel, JSON lines or Parquet) or of a folder of images; or a table in
             memory: a DataFrame of pandas or polars, or a mapping from names of columns to values.
         request: How to read it.
         progress: Receives the present activity.

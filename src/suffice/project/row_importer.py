@@ -1,6 +1,7 @@
 """Import of labels, predictions and new rows into a project."""
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,15 @@ class RowImporter:
     def __init__(self, journal: ProjectJournal, contents: ProjectContents) -> None:
         self._journal, self._contents = journal, contents
 
-    def add_items(
-        self, data: Any, *, person: str, id: str | None = None, features: Any = None, check: bool = False
+    def add_items(  # noqa: PLR0913 - the options of ``suffice add``, by keyword
+        self,
+        data: Any,
+        *,
+        person: str,
+        id: str | None = None,
+        features: Any = None,
+        check: bool = False,
+        tell: Callable[[str], None] | None = None,
     ) -> int:
         """Add rows to the project, and return how many; see :meth:`suffice.project.Project.add_items`."""
         from suffice.project.incoming_rows import added_items
@@ -36,6 +44,9 @@ class RowImporter:
         journal = self._journal
         name, first, classes = checked_person(person), journal.size, journal.settings.classes
         source, items = added_items(self._contents, data, id=id, features=features)
+        if tell is not None:
+            for note in items.notes:
+                tell(note)
 
         def decide(state: ProjectState, existing_ids: set[str]) -> list[Draft]:
             if state.labels.size != first:

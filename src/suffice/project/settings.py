@@ -10,6 +10,7 @@ from suffice.arguments import real
 from suffice.criteria import Criterion, LabelWorth, criterion_from_dict
 from suffice.errors import InvalidValueError, upgrade_advice
 from suffice.models.factory import MODEL_FAMILIES, chooses_components, make_model, model_description
+from suffice.project.prediction_settings import GIVEN, CheckedPredictions
 from suffice.session.goals import Goal, TargetOf, checked_goal
 
 Task = Literal["classification", "regression"]
@@ -27,6 +28,8 @@ LONGEST_DESCRIPTION: Final = 500
 LONGEST_TITLE: Final = 200
 # Settings of a goal for the whole data set, besides the share.
 _OF_GOAL: Final = ("of", "annotator_error", "correction_cost", "tolerance")
+#: In place of the name of a model: the best of several on the labels so far.
+AUTO: Final = "auto"
 #: Settings that can be changed at any time. The costs are parameters of the rule.
 CHANGEABLE: Final = (
     *("name", "guidelines", "descriptions", "label_cost", "mistake_cost", "at_most", "overlap"),
@@ -36,7 +39,7 @@ CHANGEABLE: Final = (
 _ONLY_SHOWN: Final = frozenset(
     {
         *("name", "target", "shown", "columns", "main", "overlap", "lease", "source", "root", "notes"),
-        *("guidelines", "descriptions"),
+        *("guidelines", "descriptions", "choose_model"),
     }
 )
 
@@ -52,6 +55,8 @@ _WHERE_USED: Final[Mapping[str, Any]] = {
     "annotator_error": 0.0,
     "correction_cost": 1.0,
     "tolerance": None,
+    "checked": None,
+    "choose_model": False,
 }
 
 
@@ -95,6 +100,9 @@ class Settings:
         annotator_error: For ``"all"``: share of the labels by people that may be wrong.
         correction_cost: For ``"all"``: cost of an answer in a check, relative to a label.
         tolerance: For ``"all"`` and numbers: a value is wrong if it is off by more than this.
+        checked: The predictions made elsewhere that the project checks, instead of having a model; or None.
+        choose_model: For ``"all"`` and classes: whether the best of several models on the labels so far is used, until
+            a check starts or somebody chooses a model. ``model`` is then the one that starts.
     """
 
     name: str
@@ -125,6 +133,8 @@ class Settings:
     annotator_error: float = 0.0
     correction_cost: float = 1.0
     tolerance: float | None = None
+    checked: CheckedPredictions | None = None
+    choose_model: bool = False
 
     @property
     def goal(self) -> Goal | None:
@@ -168,7 +178,8 @@ class Settings:
         lists = {name: tuple(saved[name]) for name in ("classes", "columns", "notes") if name in saved}
         components = tuple((int(first), int(after)) for first, after in saved.get("components", ()))
         older = {"random_share": 0.0, "regularize": False}
-        return Settings(**{**older, **saved, **lists, "components": components})
+        checked = None if saved.get("checked") is None else CheckedPredictions.from_dict(saved["checked"])
+        return Settings(**{**older, **saved, **lists, "components": components, "checked": checked})
 
     def using(self, model: str | None) -> "Settings":
         """The same settings with another model; unchanged for None.
@@ -244,6 +255,8 @@ class Settings:
         """Validated changes of the target and of what it is about; empty without changes."""
         if not changes:
             return {}
+        if self.checked is not None:
+            return self._checked_target(changes)
         removed = "at_most" in changes and changes["at_most"] is None
         wanted = {name: changes.get(name, getattr(self, name)) for name in ("at_most", *_OF_GOAL)}
         if "of" not in changes and removed:
@@ -251,6 +264,21 @@ class Settings:
         if wanted["of"] == "rest":
             wanted |= {name: changes.get(name, _WHERE_USED[name]) for name in _OF_GOAL if name != "of"}
         return checked_goal_settings(wanted, self.task, positive=self.positive)
+
+    def _checked_target(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Validated changes of the target of predictions made elsewhere; what it is about is fixed."""
+        fixed = ("of", "tolerance") if self.of == "all" else _OF_GOAL
+        if other := [name for name in fixed if name in changes and changes[name] != getattr(self, name)]:
+            raise InvalidValueError(
+                f"{other[0]} cannot be changed: it is fixed before predictions made elsewhere are checked; make "
+                "another project with it"
+            )
+        if self.of == "all":
+            wanted = {name: changes.get(name, getattr(self, name)) for name in ("at_most", *_OF_GOAL)}
+            return checked_goal_settings(wanted, self.task)
+        share = changes.get("at_most", self.at_most)
+        at_most = None if share is None else real(share, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+        return {"at_most": at_most}
 
     def _checked_descriptions(self, descriptions: Any) -> dict[str, str]:
         if not isinstance(descriptions, Mapping):
@@ -291,8 +319,8 @@ class Settings:
         return {key: value for key, value in self.as_dict().items() if key not in _ONLY_SHOWN}
 
     def models(self) -> list[str]:
-        """Names of the models that the project can have, the default first."""
-        return [name for name, task in project_models().items() if task == self.task]
+        """Names of the models that the project can have, the default first; none for predictions made elsewhere."""
+        return [] if self.checked is not None else project_models(self.task)
 
     def criterion(self) -> Criterion:
         """The stopping rule, before any observation."""
@@ -305,22 +333,24 @@ class Settings:
             InvalidValueError: A project cannot have this model, it is for the other task, or there are fewer than 2
                 classes.
         """
-        usable = project_models()
+        if self.checked is not None:
+            raise InvalidValueError("the predictions of this project were made elsewhere; it has no model")
         require_project_model(self.model)
-        if usable[self.model] != self.task:
-            fitting = " or ".join(name for name, task in usable.items() if task == self.task)
+        if self.model not in self.models():
+            (task,) = MODEL_FAMILIES[self.model].tasks
             raise InvalidValueError(
-                f"the model {self.model} is for {usable[self.model]}, and this is a project of {self.task}; use "
-                f"{fitting}"
+                f"the model {self.model} is for {task}, and this is a project of {self.task}; use "
+                f"{' or '.join(self.models())}"
             )
         if self.task == "classification" and len(self.classes) < 2:
             raise InvalidValueError(
                 f"a project of classification needs at least 2 classes, and this one has {len(self.classes)}; name all"
             )
+        options: dict[str, Any] = {"task": self.task, "seed": self.pick_seed}
         if self.task == "regression":
-            return make_model(self.model, regularize=self.regularize)
+            return make_model(self.model, regularize=self.regularize, **options)
         components = self.components if chooses_components(self.model) else ()
-        return make_model(self.model, classes=self.classes, components=components)
+        return make_model(self.model, classes=self.classes, components=components, **options)
 
     def require_usable_rule(self) -> None:
         """Raise an error for a stopping rule that a project cannot use.
@@ -341,7 +371,7 @@ class Settings:
             self.estimator(),
             screening=self.positive is not None,
             names=(f"the rule {type(rule).__name__}", f"a project with {model_description(self.model)}"),
-            remedy="use ErrorStability, which every project can have",
+            remedy="use LabelWorth, which every model of a project supports, or another model",
         )
 
 
@@ -432,9 +462,19 @@ def default_rule() -> Criterion:
     return LabelWorth()
 
 
-def project_models() -> dict[str, Task]:
-    """The models that a project can have, each with its task; the first one of a task is its default."""
-    return {name: family.task for name, family in MODEL_FAMILIES.items() if family.interactive}
+def project_models(task: Task | None = None) -> list[str]:
+    """Names of the models that a project can have, the default of a task first.
+
+    Args:
+        task: The task; all models if left out.
+
+    Examples:
+        >>> project_models("regression")
+        ['gp', 'ridge', 'forest', 'boosting']
+    """
+    return [
+        name for name, family in MODEL_FAMILIES.items() if family.interactive and (task is None or task in family.tasks)
+    ]
 
 
 def described_model(name: str) -> str:
@@ -444,6 +484,8 @@ def described_model(name: str) -> str:
         >>> described_model("gp"), described_model("of_ours")
         ('a Gaussian process', 'of_ours')
     """
+    if name == GIVEN:
+        return "predictions made elsewhere"
     return model_description(name) if name in MODEL_FAMILIES else name
 
 

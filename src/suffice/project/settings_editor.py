@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from suffice.project.events import Draft, Event, EventKind, checked_person, checked_request
 from suffice.project.journal import ConflictError, ProjectJournal, WriteReceipt
-from suffice.project.state import ProjectState
+from suffice.project.model_selection import chooses_model
+from suffice.project.state import ModelComparison, ProjectState
 
 _CHANGES: Final = frozenset({EventKind.settings_changed, EventKind.classes_changed, EventKind.model_changed})
 
@@ -49,6 +50,28 @@ class SettingsEditor:
             return message
 
         return self._journal.write_once(message, decide)
+
+    def record_comparison(self, comparison: ModelComparison, before: str) -> bool:
+        """Record a comparison of models by the program, and let the best one learn; return whether it was written.
+
+        Nothing is written if the model is not to be chosen any more, or was compared or changed meanwhile.
+
+        Args:
+            comparison: The comparison.
+            before: Name of the model that was in use.
+        """
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], None]:
+            settings = self._journal.settings
+            known = state.comparison is not None and state.comparison.n_labelled >= comparison.n_labelled
+            if known or not chooses_model(state, settings) or settings.using(state.model).model != before:
+                return [], None
+            drafts = [Draft(EventKind.models_compared, data=comparison._asdict())]
+            if comparison.model != before:
+                drafts.append(Draft(EventKind.model_changed, data={"model": comparison.model}))
+            return drafts, None
+
+        return bool(self._journal.write(decide)[0])
 
     def history(self) -> list[Event]:
         """The events that changed settings, classes or the model, the newest first."""

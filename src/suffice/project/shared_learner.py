@@ -9,9 +9,11 @@ from typing import Any, Final, NamedTuple, Protocol
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
 from suffice.project.learned_files import LearnedFiles
+from suffice.project.learned_project import project_learner
 from suffice.project.learning_status import LearningStatus, Predictions
 from suffice.project.project_learner import Predictor, ProjectLearner, suspicious_labels
 from suffice.project.settings import Settings
+from suffice.project.settings_editor import SettingsEditor
 from suffice.project.state import Answer, ProjectState
 from suffice.session.decision import Decision
 from suffice.session.suspicious_labels import SuspiciousLabel
@@ -40,6 +42,10 @@ class LearnableProject(Protocol):
 
     def state(self) -> ProjectState:
         """Present state."""
+
+    @property
+    def settings_editor(self) -> SettingsEditor:
+        """Changes the model of the project."""
 
     def advise(self, decision: Decision) -> bool:
         """Record a change of the decision to stop."""
@@ -213,7 +219,7 @@ class SharedLearner:
     def _learner_of(self, settings: Settings, answers: list[Answer]) -> ProjectLearner:
         X, learner = self._project.X, self._learner
         if learner is None or not learner.settings.learns_like(settings) or learner.n_items != len(X):
-            learner = self._learner = ProjectLearner(settings, X)
+            learner = self._learner = project_learner(settings, X)
             if self._files is not None:
                 self.n_resumed = learner.resume_from(self._files, answers)
         return learner

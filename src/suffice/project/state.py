@@ -18,6 +18,7 @@ __all__ = [
     "Answer",
     "LabelledItem",
     "Lease",
+    "ModelComparison",
     "Opinion",
     "Person",
     "PredictedLabel",
@@ -72,6 +73,20 @@ class Advice(NamedTuple):
     at: float
 
 
+class ModelComparison(NamedTuple):
+    """A comparison of models on the labels so far.
+
+    Attributes:
+        n_labelled: Number of labels, from the first one on.
+        model: Name of the model that is used from then on.
+        errors: The estimated share of wrong predictions of each model, by name.
+    """
+
+    n_labelled: int
+    model: str
+    errors: Mapping[str, float]
+
+
 def _is_unsure(act: Event) -> bool:
     return bool(act.data.get("unsure"))
 
@@ -101,6 +116,8 @@ class ProjectState:
         messages: Events by the name that the sender chose for the message.
         advice: The advice to stop, while it is valid.
         model: Name of the present model, or None if the model was never changed.
+        model_by_person: Whether a person has chosen the present model; False if it was never changed.
+        comparison: The newest comparison of models, or None.
         made: The event that made the project; None before it was read.
         changes: Settings that were changed since, with their present values. It is replaced, never modified.
         revision: Number of the last event that changed settings, the model or accounts; 0 if there was none.
@@ -127,6 +144,8 @@ class ProjectState:
         self.messages: dict[str, Event] = {}
         self.advice: Advice | None = None
         self.model: str | None = None
+        self.model_by_person = False
+        self.comparison: ModelComparison | None = None
         self.made: Event | None = None
         self.changes: Mapping[str, Any] = {}
         self.accounts: Mapping[str, Account] = {}
@@ -192,12 +211,14 @@ class ProjectState:
             self.labels.extend(int(data["first"]) + int(data["count"]))
         elif kind is EventKind.predictions_imported:
             self.predictions.add_imported(data)
+        elif kind is EventKind.models_compared:
+            self.comparison = ModelComparison(int(data["n_labelled"]), str(data["model"]), dict(data["errors"]))
         else:
             self._change_settings(event)
 
     def _change_settings(self, event: Event) -> None:
         if event.kind is EventKind.model_changed:
-            self.model = str(event.data["model"])
+            self.model, self.model_by_person = str(event.data["model"]), bool(event.person)
         elif event.kind is EventKind.classes_changed:
             change = ClassChange.from_event_data(event.data)
             # The checks first, because they read the labels before the change.

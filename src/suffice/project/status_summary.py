@@ -21,11 +21,13 @@ from suffice.presentation.check_words import (
 )
 from suffice.presentation.decision_words import DecisionWords, decision_words, status_sentences
 from suffice.presentation.goal_words import expected_answers_words
+from suffice.presentation.project_words import model_choice_sentences
 from suffice.presentation.text_format import thinned_positions
 from suffice.project.data_set_goal import reached_goal
 from suffice.project.events import Label, moment
 from suffice.project.goal_status import goal_status, plan_now
 from suffice.project.learning_status import LearningStatus, Point
+from suffice.project.model_selection import chooses_model, next_comparison
 from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings, described_model
 from suffice.project.state import LabelledItem, ProjectState
@@ -183,7 +185,7 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
         "size": record.size,
         "answered": record.size - len(record.pending),
         "pool": record.pool,
-        **asdict(draw.asked),
+        **draw.asked.as_dict(given=False),
         "confidence": 1.0 - record.alpha,
         "model_name": draw.model,
         "n_labelled": newest.n_labelled,
@@ -265,7 +267,7 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         counted, model = _counted(state, project.settings, project.size), project.settings.using(state.model).model
         n_counted = learning_status.n_answers + learning_status.n_checked
         behind = max(0, len(state.learned()) + len(state.checked()) - n_counted)
-        checks = check_status(state, project.settings)
+        checks, choice = check_status(state, project.settings), model_choice(state, project.settings)
         n_labelled, size = counted["n_labelled"], project.size - counted["n_skipped"]
         decision = decision_of(learning_status, project.settings, n_labelled, size=size, checks=checks)
         seen = None if project.settings.goal is None else annotator_error_seen(state, project.settings)
@@ -281,7 +283,7 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         "learned": learning_status.n_labelled,
         "held": checks.held,
         "behind": behind,
-        "model": {"name": model, "description": described_model(model)},
+        "model": {"name": model, "description": described_model(model), "choice": choice},
         "decision": {**_without_guarantee(decision), **words._asdict()},
         "verdict": None if learning_status.verdict is None else _verdict(learning_status.verdict, words.sentences[0]),
         "forecast": None if learning_status.forecast is None else asdict(learning_status.forecast),
@@ -302,8 +304,32 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         "problem": learning_status.problem,
         "words": sentences,
     }
+    if project.settings.checked is not None:
+        from suffice.project.prediction_results import with_result
+
+        told = with_result(project, told)
     finite: dict[str, Any] = _finite(told)
     return finite
+
+
+def model_choice(state: ProjectState, settings: Settings) -> dict[str, Any] | None:
+    """The choice of the model on the labels as JSON values; None if a person has chosen it.
+
+    Args:
+        state: The state of the project.
+        settings: Settings of the project.
+    """
+    goes_on, compared = chooses_model(state, settings), state.comparison
+    if not settings.choose_model or state.model_by_person or not (goes_on or compared):
+        return None
+    errors = {} if compared is None else dict(compared.errors)
+    choice = {
+        "model": settings.using(state.model).model,
+        "compared_at": None if compared is None else compared.n_labelled,
+        "errors": errors,
+        "next_at": next_comparison(state) if goes_on else None,
+    }
+    return {**choice, "sentences": model_choice_sentences({name: described_model(name) for name in errors}, choice)}
 
 
 _NO_CHECKS: Final = CheckStatus()

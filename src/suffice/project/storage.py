@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from glob import escape
 from itertools import islice
+from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +22,7 @@ from suffice.numerics import Floats
 from suffice.project.events import Draft, Event, EventKind
 from suffice.project.items import Item, ItemProgress, Items, no_progress
 from suffice.project.settings import Settings
-from suffice.tables.file_reader import ParquetCells
+from suffice.tables.parquet_reader import ParquetCells
 
 # All modules import SQLAlchemy from here, so that the error message is the same everywhere.
 try:
@@ -495,9 +496,8 @@ def write_contents(
         after: Number of existing items.
         progress: Receives the number of items written.
     """
-    as_json = json.JSONEncoder(ensure_ascii=False).encode
     # The reader of a large file can encode its cells faster.
-    texts = items.cells.json_rows() if isinstance(items.cells, ParquetCells) else map(as_json, items.cells)
+    texts = items.cells.json_rows() if isinstance(items.cells, ParquetCells) else map(_json_texts, items.cells)
     numbered = enumerate(zip(items.ids, texts, strict=True), start=after)
     # In parts, because all rows at once would need a multiple of the memory of the items.
     while part := list(islice(numbered, _AT_ONCE)):
@@ -516,6 +516,11 @@ def write_contents(
         numbers = X[start : start + rows_at_once].tobytes()
         block = {"block": k, "width": X.shape[1], "numbers": numbers}
         connection.execute(sa.insert(features_table), {**block, "checksum": block_checksum(k, X.shape[1], numbers)})
+
+
+def _json_texts(cells: Sequence[str]) -> str:
+    """The cells of an item as JSON; as ``json.dumps`` writes them, in less than half of the time."""
+    return f"[{', '.join(map(encode_basestring, cells))}]"
 
 
 def item_checksum(position: int, name: str, cells: str) -> int:
@@ -705,6 +710,9 @@ def _item(row: Any, settings: Settings) -> Item:
     _require_checksum(row.position, row.id, row.cells, row.checksum)
     cells = tuple(zip(settings.columns, json.loads(row.cells), strict=True))
     image = dict(cells).get(settings.main or "") if settings.shown == "image" else None
+    if settings.checked is not None:
+        # People answer without knowing the prediction.
+        cells = tuple(cell for cell in cells if cell[0] not in settings.checked.hidden)
     return Item(int(row.position), row.id, cells, image)
 
 

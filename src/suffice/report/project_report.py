@@ -303,10 +303,11 @@ def _label_words(told: ProjectReportContents) -> str:
 
 
 def _model_words(told: ProjectReportContents) -> str:
-    """The current model, and the original model if it was changed."""
+    """The current model, the original model if it was changed, and why if it is chosen on the labels."""
     model, first = told.status["model"], told.settings.model
     before = "" if model["name"] == first else f" (until it was switched: {described_model(first)})"
-    return f"{model['description']}{before}"
+    why = [] if model["choice"] is None else model["choice"]["sentences"]
+    return ". ".join([f"{model['description']}{before}", *([" ".join(why)] if why else [])])
 
 
 def _rule_words(told: ProjectReportContents) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from suffice.checks import GuaranteePlan
+from suffice.checks.standing_finish import spacing
 from suffice.criteria import LabelWorth, Verdict
 from suffice.session.decision import HARDLY_BELOW, DecisionNumbers
 
@@ -12,9 +13,8 @@ from suffice.session.decision import HARDLY_BELOW, DecisionNumbers
 _WITHDRAWN: Final = 1.5
 # Once an error was not clearly below that of the trivial prediction, it is clearly below it from this share on.
 _CLEARLY_BELOW: Final = 0.8
-# Labels between two estimates, up to a number of labels; afterwards twice as many for each doubling.
-_EVERY: Final = 5
-_OFTEN_UP_TO: Final = 400
+#: Number of labels at which models are compared first, if the model is chosen on the labels; then at each doubling.
+FIRST_COMPARISON: Final = 100
 # A plan is confirmed by the plan before it, if that is at most this many estimates old. An older plan says nothing
 # about noise, and a plan before this many estimates is always noisy.
 _RECENT: Final = 2
@@ -45,19 +45,6 @@ def standing_stop(verdicts: Iterable[Verdict]) -> Verdict | None:
         elif verdict.rule == LabelWorth.__name__ and verdict.value is not None and verdict.threshold is not None:
             stop = None if verdict.value > _WITHDRAWN * verdict.threshold else stop
     return stop
-
-
-def spacing(n: int) -> int:
-    """Labels between two estimates: 5 up to 400 labels, 10 up to 800, and twice as many for each doubling after that.
-
-    Examples:
-        >>> [spacing(n) for n in (10, 400, 401, 800, 3000)]
-        [5, 5, 10, 10, 40]
-    """
-    every = _EVERY
-    while n * _EVERY > _OFTEN_UP_TO * every:
-        every *= 2
-    return every
 
 
 @dataclass(frozen=True)

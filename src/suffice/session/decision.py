@@ -55,7 +55,7 @@ class Alternative(NamedTuple):
     """Another model that is better on the same labels.
 
     Attributes:
-        name: Name of the model: one of :data:`suffice.models.factory.MODEL_FAMILIES`, or ``"forest"``.
+        name: Name of the model: one of :data:`suffice.models.factory.MODEL_FAMILIES`.
         description: Its name in a sentence.
         error: Its error on the compared labels, each predicted by a model that has not seen it.
         present: Error of the current model on the same labels.

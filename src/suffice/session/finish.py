@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,21 +17,20 @@ from suffice.checks import (
     plan_screening,
 )
 from suffice.checks.data_set import FinalGuarantee
+from suffice.checks.standing_finish import StandingFinish
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
-from suffice.session.advice import spacing
 from suffice.session.goals import Goal
 from suffice.session.model_check import CheckedQuantity, ModelCheck, SessionChecks
-from suffice.session.model_view import ModelView
-from suffice.session.session_estimates import SessionEstimates
-from suffice.session.session_labels import UNLABELLED, SessionLabels
+
+if TYPE_CHECKING:
+    # These load scikit-learn, which a project without a model does not need.
+    from suffice.session.model_view import ModelView
+    from suffice.session.session_estimates import SessionEstimates
+    from suffice.session.session_labels import SessionLabels
 
 #: Who gave a final label: a person before the check or after it, a person in the check, or the model.
 PERSON, CHECK, MODEL = "person", "check", "model"
-
-# A check is not advised with fewer labels, and not if it is expected to take more answers than there are labels:
-# estimates from few labels are noisy.
-_FEWEST_LABELS: Final = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,50 +60,6 @@ class FinalLabels:
         return pd.DataFrame({"label": self.labels, "source": self.source, "probability": self.probability})
 
 
-@dataclass(frozen=True)
-class StandingFinish:
-    """The plan at the last estimate of the error.
-
-    Attributes:
-        n_labelled: Number of labels at that estimate; 0 before the first.
-        plan: The plan; None before the first.
-        check_advised: Whether a check is advised: the plan is to check at once, and there are as many labels as the
-            check is expected to take.
-        totals: Number of labels at each plan, and the labels by people that it expected at the end.
-    """
-
-    n_labelled: int = 0
-    plan: FinishPlan | None = None
-    check_advised: bool = False
-    totals: tuple[tuple[int, int], ...] = ()
-
-    def due(self, n_labelled: int) -> bool:
-        """Whether the plan is to be made again."""
-        every = spacing(n_labelled)
-        return self.plan is None or n_labelled // every > self.n_labelled // every
-
-    def next(self, n_labelled: int, plan: FinishPlan, answer_cost: float = 1.0) -> "StandingFinish":
-        """The plan at the next estimate, made with ``check_advised`` of this one.
-
-        Args:
-            n_labelled: Number of labels.
-            plan: The plan.
-            answer_cost: Cost of an answer in the check, relative to a label.
-        """
-        totals = (*self.totals, (n_labelled, plan.by_people_at_end))
-        advised = plan.check_now and n_labelled >= max(_FEWEST_LABELS, answer_cost * plan.check_size)
-        return StandingFinish(n_labelled, plan, advised, totals)
-
-    def now(self, n_labelled: int) -> FinishPlan:
-        """The plan now: as at the last estimate, with fewer labels before the check."""
-        assert self.plan is not None
-        plan = self.plan.after(n_labelled)
-        if plan.check_now and not self.check_advised:
-            until_next = spacing(n_labelled) - (n_labelled - self.n_labelled)
-            plan = replace(plan, more_labels=max(1, until_next))
-        return plan
-
-
 class DataSetFinish:
     """Plans and final labels of a session whose goal is a finished data set.
 
@@ -114,13 +69,13 @@ class DataSetFinish:
         checks: The checks.
     """
 
-    def __init__(self, labels: SessionLabels, estimates: SessionEstimates, checks: SessionChecks) -> None:
+    def __init__(self, labels: "SessionLabels", estimates: "SessionEstimates", checks: SessionChecks) -> None:
         self._labels, self._estimates, self._checks = labels, estimates, checks
         self._standing: dict[tuple[Goal, float | None], StandingFinish] = {}
 
     # Plans.
 
-    def plan(self, view: ModelView, goal: Goal, tolerance: float | None = None) -> FinishPlan:
+    def plan(self, view: "ModelView", goal: Goal, tolerance: float | None = None) -> FinishPlan:
         """The standing plan for a goal.
 
         Args:
@@ -157,7 +112,7 @@ class DataSetFinish:
         finally:
             self._standing = before
 
-    def _made(self, view: ModelView, goal: Goal, tolerance: float | None, *, check_advised: bool) -> FinishPlan:
+    def _made(self, view: "ModelView", goal: Goal, tolerance: float | None, *, check_advised: bool) -> FinishPlan:
         if goal.class_name is not None:
             relevant = self._estimates.relevant_shares(view)
             return plan_screening(
@@ -219,10 +174,9 @@ class DataSetFinish:
 
     def _covers(self, check: ModelCheck) -> bool:
         """Whether each item without a label was one of those that a check was drawn from; others were taken back."""
-        left = np.flatnonzero(self._labels.status == UNLABELLED)
-        return bool(np.isin(left, check.covered).all())
+        return bool(np.isin(self._labels.left_items, check.covered).all())
 
-    def final_labels(self, view: ModelView | None, goal: Goal | None, tolerance: float | None = None) -> FinalLabels:
+    def final_labels(self, view: "ModelView | None", goal: Goal | None, tolerance: float | None = None) -> FinalLabels:
         """All labels: those of people, and for the other items the predictions that the check has covered.
 
         Args:
@@ -245,7 +199,7 @@ class DataSetFinish:
         people = (self._labels.everything, answered, self._labels.skipped)
         return joined_labels(self._labels.size, self._predictions(view, check), *people, guarantee)
 
-    def _predictions(self, view: ModelView | None, check: ModelCheck | None) -> tuple[NDArray[np.intp], Any, Floats]:
+    def _predictions(self, view: "ModelView | None", check: ModelCheck | None) -> tuple[NDArray[np.intp], Any, Floats]:
         """Items, their predictions, and the probabilities of these."""
         if check is not None:
             items, values, probable = check.unlabelled, check.predictions.tolist(), check.probabilities
@@ -382,7 +336,7 @@ def joined_labels(  # noqa: PLR0913, PLR0917 - all of them are needed
     return FinalLabels(labels, source, probability, guarantee)
 
 
-def prediction_probabilities(view: ModelView, items: NDArray[np.intp]) -> Floats | None:
+def prediction_probabilities(view: "ModelView", items: NDArray[np.intp]) -> Floats | None:
     """The probability of the prediction for each item; None for numbers, and if the model does not provide it."""
     if view.task != "classification" or not len(items):
         return None

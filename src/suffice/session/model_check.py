@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from suffice.arguments import real
 from suffice.checks import Check, Guarantee, SequentialTerms, lower_bound, spent_alpha
 from suffice.checks.finish_plan import allowed_missed, allowed_wrong, joint_answers
 from suffice.checks.guarantee import Quantity, UnlabelableAs
-from suffice.checks.random_check import MOST_EXCLUDED
+from suffice.checks.random_check import MOST_EXCLUDED, sequential_progress
 from suffice.checks.registry import RegisteredItems
 from suffice.errors import InvalidValueError
 from suffice.models.inputs import as_labels
@@ -21,6 +21,17 @@ from suffice.session.goals import TargetOf, checked_goal
 
 if TYPE_CHECKING:
     from suffice.acquisition import Indices
+
+
+# Fields for predictions made elsewhere, each with its value if it is not used.
+_FOR_GIVEN: Final[Mapping[str, Any]] = {
+    "parts": 1,
+    "share_of": None,
+    "accept": None,
+    "first_item": 0,
+    "batch_check": None,
+    "target": None,
+}
 
 
 @dataclass(frozen=True)
@@ -39,6 +50,12 @@ class CheckedQuantity:
         of: What the target is a share of: ``"rest"``, the unlabelled items, or ``"all"``, all final labels. Then the
             check corrects what it finds wrong.
         annotator_error: For ``"all"``: share of the labels by people that may be wrong.
+        parts: Number of statements that share the error probability of the check.
+        share_of: Class whose share of the items is stated instead of the error; None for none.
+        accept: Goal of the part of the predictions that is accepted, instead of the error; None for none.
+        first_item: The check is about items from this one on.
+        batch_check: Number of the check among those of the same items, if later items have checks of their own.
+        target: The share that a check of fixed size is to prove, fixed before the draw; None for none.
     """
 
     quantity: Quantity
@@ -51,6 +68,24 @@ class CheckedQuantity:
     corrected: bool = False
     of: TargetOf = "rest"
     annotator_error: float = 0.0
+    parts: int = 1
+    share_of: str | None = None
+    accept: str | None = None
+    first_item: int = 0
+    batch_check: int | None = None
+    target: float | None = None
+
+    def as_dict(self, *, given: bool = True) -> dict[str, Any]:
+        """The quantity as JSON values.
+
+        Args:
+            given: Whether to include what is for predictions made elsewhere, if it is used.
+        """
+        values = asdict(self)
+        for name, unused in _FOR_GIVEN.items():
+            if not given or values[name] == unused:
+                del values[name]
+        return values
 
     @property
     def relevant(self) -> Any:
@@ -205,7 +240,7 @@ def proven_guarantee(  # noqa: PLR0911, PLR0913 - one return for each quantity; 
     try:
         if asked.relevant is not None:
             return check.found_guarantee(asked.relevant, found(), model=model)
-        return check.guarantee(predicted, tolerance=asked.tolerance, **stated)
+        return check.guarantee(predicted, tolerance=asked.tolerance, parts=asked.parts, **stated)
     except InvalidValueError:
         if check.sequential is None:
             raise
@@ -506,7 +541,8 @@ class ModelCheck:
             (next answers that prove the target if none of them is wrong) and ``allowed`` (wrong items that the target
             allows). In a screening also ``class_name``: an answer is wrong if it is this class.
         """
-        return sequential_progress(self._counted or self.record, self._predicted, self._asked)
+        asked = self._asked
+        return sequential_progress(self._counted or self.record, self._predicted, asked.tolerance, asked.relevant)
 
     def abort(self) -> None:
         """Abort the check. It yields no guarantee, and its error probability stays spent.
@@ -609,38 +645,6 @@ class ModelCheck:
                 "the check is complete; to change an answer, call learner.correct(item, label); to check again, call "
                 "learner.check"
             )
-
-
-def sequential_progress(record: Check, predictions: Mapping[int, Any], asked: CheckedQuantity) -> dict[str, Any] | None:
-    """Progress of a sequential check as JSON values, see :attr:`ModelCheck.progress`; None for one of fixed size.
-
-    Args:
-        record: The check, with the items that its answers require.
-        predictions: Predictions of the frozen model, by item.
-        asked: What the check is to guarantee.
-    """
-    terms = record.sequential
-    if terms is None:
-        return None
-    faults = record.faults(predictions, tolerance=asked.tolerance, class_name=asked.relevant)
-    pending = set(record.pending)
-    first = next((place for place, item in enumerate(record.items) if item in pending), record.size)
-    flags = [faults[item] for item in record.items]
-    proof = terms.proof(flags)
-    proven = proof is not None and proof <= first
-    if not proven and not pending:
-        # It has ended: too many answers are wrong, or an answer was corrected after the proof.
-        proof = None
-    state = "given up" if record.aborted else "proven" if proven else "failed" if proof is None else "open"
-    answered = (proof or 0) if proven else first
-    return {
-        "state": state,
-        "answered": answered,
-        "wrong": sum(flags[:answered]),
-        "needed": None if proof is None else max(0, proof - first),
-        "allowed": terms.allowed,
-        **({} if asked.relevant is None else {"class_name": str(asked.relevant)}),
-    }
 
 
 def least_error(record: Check, found: Guarantee | None, progress: Mapping[str, Any] | None) -> float | None:
@@ -883,7 +887,7 @@ def checked_pool(
         skipped: Those of them that were skipped.
         predictions: Prediction for each item of ``unlabelled``.
     """
-    candidates, which = np.ones(len(unlabelled), dtype=bool), "unlabelled item"
+    candidates, which = np.asarray(unlabelled) >= asked.first_item, "unlabelled item"
     if asked.unlabelable_as == "excluded" or asked.of == "all":
         candidates &= ~np.isin(unlabelled, list(skipped))
         which = "unlabelled item that was not skipped"

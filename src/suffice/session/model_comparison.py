@@ -6,11 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from suffice.models.factory import make_model, model_description
+from suffice.models.factory import MODEL_FAMILIES, ModelTask, make_model, model_description
 from suffice.models.kernels import KernelFeatures
 from suffice.numerics import Floats
 from suffice.session.decision import Alternative
@@ -36,17 +35,18 @@ _FEWEST_RANDOM: Final = 20
 def better_model(model: Any, X: Floats, y: Any, random: Any, *, present: str = "") -> Alternative | None:
     r"""Compare a fitted model with others on the same labels.
 
-    The present model predicts each label with this label left out; other models are compared by five-fold cross
-    validation. Only labels of items that were drawn at random are used: the present model has chosen the other items
-    because it is uncertain about them, and any other model would look better there. With :math:`d_i` the differences of
-    the losses (0 or 1 for classes, squares for numbers) of :math:`m` such labels, another model is clearly better if
-    :math:`\bar d > 2\, s_d / \sqrt m`, if its loss is at most 0.8 times that of the present model, and if there are at
-    least 20 random labels. It is possibly better with 1 in place of 2 and 0.9 in place of 0.8. A difference below 0.01,
-    for numbers below 0.01 of the variance of the labels, does not count.
+    The present model predicts each label with this label left out, if it can do that in closed form. Trees, and the
+    models that the present one is compared with, predict them by five-fold cross validation. Only labels of items that
+    were drawn at random are used: the present model has chosen the other items because it is uncertain about them, and
+    any other model would look better there. With :math:`d_i` the differences of the losses (0 or 1 for classes, squares
+    for numbers) of :math:`m` such labels, another model is clearly better if :math:`\bar d > 2\, s_d / \sqrt m`, if its
+    loss is at most 0.8 times that of the present model, and if there are at least 20 random labels. It is possibly
+    better with 1 in place of 2 and 0.9 in place of 0.8. A difference below 0.01, for numbers below 0.01 of the variance
+    of the labels, does not count.
 
     Args:
         model: The present model, fitted; one that can leave labels out (:class:`suffice.models.BayesianLogistic`,
-            :class:`suffice.models.GaussianProcess`, :class:`suffice.models.BayesianRidge`).
+            :class:`suffice.models.GaussianProcess`, :class:`suffice.models.BayesianRidge`), or trees.
         X: Inputs of the labels, before any transformer of a pipeline, ``n x D``.
         y: The labels, in the order in which the model learned them.
         random: Which labels are of items that were drawn at random, ``n``.
@@ -54,11 +54,10 @@ def better_model(model: Any, X: Floats, y: Any, random: Any, *, present: str = "
 
     Returns:
         The best clearly better model, or otherwise a possibly better one; None if there is neither, if there are fewer
-        than 30 labels, or if the present model cannot leave labels out.
+        than 30 labels, or if the present model is neither trees nor one that can leave labels out.
     """
     labels, drawn = np.asarray(y), np.asarray(random, dtype=bool)
-    current = left_out_losses(model)
-    if current is None or len(labels) < _FEWEST_COMPARED or len(labels) > _MOST_COMPARED:
+    if len(labels) < _FEWEST_COMPARED or len(labels) > _MOST_COMPARED:
         return None
     share = hasattr(model, "classes_")
     if share and len(np.unique(labels)) < 2:
@@ -66,10 +65,15 @@ def better_model(model: Any, X: Floats, y: Any, random: Any, *, present: str = "
     rows = np.flatnonzero(drawn)
     if len(rows) < _FEWEST_RANDOM // 2:
         return None
+    current = left_out_losses(model)
+    # The other models need inputs without gaps, which trees do not.
+    if current is None and _consists_of_trees(present) and isinstance(X, np.ndarray) and np.isfinite(X).all():
+        current = cross_validated_losses(model, X, labels, share=share)
+    if current is None:
+        return None
     others = [
         (name, description, cross_validated_losses(estimator, X, labels, share=share)[rows])
-        for name, description, estimator in _candidates(labels, share=share)
-        if name != present
+        for name, description, estimator in _candidates(labels, present, share=share)
     ]
     return _best_of(others, current[rows], share=share, scale=1.0 if share else float(labels.var()))
 
@@ -100,8 +104,7 @@ def better_on_rest(  # noqa: PLR0913 - labels to learn and labels to compare on
         return None
     others = [
         (name, description, _predicted_losses(estimator, (X, labels), (X_rest[: len(truth)], truth), share=share))
-        for name, description, estimator in _candidates(labels, share=share)
-        if name != present
+        for name, description, estimator in _candidates(labels, present, share=share)
     ]
     current = np.asarray(losses, dtype=np.float64)[: len(truth)]
     return _best_of(others, current, share=share, scale=1.0 if share else float(labels.var()))
@@ -124,12 +127,13 @@ def _best_of(others: list[tuple[str, str, Floats]], ours: Floats, *, share: bool
     return min(found, key=lambda each: each[:2])[2] if found else None
 
 
-def quick_estimator(name: str, labels: Any) -> Any:
-    """An estimator for classes that predicts much like the model of a name, and fits many times faster.
+def quick_estimator(name: str, labels: Any, task: ModelTask = "classification") -> Any:
+    """An estimator that predicts much like the model of a name; for classes it fits many times faster.
 
     Args:
-        name: ``"logistic"``, ``"kernel"``, ``"forest"`` or ``"boosting"``.
+        name: One of :data:`suffice.models.factory.MODEL_FAMILIES`, except networks.
         labels: The labels that it is fitted to.
+        task: The task.
     """
     # The posterior mode of the models of these names, without the posterior.
     logistic = LogisticRegression(C=1.0, max_iter=500)
@@ -137,20 +141,21 @@ def quick_estimator(name: str, labels: Any) -> Any:
         return logistic
     if name == "kernel":
         return make_pipeline(KernelFeatures(min(100, len(labels))), logistic)
-    return make_model(name).set_params(n_estimators=_TREES) if name == "forest" else make_model(name)
+    made = make_model(name, task=task)
+    return made.set_params(n_estimators=_TREES) if name == "forest" else made
 
 
-def _candidates(labels: Any, *, share: bool) -> list[tuple[str, str, Any]]:
-    """Models to compare with: name, description, and an estimator to fit."""
-    if share:
-        names = ("kernel", "forest")
-        return [(name, model_description(name), quick_estimator(name, labels)) for name in names]
-    forest = ExtraTreesRegressor(_TREES, min_samples_leaf=2, random_state=0)
-    return [
-        ("gp", model_description("gp"), make_model("gp")),
-        ("ridge", model_description("ridge"), make_model("ridge")),
-        ("forest", model_description("forest"), forest),
-    ]
+def _consists_of_trees(name: str) -> bool:
+    return name in MODEL_FAMILIES and MODEL_FAMILIES[name].estimator
+
+
+def _candidates(labels: Any, present: str, *, share: bool) -> list[tuple[str, str, Any]]:
+    """Models to compare the present one with: name, description, and an estimator to fit."""
+    names = ("kernel", "forest") if share else ("gp", "ridge", "forest")
+    if share and _consists_of_trees(present):
+        names = ("logistic", *names)
+    task: ModelTask = "classification" if share else "regression"
+    return [(name, model_description(name), quick_estimator(name, labels, task)) for name in names if name != present]
 
 
 def cross_validated_losses(estimator: Any, X: Floats, labels: Any, *, share: bool) -> Floats:

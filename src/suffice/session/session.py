@@ -331,8 +331,8 @@ class Session:
     ) -> Iterator[None]:
         """Count answers of a check that another object holds, until the context ends.
 
-        In the context, estimates and decisions are those after the check. Afterwards the session is as before, and so
-        is the standing advice.
+        In the context, estimates and decisions are those after the check, and no model is fitted again for them.
+        Afterwards the session is as before, and so is the standing advice.
 
         Args:
             labels: Labels of the check that the model has not learned, by item.
@@ -349,7 +349,7 @@ class Session:
             if compared is not None:
                 # The model has learned nothing since the last comparison.
                 self._compared = len(own.everything), compared[1]
-            with self.finish.kept():
+            with self.finish.kept(), self.estimates.without_refits():
                 yield
         finally:
             own.checked, own.checked_random = checked, checked_random

@@ -1,5 +1,7 @@
 """Estimates of a session about the unlabelled items, from the current model and the random labels."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -68,6 +70,16 @@ class SessionEstimates:
         self.reducible_error = 0.0
         self._losses: RandomLabelLosses | None = None
         self._cached: tuple[Any, CalibratedError] | None = None
+        self._refits_allowed = True
+
+    @contextmanager
+    def without_refits(self) -> Iterator[None]:
+        """Estimate from the predictions so far in the context, so that nothing remains of it."""
+        before, self._refits_allowed = self._refits_allowed, False
+        try:
+            yield
+        finally:
+            self._refits_allowed = before
 
     @property
     def losses(self) -> RandomLabelLosses:
@@ -106,8 +118,9 @@ class SessionEstimates:
         key = (*counts, tuple(labels.random), tuple(unlearned.items()), most, limit)
         if self._cached is None or self._cached[0] != key:
             rest, learned = labels.some_unlabelled(whole(most, "most", least=1)), self._learned(view)
-            # Models of other packages are fitted with the threads that their users chose.
-            self.losses.refresh(view, learned, labels.random)
+            if self._refits_allowed:
+                # Models of other packages are fitted with the threads that their users chose.
+                self.losses.refresh(view, learned, labels.random)
             with one_thread():
                 estimate = self.losses.estimate(view, rest, learned, labels.random, limit, unlearned)
             self._cached = key, estimate

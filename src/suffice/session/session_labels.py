@@ -72,6 +72,11 @@ class SessionLabels:
         return int(np.count_nonzero(self.status == UNLABELLED))
 
     @property
+    def left_items(self) -> Indices:
+        """Items that are neither labelled nor skipped, in rising order."""
+        return np.flatnonzero(self.status == UNLABELLED)
+
+    @property
     def unlabelled(self) -> Indices:
         """Items that a check is drawn from: those that are not labelled, in rising order; skipped items included."""
         return np.flatnonzero(self.status != LABELLED)

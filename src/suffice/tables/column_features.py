@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
-from suffice.tables.file_reader import Column, TableColumns, Texts, as_number
+from suffice.tables.table_columns import Column, TableColumns, Texts, as_number
 
 ColumnKind = Literal["number", "date", "boolean", "category", "text"]
 
@@ -154,8 +154,13 @@ def _category_type(name: str, texts: Texts) -> ColumnType:
 
 def _days(texts: Texts) -> Floats | None:
     """Return ISO dates as days since 1970 (UTC), NaN where missing; or None if some value is not such a date."""
-    days = [_day(level) for level in texts.levels]
-    return None if None in days else np.array([*days, np.nan], dtype=np.float64)[texts.codes]
+    days = []
+    for level in texts.levels:
+        day = _day(level)
+        if day is None:
+            return None
+        days.append(day)
+    return np.array([*days, np.nan], dtype=np.float64)[texts.codes]
 
 
 def _day(text: str) -> float | None:

@@ -70,6 +70,42 @@ def digits_task(rng: np.random.Generator) -> Task:
     return split(name, "classification", np.asarray(data.data), np.asarray(data.target, dtype=np.float64), rng=rng)
 
 
+#: Number of images that the model of :func:`predicted_digits` learned.
+_LEARNED = 600
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedDigits:
+    """Handwritten digits with labels by a model that learned other images.
+
+    Attributes:
+        images: Pixels from 0 to 16, shape (n, 8, 8).
+        truth: The true digits as texts, shape (n,).
+        predicted: The predictions as texts, shape (n,).
+    """
+
+    images: Floats
+    truth: NDArray[np.str_]
+    predicted: NDArray[np.str_]
+
+
+def predicted_digits() -> PredictedDigits:
+    """Return scikit-learn's handwritten digits but the first 600, with the labels of a model that learned these.
+
+    Examples:
+        >>> digits = predicted_digits()
+        >>> len(digits.truth), bool(0.0 < np.mean(digits.predicted != digits.truth) < 0.1)
+        (1197, True)
+    """
+    from sklearn.datasets import load_digits
+    from sklearn.svm import SVC
+
+    data = load_digits()
+    X, y = np.asarray(data.data), np.asarray(data.target).astype(str)
+    model = SVC(gamma=0.001).fit(X[:_LEARNED], y[:_LEARNED])
+    return PredictedDigits(np.asarray(data.images)[_LEARNED:], y[_LEARNED:], model.predict(X[_LEARNED:]))
+
+
 def split(name: str, kind: ModelTask, X: Floats, y: Floats, *, rng: np.random.Generator) -> Task:
     """Split a labelled data set at random into a pool (70 %) and a test set, standardised with the pool."""
     order: NDArray[np.intp] = rng.permutation(len(X))

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
 from suffice.tables.column_features import counted, not_a_number, short
-from suffice.tables.file_reader import Column, TableColumns, Texts, number_name, read_columns
+from suffice.tables.file_reader import read_columns
+from suffice.tables.table_columns import Column, TableColumns, Texts, number_name
 
 Kind = Literal["regression", "classification"]
 
@@ -48,7 +49,7 @@ class Table:
 def read_table(
     path: Path, target: str, *, task: Kind | None = None, ignore: Sequence[str] = (), ordered: bool = False
 ) -> Table:
-    r"""Read a CSV or Parquet file, and convert every column except the target to features, by its type.
+    r"""Read a table from a file, and convert every column except the target to features, by its type.
 
     - Numbers, and ISO dates as days: missing and infinite values become the median, then ``(x - mean) / deviation``.
     - ``true``/``false`` and ``yes``/``no`` without missing values: 1 and 0.
@@ -63,7 +64,7 @@ def read_table(
     Rows without a target are left out first. Otherwise the target has no influence on the features.
 
     Args:
-        path: The file; its first line contains the names of the columns.
+        path: The file, see :func:`suffice.tables.file_reader.read_columns`.
         target: Name of the column to predict.
         task: Whether the target is a number or a class. By default numbers are classes if there are two different ones,
             or at most 20 and all of them whole.
@@ -73,7 +74,7 @@ def read_table(
 
     Raises:
         InvalidValueError: The file is not such a table; the message says what to do.
-        MissingExtraError: It is Parquet, and pyarrow is not installed.
+        MissingExtraError: It is Parquet or an Excel workbook, and the package that reads it is not installed.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -125,7 +126,8 @@ def named_column(file: TableColumns, wanted: str, path: Path) -> Column:
     guess = "".join(f" Did you mean {short(lower[name])}?" for name in get_close_matches(wanted.lower(), lower, n=1))
     more = f" and {len(file.names) - 20} more" if len(file.names) > 20 else ""
     columns = ", ".join(map(short, file.names[:20])) + more
-    raise InvalidValueError(f"{path} has no column {wanted!r}.{guess} Its columns, by the first line, are {columns}")
+    by = f", by the {file.header}," if file.header else ""
+    raise InvalidValueError(f"{path} has no column {wanted!r}.{guess} Its columns{by} are {columns}")
 
 
 def _ignored(file: TableColumns, ignore: Sequence[str], target: str, path: Path) -> Sequence[str]:
@@ -139,11 +141,15 @@ def _ignored(file: TableColumns, ignore: Sequence[str], target: str, path: Path)
 
 
 def first_line_notes(file: TableColumns) -> list[str]:
-    """Return a note if the first line looks like data rather than names of columns."""
+    """Return a note if the line or row of names looks like data rather than names of columns."""
+    if not file.header:
+        return []
     found = zip(file.names, file.columns, strict=True)
     same = [name for name, column in found if isinstance(column, Texts) and name in column.levels]
-    why = "is the name of a column and also a value in it; if so, add a first line that names the columns"
-    return [f"the first line may be data: {short(same[0])} {why}"] if same else []
+    why = "is the name of a column and also a value in it; if so, add a"
+    return (
+        [f"the {file.header} may be data: {short(same[0])} {why} {file.header} that names the columns"] if same else []
+    )
 
 
 def _labels(label: Column, name: str, task: Kind | None, place: Callable[[int], str]) -> tuple[Any, Kind, list[str]]:

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
 from suffice.tables.column_features import ColumnType, Features, column_type, column_values, counted, short, shortened
-from suffice.tables.file_reader import TableColumns, table_columns
+from suffice.tables.table_columns import TableColumns, table_columns
 
 #: Number of rows of numbers whose features are computed at a time.
 MANY_ROWS: Final = 2**18
@@ -33,7 +33,7 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Convert each column of a table to features, by its type, with a :class:`~sklearn.compose.ColumnTransformer`.
 
     :func:`suffice.tables.read_table` lists the types and their features. The input of ``fit`` and ``transform`` is
-    :class:`~suffice.tables.file_reader.TableColumns`, a mapping from column names to values, or a pandas DataFrame.
+    :class:`~suffice.tables.table_columns.TableColumns`, a mapping from column names to values, or a pandas DataFrame.
 
     ``transform`` finds columns by their names, so their order does not matter. New rows may differ from those of the
     fit:
@@ -247,7 +247,7 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         words = any(self.types_[name].kind in {"category", "text"} for name in self.columns_)
         array = np.empty((len(table), len(self.columns_)), dtype=object if words else np.float64, order="F")
         # The cells of a file are parsed at most once here.
-        table = replace(table, cells=cache(table.cells))
+        table = replace(table, cells=cache(table.cells), column_cells=None)
         for k, name in enumerate(self.columns_):
             array[:, k] = column_values(table, name, self.types_[name])
         return array

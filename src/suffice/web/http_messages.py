@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError
 from suffice.project.accounts import NotAllowedError, Role
 from suffice.project.events import checked_person, checked_request, shown
+from suffice.project.label_writer import LONGEST_CORRECTION
 from suffice.project.labelling_project import ConflictError
 from suffice.project.storage import StorageError, StorageFullError
 from suffice.report.html_page import rendered
@@ -67,6 +68,7 @@ MEANINGS: Final = {
     "reason": "a text of up to 500 characters without control characters",
     "only": "all, skipped, unsure, disagreed, unresolved or corrected",
     "saw_prediction": "whether the person saw a prediction for the item before answering",
+    "correction": "what is right, if the label says that a prediction made elsewhere is wrong",
     "rows": "at least one object with an id and a label; a prediction may have a probability from 0 to 1",
     "new_rows": "at least one object with a cell for each column of the project",
     "kind": "labels or predictions",
@@ -174,6 +176,7 @@ class LabelSent(_Request):
     label: GivenLabel
     request: RequestName | None = None
     saw_prediction: Annotated[bool, Field(description=MEANINGS["saw_prediction"])] = False
+    correction: Annotated[str, Field(max_length=LONGEST_CORRECTION, description=MEANINGS["correction"])] = ""
 
 
 class ConfirmationSent(_Request):
@@ -322,11 +325,37 @@ class ModelAnswer(_Response):
     description: Text
 
 
+class ModelChoiceAnswer(_Response):
+    """Why the project has its model, if it is chosen on the labels; ``next_at`` is null once a check has started."""
+
+    model: Text
+    compared_at: int | None
+    errors: dict[Text, float]
+    next_at: int | None
+    sentences: list[Text]
+
+
+class PresentModelAnswer(ModelAnswer):
+    """The present model; ``choice`` is null if a person has chosen it."""
+
+    choice: ModelChoiceAnswer | None
+
+
 class VisitorAnswer(_Response):
     """The signed-in user: the name of the account, null for the owner, and the permissions."""
 
     name: Text | None
     role: Role
+
+
+class CheckedAnswer(_Response):
+    """Predictions made elsewhere that the project checks, and how people answer."""
+
+    columns: list[Text]
+    answer: Literal["blind", "verdict"]
+    probability: Text | None
+    group: Text | None
+    spans: list[Text] | None
 
 
 class ProjectAnswer(_Response):
@@ -357,6 +386,7 @@ class ProjectAnswer(_Response):
     version: str
     csrf: str
     account: VisitorAnswer | None
+    checked: CheckedAnswer | None
 
 
 class SettingChangeAnswer(_Response):
@@ -545,6 +575,7 @@ class GuaranteeAnswer(_Response):
     class_name: Text | None = None
     tolerance: Number = None
     share: Number = None
+    group: Text | None = None
     found: int | None = None
     predicted: PredictedAnswer | None = None
     allowed: int | None = None
@@ -939,6 +970,34 @@ class AdviceAnswer(_Response):
     at: str
 
 
+class GroupAnswer(_Response):
+    """What is guaranteed about the predictions of a group of rows."""
+
+    rows: int
+    checked: int
+    wrong: int
+    wrong_at_most: int
+    at_most: float
+
+
+class ResultAnswer(_Response):
+    """What the newest check of predictions made elsewhere has shown."""
+
+    guaranteed: bool
+    complete: bool
+    rows: int
+    checked: int
+    pending: int
+    wrong: int
+    wrong_at_most: int | None
+    at_most: Number
+    confidence_level: float
+    answer: Literal["blind", "verdict"]
+    columns: dict[Text, int]
+    groups: dict[Text, GroupAnswer]
+    sentences: list[Text]
+
+
 class StatusAnswer(_Response):
     """Status of labelling and learning."""
 
@@ -951,7 +1010,7 @@ class StatusAnswer(_Response):
     learned: int
     held: int
     behind: int
-    model: ModelAnswer
+    model: PresentModelAnswer
     decision: DecisionAnswer
     verdict: VerdictAnswer | None
     forecast: ForecastAnswer | None
@@ -964,6 +1023,7 @@ class StatusAnswer(_Response):
     check: CheckAnswer | None
     guarantee: GuaranteeAnswer | None
     goal: GoalAnswer | None
+    result: ResultAnswer | None = None
     warning: Text
     problem: Text
     words: list[Text]
@@ -1053,6 +1113,7 @@ class ImportAnswer(_Response):
     contradictory: int
     in_check: int
     written: bool
+    notes: list[Text]
     sentences: list[Text]
 
 

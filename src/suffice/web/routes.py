@@ -46,13 +46,13 @@ from suffice.project.labelling_project import ConflictError, Project, WriteRecei
 from suffice.project.project_learner import Predictor
 from suffice.project.review import review
 from suffice.project.sequential_offer import sequential_offer
-from suffice.project.settings import described_model
+from suffice.project.settings import Settings, described_model
 from suffice.project.state import Opinion, PredictedLabel, ProjectState
 from suffice.project.status_summary import status
 from suffice.project.storage import StorageError
-from suffice.tables.file_reader import number_name
 from suffice.tables.file_writer import MEDIA_TYPES
 from suffice.tables.final_writer import FINAL_MEDIA_TYPES, FinalFormat
+from suffice.tables.table_columns import number_name
 from suffice.web.http_messages import (
     LAST_ITEM,
     LONGEST_CELL,
@@ -62,6 +62,7 @@ from suffice.web.http_messages import (
     AbortSent,
     AskedItem,
     Cell,
+    CheckedAnswer,
     CheckOffersAnswer,
     CheckSent,
     ClassesSent,
@@ -526,6 +527,20 @@ def get_project(context: Context) -> ProjectAnswer:
         version=suffice.__version__,
         csrf=context.access.csrf if visitor is None else visitor.csrf,
         account=None if visitor is None else VisitorAnswer(name=visitor.name, role=visitor.role),
+        checked=_checked_answer(settings),
+    )
+
+
+def _checked_answer(settings: Settings) -> CheckedAnswer | None:
+    checked = settings.checked
+    if checked is None:
+        return None
+    return CheckedAnswer(
+        columns=list(checked.columns),
+        answer=checked.answer,
+        probability=checked.probability,
+        group=checked.group,
+        spans=None if checked.spans is None else list(checked.spans),
     )
 
 
@@ -551,7 +566,10 @@ def get_settings(context: Context) -> SettingsAnswer:
         rule=type(settings.criterion()).__name__,
         history=[
             SettingChangeAnswer(
-                person=event.person, at=event.when, words=setting_change_sentence(event.kind.value, event.data)
+                # The program itself has no name in the journal.
+                person=event.person or "suffice",
+                at=event.when,
+                words=setting_change_sentence(event.kind.value, event.data),
             )
             for event in events
         ],
@@ -724,7 +742,10 @@ def ask_next(sent: NextSent, context: Context) -> NextAnswer:
     asked = project.assigner.next(sent.person, sent.n, queue=context.background.learning_status.queue)
     items = project.items([assignment.position for assignment in asked])
     with project.lock:
-        left = project.state().left
+        state = project.state()
+        # Predictions made elsewhere are checked only, unless the goal is about all labels.
+        only_checked = project.settings.checked is not None and project.settings.goal is None
+        left = len(state.checks.pending()) if only_checked else state.left
     shown = [
         AskedItem(
             item=item.position,
@@ -747,7 +768,7 @@ def add_label(sent: LabelSent, context: Context) -> Receipt:
     The label is on disk before the response is sent. A repeated request ID has no effect.
     """
     item = context.require_item(sent.item)
-    about: dict[str, Any] = sent.model_dump(include={"person", "request", "saw_prediction"})
+    about: dict[str, Any] = sent.model_dump(include={"person", "request", "saw_prediction", "correction"})
     return _done(context, lambda: context.project.label_writer.label(item, sent.label, **about))
 
 
@@ -774,7 +795,7 @@ def add_correction(sent: LabelSent, context: Context) -> Receipt:
     A user with the role ``label`` can correct only items that nobody else has labelled.
     """
     item = context.require_item(sent.item)
-    about: dict[str, Any] = sent.model_dump(include={"person", "request", "saw_prediction"})
+    about: dict[str, Any] = sent.model_dump(include={"person", "request", "saw_prediction", "correction"})
     only_own = context.own_name is not None
     return _done(context, lambda: context.project.label_writer.correct(item, sent.label, only_own=only_own, **about))
 
@@ -902,6 +923,8 @@ def start_check(sent: CheckSent, context: Context) -> Receipt:
     labelled or skipped, or with ``at_most`` when it is proven, GET /api/status contains the guarantee.
     """
     asked = sent.model_dump(exclude={"size"})
+    if context.project.settings.checked is not None:
+        return _done(context, lambda: _or_conflict(lambda: _start_prediction_check(sent, context.project)))
 
     expected = None
     if sent.size is None:
@@ -914,6 +937,13 @@ def start_check(sent: CheckSent, context: Context) -> Receipt:
         return context.project.check_runner.start(sent.size, expected=expected, predict=predict, **asked)
 
     return _done(context, lambda: _or_conflict(start))
+
+
+def _start_prediction_check(sent: CheckSent, project: Project) -> WriteReceipt:
+    from suffice.project.prediction_results import start_prediction_check
+
+    names = ("person", "at_most", "of", "size", "recall_of", "precision_of", "confidence", "request")
+    return start_prediction_check(project, **sent.model_dump(include=set(names)))
 
 
 @labelling_router.post("/checks/abort", responses=documented(409, 415, 507))
@@ -1022,6 +1052,20 @@ def get_statement(context: Context) -> HTMLResponse:
     from suffice.report.statement_page import statement_page
 
     page = statement_page(context.project, _final_labels(context))
+    return HTMLResponse(page.encode("utf-8", "replace"), headers={"Content-Security-Policy": REPORT_POLICY})
+
+
+@file_router.get(
+    "/check/statement",
+    response_class=Response,
+    responses={200: {"description": "The page.", "content": {"text/html": {}}}, **documented(409, 501)},
+)
+@takes_long
+def get_check_statement(context: Context) -> HTMLResponse:
+    """The statement about predictions made elsewhere, as a page to print; 409 before a check has ended."""
+    from suffice.report.prediction_statement import prediction_statement
+
+    page = _or_conflict(lambda: prediction_statement(context.project))
     return HTMLResponse(page.encode("utf-8", "replace"), headers={"Content-Security-Policy": REPORT_POLICY})
 
 

@@ -470,7 +470,7 @@ def compare_command(
         list[str] | None,
         typer.Argument(
             metavar="[TABLE:COLUMN]...",
-            help="Your own tables (CSV or Parquet), each with the column to predict.",
+            help="Your own tables (CSV, Excel, JSON lines or Parquet), each with the column to predict.",
             show_default=False,
         ),
     ] = None,

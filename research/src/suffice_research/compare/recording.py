@@ -20,7 +20,7 @@ from suffice.errors import InvalidValueError
 from suffice.models.factory import MODEL_FAMILIES, make_model
 from suffice.numerics import Floats
 from suffice.tables.example_data import Task
-from suffice.tables.file_reader import read_columns
+from suffice.tables.file_reader import read_columns, table_format
 from suffice.tables.table import Kind, read_table
 from suffice.trace import Trace
 from suffice_research.data.catalogue import SETS, require_set
@@ -63,9 +63,6 @@ def text_features(texts: Sequence[str], *, components: int = 100, seed: int = 0)
         wanted = f"more than {components} texts and more than {components} words that occur in 3 of them or more"
         raise InvalidValueError(f"texts must be {wanted}, not {came}; give more texts or lower components")
     return np.asarray(TruncatedSVD(components, random_state=seed).fit_transform(weights), dtype=np.float64)
-
-
-_FILES: Final = (".csv", ".tsv", ".parquet", ".pq", ".gz")
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,8 +159,8 @@ def source(name: str) -> LabelledSource:
     """Return the source of a data set, without reading it.
 
     Args:
-        name: One of :func:`source_names`, or the path of a table (CSV or Parquet). A name goes before a file of the
-            same name: write ``./iris`` for that.
+        name: One of :func:`source_names`, or the path of a table. A name goes before a file of the same name: write
+            ``./iris`` for that.
 
     Raises:
         InvalidValueError: It is neither; the message contains the nearest name and all names.
@@ -174,11 +171,11 @@ def source(name: str) -> LabelledSource:
     """
     if name in SOURCES:
         return SOURCES[name]
-    if name.lower().endswith(_FILES) or isfile(name):
+    if table_format(Path(name)) is not None or name.lower().endswith(".gz") or isfile(name):
         return LabelledSource(name, Path(name).name, None, "file")
     near = get_close_matches(name.lower().replace("-", "_").replace(" ", "_"), SOURCES, n=1)
     guess = f" Did you mean {near[0]}?" if near else ""
-    known = f"The data sets are {', '.join(SOURCES)}; or give the path of a CSV file"
+    known = f"The data sets are {', '.join(SOURCES)}; or give the path of a table"
     raise InvalidValueError(f"there is no data set {name!r}.{guess} {known}")
 
 
@@ -206,7 +203,7 @@ def load(name: str, *, target: str | None = None) -> LabelledData:
     if labelled_source.origin == "file":
         return _from_file(labelled_source, target)
     if target is not None:
-        remedy = "leave target out, or name a CSV file"
+        remedy = "leave target out, or name a table"
         raise InvalidValueError(f"target {target!r} goes with a file, and {name} has a target of its own; {remedy}")
     return (
         _from_scikit_learn(labelled_source) if labelled_source.origin == "embedded" else _from_folder(labelled_source)
@@ -433,7 +430,7 @@ def _common_classes(labelled: LabelledData, held_back: Rows, known: Any, truth: 
 # Increase the version of a model if changes of the code change its runs; saved runs are then repeated.
 _VERSIONS: Final = {"gp": 3, "ridge": 3, "logistic": 2}
 #: Models of the comparison, each with its task.
-MODELS: Final = {name: MODEL_FAMILIES[name].task for name in _VERSIONS}
+MODELS: Final = {name: MODEL_FAMILIES[name].tasks[0] for name in _VERSIONS}
 # Maximal number of weights of a classifier of many classes; with more, principal components replace the features.
 _MOST_WEIGHTS: Final = 250
 _LEAST_COMPONENTS: Final = 5

@@ -216,8 +216,8 @@ def _references() -> list[Entry]:
 _EVIDENCE_FILE: Final = "evidence.json"
 _TASKS: Final = ("regression", "classification")
 _NETWORK: Final = "dropout"
-#: The models of the comparison, each with its task.
-_COMPARED: Final = {name: family.task for name, family in MODEL_FAMILIES.items() if name != _NETWORK}
+#: The models of the comparison, each with its tasks.
+_COMPARED: Final = {name: family.tasks for name, family in MODEL_FAMILIES.items() if name != _NETWORK}
 _OTHER_COSTS: Final = "ErrorStability of costs"
 
 
@@ -346,9 +346,9 @@ def recommend(  # noqa: PLR0913 - four things are needed, the rest by keyword
 def _require_task(task: str, model: str | None) -> None:
     if task not in _TASKS:
         raise InvalidValueError(f"task must be regression or classification, not {task!r}")
-    if model in _COMPARED and _COMPARED[model] != task:
-        fitting = ", ".join(name for name, kind in _COMPARED.items() if kind == task)
-        raise InvalidValueError(f"model {model!r} is for {_COMPARED[model]}, and the task is {task}; use {fitting}")
+    if model in _COMPARED and task not in _COMPARED[model]:
+        fitting = ", ".join(name for name, tasks in _COMPARED.items() if task in tasks)
+        raise InvalidValueError(f"model {model!r} is for {_COMPARED[model][0]}, and the task is {task}; use {fitting}")
     if model == _NETWORK and task == "regression":
         raise InvalidValueError("model 'dropout' is for classification, and the task is regression; use gp, ridge")
 
@@ -436,7 +436,7 @@ def _words(found: Mapping[str, Any], where: tuple[str, str], model: str | None, 
     about, batch = where
     models = [about]
     if about not in _COMPARED:
-        models = [name for name, kind in _COMPARED.items() if kind == about and name in found["rules"]]
+        models = [name for name, tasks in _COMPARED.items() if about in tasks and name in found["rules"]]
     data, runs = ", ".join(found["data"][about]), found["runs"][about][batch]
     text = f"On {runs} runs with {', '.join(models)} on {data}, bought {batch} at a time; no rule was made on these"
     low, high = found["ratios"][0], found["ratios"][-1]

@@ -73,7 +73,7 @@ def recommend_command(
         Path | None,
         typer.Argument(
             metavar="[DATA]",
-            help="A CSV or Parquet file of such data, with some or all labels, read as `suffice run` reads it.",
+            help="A table of such data (CSV, Excel, JSON lines or Parquet), with some or all labels.",
             show_default=False,
         ),
     ] = None,
@@ -332,10 +332,10 @@ def _fields(given: str | None) -> tuple[str, ...] | None:
 def _require_model(task: TaskName, model: ModelName | None) -> None:
     if model is None:
         return
-    meant = MODEL_FAMILIES[model].task
-    if meant != task.value:
+    tasks = MODEL_FAMILIES[model].tasks
+    if task.value not in tasks:
         fitting = " or ".join(model_names(task.value))
-        raise InvalidValueError(f"--model {model} is for {meant}, and --task is {task}; use --model {fitting}")
+        raise InvalidValueError(f"--model {model} is for {tasks[0]}, and --task is {task}; use --model {fitting}")
 
 
 def _command(asked: _Question, rule: Criterion) -> list[str] | None:

@@ -12,6 +12,7 @@ const KEYS = 9;
  */
 export function makeAnswer(project, give) {
   if (project.task === "regression") return numberBox(project, give);
+  if (project.checked?.answer === "verdict") return verdictButtons(project, give);
   const few = project.classes.length <= KEYS || areDigits(project.classes);
   return few ? fewClasses(project, give) : manyClasses(project, give);
 }
@@ -61,6 +62,21 @@ function fewClasses(project, give) {
     return chosen !== undefined;
   };
   return { element, key, focus() {}, clear() {} };
+}
+
+/** Right or wrong, with a box for what is right instead. */
+function verdictButtons(project, give) {
+  const [right, wrong] = project.classes;
+  const box = h("textarea", { id: "correction", rows: 1, maxlength: 20000, autocomplete: "off" });
+  const say = (name) => give(name, name === wrong && box.value.trim() ? { correction: box.value.trim() } : {});
+  const buttons = fewClasses(project, say);
+  const element = h("div", { class: "stack" }, buttons.element,
+    h("div", { class: "correction" }, h("label", { for: "correction" }, "If it is wrong: what is right? (optional)"), box));
+  box.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") box.blur();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) say(box.value.trim() ? wrong : right);
+  });
+  return { element, key: buttons.key, focus() {}, clear: () => { box.value = ""; } };
 }
 
 function manyClasses(project, give) {

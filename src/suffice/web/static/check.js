@@ -18,10 +18,50 @@ export const guaranteed = (status) => (status?.guarantee?.about_present_model ? 
 
 /** A button that opens the window, unless a check is open or the model has not started. */
 export function checkButton(status, properties = {}) {
+  if (store.project.checked) return predictionCheckButton(status, properties);
   if (!can("manage") || checking(status) || !status.decision.error || !status.left) return null;
   const first = status.decision.screening ? "Check what was missed" : "Check the predictions";
   const again = guaranteed(status) ? "Check again" : first;
   return button(() => offerCheck(status), properties, again);
+}
+
+/** A button that starts a check of predictions made elsewhere, or opens the statement about them. */
+function predictionCheckButton(status, properties) {
+  if (checking(status)) return null;
+  if (status.result?.complete) {
+    return h("a", { class: "button", href: "api/check/statement", target: "_blank", rel: "noopener" }, "See the statement");
+  }
+  if (!can("manage") || !status.left) return null;
+  return button(() => offerPredictionCheck(), properties, "Start a check");
+}
+
+/** Open the window that asks for the target, and starts a check of predictions made elsewhere. */
+function offerPredictionCheck() {
+  const problem = h("p", { class: "problem", role: "alert" });
+  const target = h("input", { id: "prediction-target", type: "text", inputmode: "decimal", value: "5", autocomplete: "off" });
+  const begin = async (event) => {
+    event.preventDefault();
+    const read = readShare(target.value);
+    problem.textContent = read.problem ?? "";
+    if (read.problem) return;
+    start.disabled = true;
+    try {
+      await submit("api/checks", { person: person(), at_most: read.value });
+      dialog.close();
+      refreshSoon();
+    } catch (error) {
+      problem.textContent = error.message;
+      start.disabled = false;
+    }
+  };
+  const start = h("button", { type: "submit", class: "primary" }, "Start");
+  const form = h("form", { class: "stack", novalidate: true, on: { submit: begin } },
+    h("label", { for: "prediction-target" }, "How many of the predictions may be wrong at most, in %?"), target,
+    quiet("Rows are drawn at random and you answer them. The check ends by itself when this is proven."), problem,
+    h("div", { class: "row end" }, button(() => dialog.close(), {}, "Cancel"), start));
+  const dialog = openDialog("Start a check", [form]);
+  target.focus();
+  target.select();
 }
 
 /** The guarantee in sentences: what is proven, of which model, and from which sample. */
@@ -66,7 +106,8 @@ export function makeCheckLine() {
 function ofSize(check) {
   return [h("p", { role: "status" }, h("b", {}, `Check: ${check.answered} of ${check.size} answered`)),
     h("progress", { max: check.size, value: check.answered, "aria-label": "Answered items of the check" }),
-    h("p", { class: "muted" }, unbroken(`${check.how_to_answer} The model learns these answers afterwards.`)),
+    h("p", { class: "muted" }, unbroken(store.project.checked ? check.how_to_answer
+      : `${check.how_to_answer} The model learns these answers afterwards.`)),
     can("manage") && button(() => confirmAbort(check), { class: "quiet small" }, "Stop the check")];
 }
 

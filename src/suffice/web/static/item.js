@@ -16,14 +16,52 @@ const ZOOM = 2.5;
  * @param {object} project - As the API gives it.
  */
 export function showItem(item, project) {
+  if (project.checked?.answer === "verdict") return withPrediction(item, project);
+  return contents(item, project);
+}
+
+function contents(item, project, mark) {
   if (item.image) return [picture(item), others(item, project)];
   const main = item.cells.find((cell) => cell.name === project.main);
-  if (project.shown === "text" && main) return [text(main), others(item, project)];
+  if (project.shown === "text" && main) return [text(main, mark), others(item, project)];
   return [cells(item.cells)];
 }
 
-function text(cell) {
-  const body = h("div", { class: "reading", dir: "auto" }, cell.value);
+/** An item with the prediction that people judge: a text, JSON, or a part of the text that is marked. */
+function withPrediction(item, project) {
+  const { columns, spans, probability } = project.checked;
+  const value = (name) => item.cells.find((cell) => cell.name === name)?.value ?? "";
+  const apart = new Set([...columns, ...(spans ?? []), probability]);
+  const rest = { ...item, cells: item.cells.filter((cell) => !apart.has(cell.name)) };
+  const mark = spans && [Number(value(spans[0])), Number(value(spans[1]))];
+  const sure = probability && value(probability) !== "" && ` (confidence ${value(probability)})`;
+  return [...contents(rest, project, mark),
+    h("section", { class: "judged", "aria-label": "Prediction" }, h("h2", {}, "Prediction", sure),
+      columns.map((name) => h("pre", { class: "reading", dir: "auto", tabindex: "0" }, readable(value(name)))))];
+}
+
+/** A value as it is read best: JSON with line breaks, everything else as it is. */
+export function readable(value) {
+  if (!/^\s*[[{]/.test(value)) return value;
+  try {
+    return JSON.stringify(JSON.parse(value), null, 2);
+  } catch {
+    return value;
+  }
+}
+
+/** A text with one part marked; positions outside the text mark nothing. */
+function marked(value, mark) {
+  if (!mark) return value;
+  // Positions count characters, as in Python; a text of JavaScript counts code units.
+  const letters = [...value];
+  const [start, end] = mark;
+  if (!(start >= 0 && end > start && end <= letters.length)) return value;
+  return [letters.slice(0, start).join(""), h("mark", {}, letters.slice(start, end).join("")), letters.slice(end).join("")];
+}
+
+function text(cell, mark) {
+  const body = h("div", { class: "reading", dir: "auto" }, marked(cell.value, mark));
   if (!cell.value.trim()) return quiet("This text is empty.");
   const size = cell.value.length;
   const kind = size > LONGER ? null : size > SHORT ? "short" : "short very";

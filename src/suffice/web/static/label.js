@@ -13,7 +13,7 @@ import { makePredictionCard } from "./prediction.js";
 import { onKeys } from "./shortcuts.js";
 import { kept, refreshSoon, store, tab, watch } from "./store.js";
 import { hush, toast } from "./toast.js";
-import { makeBanner, makeVerdictCard } from "./verdict.js";
+import { makeBanner, makeVerdictCard, nextButton } from "./verdict.js";
 import { noItem } from "./waiting.js";
 
 // One on the screen and one ready: more would be chosen before the model has learned from those before them.
@@ -38,7 +38,8 @@ export function makeLabelView(root, project) {
   const through = new Set();
   const aside = new Set();
 
-  const newAnswer = () => makeAnswer(project, (label) => act("api/labels", { label }, `Recorded: ${labelText(label)}.`));
+  const newAnswer = () => makeAnswer(project, (label, more = {}) =>
+    act("api/labels", { label, ...more }, `Recorded: ${labelText(label)}.`));
   let answer = newAnswer();
   const present = () => JSON.stringify([project.classes, project.descriptions]);
   let classes = present();
@@ -54,6 +55,8 @@ export function makeLabelView(root, project) {
   const guidelines = makeGuidelines(project);
   const card = makeVerdictCard();
   const prediction = makePredictionCard();
+  // Predictions made elsewhere are shown with the item, or not before it is answered.
+  prediction.element.hidden = Boolean(project.checked);
   const banner = makeBanner();
   const checkLine = makeCheckLine();
   // The check whose items are asked for.
@@ -202,7 +205,7 @@ export function makeLabelView(root, project) {
     answers.classList.toggle("locked", undoing || item === null);
     whyCard.hidden = item === null;
     const awaited = { reached, trouble, pending: pending().length, left: ended ? left : null };
-    if (item === null) swap(article, noItem(awaited));
+    if (item === null) swap(article, noItem({ ...awaited, next: project.checked && store.status ? nextButton(store.status, { class: "primary" }) : null }));
     if (!fresh) return;
     drawn = item;
     prediction.update(item);

@@ -25,7 +25,8 @@ const TITLES = {
 };
 // The role that a view needs, where there are accounts.
 const ROLES = { review: "review", export: "manage", settings: "manage" };
-const allowed = (name) => can(ROLES[name] ?? "label");
+// Where predictions made elsewhere are checked, there is no model that could suspect labels.
+const allowed = (name) => can(ROLES[name] ?? "label") && !(name === "review" && store.project.checked);
 const views = {};
 const at = (id) => document.getElementById(id);
 

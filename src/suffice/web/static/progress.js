@@ -62,7 +62,9 @@ export function makeProgressView(root, project) {
     // A goal for all labels decides alone: what the rule compares would be another answer.
     const goal = goalOf(status);
     parts.totals.element.hidden = !goal;
-    parts.outlook.element.hidden = details.hidden = Boolean(goal);
+    parts.outlook.element.hidden = details.hidden = Boolean(goal || project.checked);
+    // Predictions made elsewhere are checked; without a goal for all labels nothing is estimated.
+    parts.error.element.hidden = Boolean(project.checked && !goal);
     if (goal) chartOr(parts.totals.body, totals, totalsData(status), "The curve begins once a few labels are learned.");
     swap(parts.outlook.body, outlook(status));
     chartOr(parts.error.body, error, errorData(status, project), "There is no estimate before the model has started.");
@@ -103,7 +105,8 @@ function decision(status) {
   return [...(goalOf(status) ? [parts.state, parts.guarantee] : [parts.guarantee, parts.state]), parts.error, parts.problem, parts.rest,
     checking(status) && !sequential(status) && h("p", {}, unbroken(status.check.sentence)), endedWithout(status),
     (switching || checks) && h("p", { class: "row" }, switching, checks),
-    quiet(`Model: ${status.model.description}.`),
+    quiet(store.project.checked ? capital(status.model.description)
+      : unbroken([`Model: ${status.model.description}.`, ...(status.model.choice?.sentences ?? [])].join(" "))),
     learning(status) && quiet(`${learning(status)}.`)];
 }
 

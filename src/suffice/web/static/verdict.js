@@ -15,7 +15,7 @@ import { toast } from "./toast.js";
 
 const STOPS = ["enough", "limit", "complete"];
 // What a model is called on a button.
-const NAMES = { kernel: "kernel features" };
+const NAMES = { kernel: "kernel features", forest: "a forest", boosting: "boosted trees" };
 
 /** Whether the decision is a reason to stop. */
 export const isStop = (status) => STOPS.includes(status?.decision.answer);
@@ -191,6 +191,7 @@ function banner(status, fold) {
 /** A button that lets the better model learn, where the project can have it. */
 export function switchButton(status) {
   const { alternative, answer } = status.decision;
+  if (store.project.checked) return null;
   const known = store.project.models.some((each) => each.name === alternative?.name);
   if (!can("manage") || answer !== "limit" || !known || alternative.name === status.model.name) return null;
   const name = NAMES[alternative.name] ?? alternative.description;

@@ -5,10 +5,10 @@ import { can } from "./person.js";
 
 /**
  * The words and the ways on.
- * @param {{reached: boolean, trouble: string, pending: number, left: number|null}} now - How things stand; left is null
- *   while the next item is awaited.
+ * @param {{reached: boolean, trouble: string, pending: number, left: number|null, next: Element|null}} now - How things
+ *   stand; left is null while the next item is awaited; next is the next step of a check of predictions made elsewhere.
  */
-export function noItem({ reached, trouble, pending, left }) {
+export function noItem({ reached, trouble, pending, left, next = null }) {
   if (!reached) {
     const held = `${many(pending, "answer")} of yours ${pending === 1 ? "waits" : "wait"} in this tab: keep it open.`;
     const lost = "This page tries again by itself. Check whether suffice serve is still running.";
@@ -22,6 +22,7 @@ export function noItem({ reached, trouble, pending, left }) {
     const told = `${those} with other people. What they leave comes to you: this page looks again by itself.`;
     return words("Others are busy with the rest", told);
   }
+  if (next) return words("No row waits for an answer", "Nothing has to be answered now.", h("p", { class: "row centre" }, next));
   return words("Nothing is left to label", "Every item has a label or was skipped.",
     h("p", { class: "row centre" },
       can("manage") && h("a", { class: "button primary", href: "#export" }, "Export"),

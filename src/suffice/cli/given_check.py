@@ -1,0 +1,410 @@
+"""``suffice check FILE --prediction COLUMN``: a check of predictions that were made elsewhere."""
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from suffice.arguments import whole
+from suffice.cli.check_options import CheckOptions
+from suffice.cli.prediction_options import PredictionChoice
+from suffice.cli.project_options import ProjectOptions, opened_project, person_name, plain_console, say, shown_place
+from suffice.cli.rule_options import share_of
+from suffice.cli.settings_options import settings_of
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.files import write_bytes_whole
+
+if TYPE_CHECKING:
+    from suffice.checks.prediction_check import PredictionResult
+    from suffice.project.labelling_project import Project
+    from suffice.project.project_check import ProjectCheck
+
+#: Exit status if the check has ended and does not prove the target.
+NOT_PROVEN = 1
+# What a check can be about instead of the share of wrong predictions.
+_QUANTITIES = ("share_of", "recall_of", "precision_of", "accept")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionCheckOptions:
+    """Options about a check of predictions made elsewhere."""
+
+    checked: PredictionChoice
+    truth: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="With --prediction: the right answers, so that nobody is asked. If only some rows have one, these "
+            "are taken as the random sample.",
+            show_default=False,
+        ),
+    ] = None
+    share_of: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASS",
+            help="With --prediction: state how common this class is.",
+            show_default=False,
+        ),
+    ] = None
+    accept: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GOAL",
+            help="With --probability and --at-most: accept the most confident predictions. all: at most this share of "
+            "all rows is wrong, if people label the others; accepted: of the accepted ones.",
+            show_default=False,
+        ),
+    ] = None
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            metavar="LABELS",
+            help="With --prediction: answer at most this many rows now; the size of a check that has a fixed one.",
+            show_default=False,
+        ),
+    ] = None
+    add: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Add rows with new predictions to the project, and check them on their own.",
+            show_default=False,
+        ),
+    ] = None
+    statement: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            help="Where to write the statement when the check has ended.",
+            show_default="NAME.statement.html beside the project",
+        ),
+    ] = None
+    text: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="With --prediction: the text to read.", show_default=False)
+    ] = None
+    image: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="With --prediction: paths of images.", show_default=False)
+    ] = None
+    id: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="With --prediction: the column that names a row."),
+    ] = None
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="With --prediction: a column that is not shown.", show_default=False),
+    ] = None
+    classes: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,C", help="With --prediction: all classes, if some are never predicted."),
+    ] = None
+    guidelines: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.md", help="With --prediction: how to answer, in Markdown.", show_default=False),
+    ] = None
+    project: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER|URL",
+            help="With --prediction: where the check is kept.",
+            show_default="NAME.check.suffice beside the file",
+        ),
+    ] = None
+    seed: Annotated[
+        int | None, typer.Option(help="With --prediction: for a reproducible draw.", show_default=False)
+    ] = None
+
+    def require_unused(self) -> None:
+        """Raise an error if an option is given, because there is no column of predictions.
+
+        Raises:
+            InvalidValueError: It names the option.
+        """
+        for name, value in vars(self).items():
+            if value is not None and name != "checked":
+                option = name.replace("_", "-")
+                raise InvalidValueError(f"--{option} is for predictions made elsewhere; give --prediction COLUMN too")
+
+    def project_options(self, place: str, options: CheckOptions, person: str | None) -> ProjectOptions:
+        """The options of the project."""
+        same = ("text", "image", "id", "ignore", "classes", "guidelines", "project", "seed")
+        values: dict[str, Any] = {name: getattr(self, name) for name in same}
+        values |= {name: getattr(self.checked, name) for name in vars(self.checked)}
+        values |= {"at_most": options.at_most, "of": options.of, "annotator_error": options.annotator_error}
+        return settings_of(ProjectOptions, data=place, person=person, tolerance=options.tolerance, **values)
+
+
+def place_of_check(place: str) -> str:
+    """The project of a check beside a file, if there is one and no column of predictions is named; else the place."""
+    from suffice.cli.project_options import place_of
+    from suffice.project.create import has_project
+
+    _, is_project = place_of(place)
+    beside = place if is_project else place_of(place, checks=True)[0]
+    return beside if not is_project and has_project(beside) else place
+
+
+def checks_predictions(place: str) -> bool:
+    """Whether a place names a project that checks predictions made elsewhere, or a file beside which there is one.
+
+    Raises:
+        InvalidValueError: It is a file without a project beside it.
+    """
+    from suffice.cli.project_options import place_of
+    from suffice.project.create import has_project, is_url, open_project
+
+    location, is_project = place_of(place)
+    if not is_project and not is_url(place):
+        beside = place_of(place, checks=True)[0]
+        if has_project(location):
+            return False
+        if has_project(beside):
+            return True
+        if Path(place).is_file():
+            raise InvalidValueError(
+                f"{place} has no project beside it; name the column of predictions to check with --prediction, or "
+                f"label it first: suffice label {place}"
+            )
+        return False
+    if not has_project(location):
+        return False
+    with open_project(location) as project:
+        return project.settings.checked is not None
+
+
+def check_predictions(
+    place: str, options: CheckOptions, wanted: PredictionCheckOptions, person: str | None, *, as_json: bool
+) -> None:
+    """Check predictions made elsewhere: ask for answers until the check ends, and state the result.
+
+    Args:
+        place: The file of predictions, or the project of the check.
+        options: Options of the check.
+        wanted: Options about the predictions.
+        person: Who answers.
+        as_json: Whether to print the result as JSON.
+
+    Raises:
+        InvalidValueError: An option or the file cannot be used.
+        typer.Exit: With status 1 if the check has ended and does not prove its target.
+    """
+    if wanted.budget is not None:
+        whole(wanted.budget, "--budget", least=1)
+    if wanted.accept is not None and wanted.accept not in ("all", "accepted"):
+        raise InvalidValueError(f"--accept must be all or accepted, not {wanted.accept!r}")
+    if wanted.truth is not None:
+        _finish(_verified(place, options, wanted), as_json=as_json, more={})
+        return
+    console = Console(stderr=as_json, highlight=False)
+    console.soft_wrap = not console.is_terminal
+    named = place if wanted.checked.given else place_of_check(place)
+    wanted_project = wanted.project_options(named, options, person)
+    with opened_project(wanted_project, console, labels=True, first_check=_design(options, wanted)) as project:
+        name = person_name(person)
+        if wanted.add is not None:
+            added = project.add_items(wanted.add, person=name)
+            say(console, f"{added:,} rows are added; they are checked on their own.")
+        if options.abort:
+            project.abort_check(person=name)
+        else:
+            _start_if_due(project, options, wanted, name)
+            _ask(project, console, name, wanted.budget)
+        _report(project, wanted, as_json=as_json)
+
+
+def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionCheckOptions, person: str) -> None:
+    """Start a check, unless one is open or has answered what is asked for."""
+    from suffice.project.prediction_results import first_checked_item, start_prediction_check
+
+    at_most = share_of(options.at_most, "--at-most")
+    with project.lock:
+        state = project.state()
+        if state.checks.open_check is not None:
+            return
+        first = first_checked_item(state)
+        done = [check for check in state.checks.all() if check.draw.asked.first_item == first]
+    if project.settings.goal is not None:
+        # People label the least sure rows first; the labeller starts the check when the plan says so.
+        return
+    design = _design(options, wanted)
+    if done and done[-1].state == "complete" and _answers(done[-1], design):
+        return
+    target = project.settings.at_most if at_most is None else at_most
+    _require_target({**design, "at_most": target})
+    start_prediction_check(project, person=person, budget=wanted.budget, **{**design, "at_most": target})
+
+
+def _design(options: CheckOptions, wanted: PredictionCheckOptions) -> dict[str, Any]:
+    """What a check is to prove, as far as it is given."""
+    confidence = share_of(options.confidence, "--confidence")
+    return {
+        "at_most": share_of(options.at_most, "--at-most"),
+        "size": options.size,
+        "share_of": wanted.share_of,
+        "recall_of": options.recall_of,
+        "precision_of": options.precision_of,
+        "accept": wanted.accept,
+        "earlier_checks": options.earlier_checks,
+        **({} if confidence is None else {"confidence": confidence}),
+    }
+
+
+def _require_target(design: Mapping[str, Any]) -> None:
+    """Raise an error if nothing says what a check is to prove."""
+    if all(design[name] is None for name in ("at_most", "size", *_QUANTITIES)):
+        raise InvalidValueError("give --at-most, the largest acceptable share of wrong predictions, such as 5%")
+
+
+def _answers(check: "ProjectCheck", design: Mapping[str, Any]) -> bool:
+    """Whether a check that has ended answers what is asked for, so that the same command shows it again."""
+    before = check.draw.asked
+    was: dict[str, Any] = {"share_of": before.share_of, "accept": before.accept}
+    was |= {f"{name}_of": before.class_name if before.quantity == name else None for name in ("recall", "precision")}
+    asked = {name: design[name] for name in _QUANTITIES}
+    error_asked = not any(asked.values()) and (design["at_most"] is not None or design["size"] is not None)
+    if (any(asked.values()) or error_asked) and asked != was:
+        return False
+    target = before.target if before.at_most is None else before.at_most
+    if design["at_most"] not in (None, target):
+        return False
+    return design["size"] is None or (check.draw.terms is None and design["size"] == len(check.draw.items))
+
+
+def _ask(project: "Project", console: Console, person: str, budget: int | None) -> None:
+    """Ask for answers in the terminal, until nothing is left or the person leaves."""
+    with project.lock:
+        waits = len(project.state().checks.pending()) > 0
+    if not waits and (project.settings.goal is None or project.reached_goal() is not None):
+        return
+    from suffice.cli.label_commands import label_in_terminal
+
+    label_in_terminal(project, console, person, most=budget)
+
+
+def _report(project: "Project", wanted: PredictionCheckOptions, *, as_json: bool) -> None:
+    from suffice.project.prediction_results import check_result
+
+    with project.lock:
+        newest = project.state().newest_check()
+    goal = project.settings.goal
+    if goal is not None:
+        _report_goal(project, wanted, as_json=as_json)
+        return
+    if newest is None:
+        raise SufficeError("no check is started; give --at-most, the share of wrong predictions that is acceptable")
+    result = check_result(project, newest)
+    more: dict[str, Any] = {"project": _place(project)}
+    if result.complete:
+        more["statement_file"] = str(_write_statement(project, wanted))
+    how = [] if result.complete else [f"Go on with: suffice check {shown_place(_place(project))}"]
+    _finish(result, as_json=as_json, more=more, lines=how)
+
+
+def _place(project: "Project") -> str:
+    """The project as it can be typed again."""
+    return project.place if project.folder is None else str(project.folder)
+
+
+def _report_goal(project: "Project", wanted: PredictionCheckOptions, *, as_json: bool) -> None:
+    """Report the progress towards a goal about all labels."""
+    told = _goal_result(project)
+    if told["guaranteed"]:
+        told["statement_file"] = str(_write_statement(project, wanted))
+    if as_json:
+        typer.echo(json.dumps(told, allow_nan=False))
+    else:
+        for line in told["sentences"]:
+            plain_console().print(line)
+        if told["guaranteed"]:
+            place = shown_place(_place(project))
+            plain_console().print(f"Write the final file: suffice export {place} --final FILE.csv")
+
+
+def _goal_result(project: "Project") -> dict[str, Any]:
+    """Progress of predictions made elsewhere towards a goal about all labels, as JSON values."""
+    from suffice.project.learned_project import learned_project
+    from suffice.project.status_summary import status
+
+    told = status(project, learned_project(project).learning_status())
+    goal, check = told["goal"], told["check"]
+    reached = goal["reached"]
+    return {
+        "guaranteed": reached is not None,
+        "rows": goal["rows"],
+        "labelled_by_people": goal["by_people"],
+        "predicted": goal["rows"] - goal["by_people"],
+        "wrong_at_most": None if reached is None else reached["wrong_at_most"],
+        "at_most": goal["at_most"],
+        "confidence_level": 0.95 if check is None else check["confidence"],
+        "checked": 0 if check is None else check["answered"],
+        "wrong": 0 if check is None or check["sequential"] is None else check["sequential"]["wrong"],
+        "groups": {},
+        "goal": goal,
+        "project": project.place,
+        "sentences": goal["sentences"],
+    }
+
+
+def _write_statement(project: "Project", wanted: PredictionCheckOptions) -> Path:
+    from suffice.report.prediction_statement import prediction_statement
+
+    path = wanted.statement
+    if path is None:
+        folder = project.folder or Path.cwd() / "check"
+        path = folder.with_name(folder.name.removesuffix(".suffice").removesuffix(".check") + ".statement.html")
+    write_bytes_whole(path, prediction_statement(project).encode())
+    return path
+
+
+def _finish(result: "PredictionResult", *, as_json: bool, more: dict[str, Any], lines: list[str] | None = None) -> None:
+    """Print a result, and leave with status 1 if a complete check does not prove its target."""
+    if as_json:
+        typer.echo(json.dumps({**result.to_dict(), **more, "sentences": result.sentences()}, allow_nan=False))
+    else:
+        console = plain_console()
+        for line in [*result.sentences(), *(lines or [])]:
+            console.print(line)
+        if "statement_file" in more:
+            console.print(f"Statement: {more['statement_file']}")
+    if result.complete and result.at_most is not None and not result.guaranteed:
+        raise typer.Exit(NOT_PROVEN)
+
+
+# Answers that are known.
+
+
+def _verified(place: str, options: CheckOptions, wanted: PredictionCheckOptions) -> "PredictionResult":
+    """The result with answers in the file: of a simulated check, or of a sample that was labelled before."""
+    from suffice.project.checked_predictions import known_answers
+
+    if not wanted.checked.given:
+        raise InvalidValueError("--truth is for --prediction; name the column of predictions too")
+    if options.of not in (None, "rest"):
+        raise InvalidValueError("--truth is for predictions as they are; for --of all use suffice run")
+    from suffice.project.read_items import parse_classes
+
+    assert wanted.truth is not None
+    classes = () if wanted.classes is None else parse_classes(wanted.classes)
+    choice = wanted.checked.options(numbers=options.tolerance is not None, classes=classes)
+    known = known_answers(Path(place), choice, wanted.truth)
+    _require_target(_design(options, wanted))
+    design = {**_design(options, wanted), "tolerance": options.tolerance}
+    if known.complete:
+        check = known.given.check(**design, seed=wanted.seed)
+        return check.run(lambda row: known.truth[row], wanted.budget)
+    if options.size is not None or wanted.budget is not None:
+        raise InvalidValueError(
+            "--size and --budget are for a check that is drawn now; column "
+            f"{wanted.truth!r} has the answers of {len(known.answered):,} rows, which are the sample"
+        )
+    print(
+        f"{len(known.answered):,} rows have an answer. The result holds if these rows were drawn at random from all "
+        "of them, before anybody saw the answers.",
+        file=sys.stderr,
+    )
+    return known.sample_result(design)

@@ -1,0 +1,59 @@
+"""The learner of a project, of its model or of predictions made elsewhere, after its answers."""
+
+from collections.abc import Sequence
+
+from suffice.numerics import Floats
+from suffice.project.given_learner import GivenLearner
+from suffice.project.learned_files import LearnedFiles
+from suffice.project.learning_status import Predictions
+from suffice.project.project_interface import ReadableProject
+from suffice.project.project_learner import ProjectLearner
+from suffice.project.settings import Settings
+from suffice.project.state import Answer
+
+
+def project_learner(settings: Settings, X: Floats, *, compare: bool = True) -> ProjectLearner:
+    """The learner of a project: that of its model, or that of predictions made elsewhere.
+
+    Args:
+        settings: Settings of the project.
+        X: Features of its items.
+        compare: As for :class:`ProjectLearner`.
+    """
+    if settings.checked is None:
+        return ProjectLearner(settings, X, compare=compare)
+    return GivenLearner(settings, X)
+
+
+def predictions_after(
+    settings: Settings, X: Floats, answers: Sequence[Answer], files: LearnedFiles | None = None
+) -> Predictions:
+    """Predictions for all items by a model that has learned some answers.
+
+    Args:
+        settings: Settings of the project, with the model.
+        X: Features of its items, ``n x D``.
+        answers: Labels and skips, in order.
+        files: Saved files of the project; by default the model learns from the first answer on.
+
+    Raises:
+        SufficeError: There are too few labels, or the model cannot learn them.
+    """
+    kept = None if files is None else files.predictions(settings, answers)
+    if kept is not None:
+        return kept
+    learner = project_learner(settings, X, compare=False)
+    if files is not None:
+        learner.resume_from(files, answers)
+    learner.follow(answers)
+    return learner.predict(X)
+
+
+def learned_project(project: ReadableProject) -> ProjectLearner:
+    """The learner of a project after all present answers. It continues from the saved state if there is one."""
+    with project.lock:
+        answers, settings = project.state().learned(), project.current_settings
+    learner = project_learner(settings, project.X, compare=False)
+    learner.resume_from(project.learned_files, answers)
+    learner.follow(answers)
+    return learner

@@ -1,0 +1,377 @@
+"""`suffice check FILE --prediction COLUMN`: the whole way, every refusal, and what a program reads."""
+
+import csv
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from suffice.cli.app import app
+from suffice.errors import SufficeError
+from suffice.project.create import open_project
+from tests.project.prediction_projects import SECRET, rows
+
+RUN = CliRunner()
+KEYS = {"guaranteed", "checked", "wrong", "at_most", "confidence_level", "groups"}
+
+
+def write_csv(path: Path, table: dict[str, list[Any]]) -> str:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file)
+        out.writerow(table)
+        out.writerows(zip(*table.values(), strict=True))
+    return str(path)
+
+
+def called(*arguments: str, lines: list[str] | None = None) -> Result:
+    return RUN.invoke(app, ["check", *arguments], input="".join(f"{line}\n" for line in lines or []))
+
+
+def told(*arguments: str, code: int = 0, lines: list[str] | None = None) -> dict[str, Any]:
+    result = called(*arguments, "--json", lines=lines)
+    assert result.exit_code == code, (result.output, result.exception)
+    answer: dict[str, Any] = json.loads(result.stdout)
+    assert answer.keys() >= KEYS
+    return answer
+
+
+def refused(*arguments: str) -> str:
+    """Why a command does nothing: `suffice` prints this with exit status 2."""
+    result = called(*arguments)
+    assert isinstance(result.exception, SufficeError), (result.output, result.exception)
+    return str(result.exception)
+
+
+@pytest.fixture
+def table() -> dict[str, list[Any]]:
+    truth, found = rows(200)
+    return {**found, "truth": truth}
+
+
+@pytest.fixture
+def answers(tmp_path: Path, table: dict[str, list[Any]]) -> str:
+    """A file without known answers."""
+    return write_csv(tmp_path / "answers.csv", {name: values for name, values in table.items() if name != "truth"})
+
+
+@pytest.fixture
+def known(tmp_path: Path, table: dict[str, list[Any]]) -> str:
+    """A file with the right answers."""
+    return write_csv(tmp_path / "known.csv", table)
+
+
+def drawn(place: str, label: Callable[[int], str]) -> list[str]:
+    """An answer for each row that the open check may ask for, in its order."""
+    with open_project(place) as project:
+        check = project.state().checks.open_check
+        assert check is not None
+        return [label(item) for item in check.items]
+
+
+# Known answers.
+
+
+def test_known_answers_need_nobody(known: str, tmp_path: Path, table: dict[str, list[Any]]) -> None:
+    found = told(known, "--prediction", "llm", "--at-most", "10%", "--truth", "truth", "--seed", "0")
+    assert found["guaranteed"]
+    assert (found["at_most"], found["confidence_level"]) == (0.1, 0.95)
+    again = told(known, "--prediction", "llm", "--at-most", "10%", "--truth", "truth", "--seed", "0")
+    assert again == found
+    missed = told(known, "--prediction", "llm", "--at-most", "0.5%", "--truth", "truth", "--seed", "0", code=1)
+    assert missed["complete"]
+    assert not missed["guaranteed"]
+    grouped = told(known, "--prediction", "llm", "--size", "100", "--truth", "truth", "--group", "topic")
+    assert set(grouped["groups"]) == {"news", "sport"}
+    accepted = told(
+        known,
+        "--prediction",
+        "llm",
+        "--truth",
+        "truth",
+        "--probability",
+        "p",
+        "--accept",
+        "accepted",
+        "--at-most",
+        "10%",
+    )
+    assert accepted["accepted"]["accepted"] > 0
+    for option in ("--share-of", "--recall-of", "--precision-of"):
+        assert told(known, "--prediction", "llm", "--truth", "truth", option, "spam")["complete"]
+    # Nothing is kept.
+    assert [path.name for path in tmp_path.iterdir()] == ["known.csv"]
+    assert table["truth"]
+
+
+def test_some_known_answers_are_the_sample(tmp_path: Path, table: dict[str, list[Any]]) -> None:
+    table["truth"] = [label if row % 2 else "" for row, label in enumerate(table["truth"])]
+    path = write_csv(tmp_path / "some.csv", table)
+    result = called(path, "--prediction", "llm", "--at-most", "20%", "--truth", "truth", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["checked"] == 100
+    assert "holds if these rows were drawn at random" in result.stderr
+    for option in ("--size", "--budget"):
+        assert "are for a check that is drawn now" in refused(
+            path, "--prediction", "llm", "--truth", "truth", "--at-most", "20%", option, "10"
+        )
+    assert "--precision-of needs a sample of the rows of that class" in refused(
+        path, "--prediction", "llm", "--truth", "truth", "--precision-of", "ham"
+    )
+
+
+# Questions in the terminal.
+
+
+def test_a_blind_check_from_the_file_to_the_statement(
+    answers: str, tmp_path: Path, table: dict[str, list[Any]]
+) -> None:
+    place = str(tmp_path / "answers.check.suffice")
+    begun = told(answers, "--prediction", "llm", "--at-most", "10%", "--text", "body", "--id", "id", "--seed", "0")
+    assert (begun["checked"], begun["complete"], begun["guaranteed"]) == (0, False, False)
+    lines = drawn(place, lambda row: table["truth"][row])
+    # The input ends in the middle, and what was answered is kept.
+    shown = called(place, lines=lines[:7])
+    assert shown.exit_code == 0
+    assert SECRET not in shown.output.replace(f"{SECRET} (", "").replace(f"is {SECRET}", "")
+    assert told(place)["checked"] == 7
+    # A budget ends the questions.
+    assert told(place, "--budget", "3", lines=lines[7:])["checked"] == 10
+    # The file may be named again, with its options.
+    found = told(answers, "--prediction", "llm", "--at-most", "10%", lines=lines[10:])
+    while not found["complete"]:
+        found = told(place, lines=[table["truth"][row] for row in _pending(place)])
+    assert found["guaranteed"]
+    statement = Path(found["statement_file"])
+    assert statement == tmp_path / "answers.statement.html"
+    assert "At most 10" in statement.read_text(encoding="utf-8")
+    # Once it has ended, it says the same again.
+    again = told(place)
+    assert {name: again[name] for name in KEYS} == {name: found[name] for name in KEYS}
+    assert "At most 10 % of the predictions" in called(answers).output
+
+
+def _pending(place: str) -> tuple[int, ...]:
+    with open_project(place) as project:
+        return project.checks()[-1].record.pending
+
+
+def test_a_verdict_check_and_new_rows(answers: str, tmp_path: Path) -> None:
+    place = str(tmp_path / "answers.check.suffice")
+    options = ["--prediction", "llm", "--at-most", "5%", "--answer", "verdict", "--id", "id", "--seed", "0"]
+    found = told(answers, *options, lines=["right"] * 200)
+    assert found["guaranteed"]
+    assert (found["wrong"], found["answer"]) == (0, "verdict")
+    more = write_csv(tmp_path / "more.csv", rows(150, seed=1)[1])
+    found = told(place, "--add", more, lines=["wrong"] * 200, code=1)
+    assert found["rows"] == 150
+    assert not found["guaranteed"]
+    assert found["wrong"] == found["checked"] > 0
+
+
+def test_a_check_of_another_quantity(answers: str, tmp_path: Path) -> None:
+    found = told(answers, "--prediction", "llm", "--precision-of", "spam", "--budget", "9", lines=["spam"] * 9)
+    assert (found["complete"], found["checked"], found["wrong"]) == (True, 9, 0)
+    place = str(tmp_path / "answers.check.suffice")
+    assert told(place, "--share-of", "ham", "--size", "12", lines=["ham"] * 12)["share"] is not None
+    for quantity in ("recall", "precision"):
+        found = told(place, f"--{quantity}-of", "ham", "--size", "12", lines=["ham"] * 12)
+        assert found["columns"]["llm"]["guarantee"]["quantity"] == quantity
+    # The same command shows the same result, and another one starts a check.
+    assert told(place, "--precision-of", "ham") == found
+    assert told(place) == found
+    assert told(place, "--at-most", "20%")["complete"] is False
+    with open_project(place) as project:
+        assert len(project.checks()) == 5
+
+
+def test_the_target_of_a_check_is_that_of_its_start(answers: str, tmp_path: Path) -> None:
+    place = str(tmp_path / "answers.check.suffice")
+    options = ["--prediction", "llm", "--probability", "p", "--accept", "accepted", "--at-most", "30%", "--size", "60"]
+    found = told(answers, *options, "--answer", "verdict", lines=["right"] * 60)
+    with open_project(place) as project:
+        project.change_settings({"at_most": 0.01}, person="ann")
+    assert told(place)["at_most"] == 0.3
+    assert told(place)["accepted"] == found["accepted"]
+
+
+def test_a_goal_about_all_labels_ends_with_a_final_file(tmp_path: Path) -> None:
+    truth, found = rows(120, error=0.1)
+    path, place = write_csv(tmp_path / "answers.csv", found), str(tmp_path / "answers.check.suffice")
+    options = [
+        "--prediction",
+        "llm",
+        "--probability",
+        "p",
+        "--at-most",
+        "20%",
+        "--of",
+        "all",
+        "--id",
+        "id",
+        "--seed",
+        "0",
+    ]
+    told_now = told(path, *options, lines=[])
+    for _ in range(200):
+        if told_now["guaranteed"]:
+            break
+        with open_project(place) as project:
+            # The terminal asks for the same row.
+            asked = project.next("terminal")
+        told_now = told(
+            place, "--person", "terminal", "--budget", "1", lines=[truth[asked[0].position]] if asked else []
+        )
+    assert told_now["guaranteed"]
+    assert told_now["wrong_at_most"] <= 24
+    final = tmp_path / "final.csv"
+    assert RUN.invoke(app, ["export", place, "--final", str(final)]).exit_code == 0
+    with final.open(encoding="utf-8") as file:
+        labels = [row["label"] for row in csv.DictReader(file)]
+    assert sum(mine != yours for mine, yours in zip(labels, truth, strict=True)) <= 24
+    # What was hidden is in the final file.
+    assert SECRET in final.read_text(encoding="utf-8")
+
+
+# Refusals.
+
+
+BAD: list[tuple[list[str], str]] = [
+    (["--prediction", "gpt", "--at-most", "5%"], "--prediction"),
+    (["--prediction", "same", "--at-most", "5%"], "column 'same' has the same prediction 'ham' in all 200 rows"),
+    (
+        ["--prediction", "gaps", "--at-most", "5%"],
+        "column 'gaps' has no prediction; fill it in, or leave these rows out",
+    ),
+    (["--prediction", "llm", "--prediction", "llm", "--at-most", "5%"], "--prediction names a column twice"),
+    (["--prediction", "llm", "--at-most", "many"], "--at-most"),
+    (["--prediction", "llm", "--at-most", "500"], "--at-most"),
+    (["--prediction", "llm"], "give at_most"),
+    (
+        ["--prediction", "llm", "--at-most", "5%", "--probability", "topic"],
+        "column 'topic' has texts; it must have numbers",
+    ),
+    (["--prediction", "llm", "--at-most", "5%", "--probability", "big"], "a probability is from 0 to 1"),
+    (["--prediction", "llm", "--at-most", "5%", "--probability", "none"], "--probability"),
+    (["--prediction", "llm", "--at-most", "5%", "--probability", "llm"], "given as --prediction and as --probability"),
+    (["--prediction", "llm", "--at-most", "5%", "--group", "id"], "--group: column 'id' has 200 different values"),
+    (["--prediction", "llm", "--at-most", "5%", "--group", "none"], "--group"),
+    (["--prediction", "llm", "--at-most", "5%", "--spans", "p"], "--spans must be two columns, as in start,end"),
+    (["--prediction", "llm", "--at-most", "5%", "--spans", "topic,p", "--text", "body"], "column 'topic' has texts"),
+    (["--prediction", "llm", "--at-most", "5%", "--spans", "big,p", "--text", "none"], "--text"),
+    (["--prediction", "llm", "--at-most", "5%", "--accept", "all"], "accept needs the probability of each prediction"),
+    (["--prediction", "llm", "--at-most", "5%", "--accept", "most"], "--accept must be all or accepted, not 'most'"),
+    (["--prediction", "llm", "--at-most", "5%", "--answer", "guess"], "--answer must be blind or verdict, not 'guess'"),
+    (["--prediction", "llm", "--at-most", "5%", "--id", "topic"], "--id"),
+    (["--prediction", "llm", "--at-most", "5%", "--text", "llm"], "given as --prediction and as --text"),
+    (["--prediction", "llm", "--at-most", "5%", "--ignore", "llm"], "--ignore"),
+    (["--prediction", "llm", "--at-most", "5%", "--tolerance", "1"], "--tolerance is for numbers"),
+    (["--prediction", "llm", "--at-most", "5%", "--budget", "0"], "--budget"),
+    (["--prediction", "llm", "--size", "900"], "size must be at most the 200 rows, not 900"),
+    (["--prediction", "llm", "--recall-of", "newt"], "recall_of must be one of the predicted classes"),
+    (["--prediction", "llm", "--at-most", "5%", "--of", "some"], "--of"),
+    (["--prediction", "llm", "--of", "all"], "--of all needs --at-most"),
+    (
+        ["--prediction", "llm", "--at-most", "5%", "--share", "5%"],
+        "--share is not used with predictions made elsewhere",
+    ),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "nowhere"], "--truth"),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "llm"], "given as --prediction and as --truth"),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "topic"], "which is none of the predicted classes"),
+    (
+        ["--prediction", "llm", "--at-most", "5%", "--truth", "topic", "--of", "all"],
+        "--truth is for predictions as they",
+    ),
+    (["--probability", "p"], "--probability is for --prediction; name the column of predictions too"),
+    (["--budget", "3"], "name the column of predictions to check with --prediction"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD)
+def test_bad_input_is_refused_and_leaves_nothing_behind(
+    tmp_path: Path, table: dict[str, list[Any]], options: list[str], message: str
+) -> None:
+    del table["truth"]
+    table |= {"same": ["ham"] * 200, "gaps": ["ham", "", *["spam"] * 198], "big": [k / 100 for k in range(200)]}
+    path = write_csv(tmp_path / "answers.csv", table)
+    assert message in refused(path, *options)
+    assert [each.name for each in tmp_path.iterdir()] == ["answers.csv"]
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    for name, text in (("empty.csv", ""), ("header.csv", "id,llm\n"), ("one.csv", "id,llm\n1,a\n")):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "twice.csv").write_text("id,llm\n1,a\n1,b\n")
+    common = ["--prediction", "llm", "--at-most", "5%"]
+    before = sorted(path.name for path in tmp_path.iterdir())
+    assert "empty" in refused(str(tmp_path / "empty.csv"), *common)
+    assert "holds one line only" in refused(str(tmp_path / "header.csv"), *common)
+    assert "'1'" in refused(str(tmp_path / "twice.csv"), *common, "--id", "id")
+    assert "nowhere.csv" in refused(str(tmp_path / "nowhere.csv"), *common)
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="everybody may write here")
+def test_a_folder_that_is_read_only_is_refused(answers: str, tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    try:
+        assert "--project" in refused(answers, "--prediction", "llm", "--at-most", "5%")
+    finally:
+        tmp_path.chmod(0o755)
+
+
+def test_what_was_drawn_stays_as_it_is(answers: str, tmp_path: Path, table: dict[str, list[Any]]) -> None:
+    common = ["--prediction", "llm", "--at-most", "10%", "--id", "id", "--seed", "0"]
+    told(answers, *common)
+    place = str(tmp_path / "answers.check.suffice")
+    told(place, lines=[table["truth"][row] for row in _pending(place)[:5]])
+    changes: list[tuple[list[str], str]] = [
+        (["--prediction", "topic"], "has --prediction"),
+        (["--prediction", "llm", "--probability", "p"], "has --probability None, and p is asked for"),
+        (["--prediction", "llm", "--answer", "verdict"], "has --answer blind, and verdict is asked for"),
+        (["--prediction", "llm", "--of", "all"], "has --of rest, and all is asked for"),
+    ]
+    for options, message in changes:
+        assert message in refused(answers, *options, "--at-most", "10%")
+    del table["truth"]
+    kept = Path(answers).read_bytes()
+    write_csv(Path(answers), {**table, "llm": ["ham" if k != 7 else "spam" for k in range(200)]})
+    assert "has changed since the project" in refused(answers, *common)
+    write_csv(Path(answers), {name: values[:-1] for name, values in table.items()})
+    assert "put new rows into a file of their own, and add them" in refused(answers, *common)
+    Path(answers).write_bytes(kept)
+    assert told(answers, *common)["checked"] == 5
+
+
+def test_ctrl_c_keeps_the_answers(answers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from suffice.cli import labeller
+
+    done, number = labeller._done, 0
+
+    def interrupted(*arguments: Any) -> bool:
+        nonlocal number
+        number += 1
+        if number > 4:
+            raise KeyboardInterrupt
+        return done(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(labeller, "_done", interrupted)
+        common = ["--prediction", "llm", "--at-most", "10%", "--answer", "verdict"]
+        assert called(answers, *common, lines=["right"] * 50).exit_code != 2
+    assert told(str(tmp_path / "answers.check.suffice"))["checked"] == 4
+
+
+def test_a_check_is_given_up(answers: str, tmp_path: Path) -> None:
+    told(answers, "--prediction", "llm", "--at-most", "10%", "--id", "id")
+    place = str(tmp_path / "answers.check.suffice")
+    result = called(place, "--abort")
+    assert result.exit_code == 0, (result.output, result.exception)
+    with open_project(place) as project:
+        assert project.checks()[0].record.aborted
+    told(place, "--at-most", "10%")
+    with open_project(place) as project:
+        assert project.checks()[1].draw.number == 2

@@ -1,0 +1,46 @@
+"""The start of a check of predictions made elsewhere does no work that it does not need."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suffice.project.checked_predictions import PredictionOptions, make_prediction_project
+from suffice.project.create import open_project
+from suffice.project.prediction_results import newest_result, start_first_check
+from suffice.project.read_items import ReadingOptions
+from suffice.project.storage import _json_texts
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
+def test_cells_are_stored_as_json_writes_them(cells: list[str]) -> None:
+    assert _json_texts(cells) == json.dumps(cells, ensure_ascii=False)
+
+
+def test_a_check_starts_without_a_library_of_models() -> None:
+    modules = "suffice.project.checked_predictions, suffice.project.prediction_results"
+    code = f"import sys, {modules}; print(*({{'sklearn', 'pandas'}} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
+
+
+def test_answers_of_a_check_are_known_after_the_project_is_opened_again(tmp_path: Path) -> None:
+    table = {"body": [f"text {row}" for row in range(60)], "llm": ["a", "b"] * 30}
+    place = tmp_path / "answers.check.suffice"
+    reading, options = ReadingOptions(text="body"), PredictionOptions(("llm",))
+    with make_prediction_project(place, table, reading, options, target={"at_most": 0.2}, seed=0) as project:
+        start_first_check(project, "Ann")
+        for _ in range(3):
+            (item,) = project.next("Ann", 1)
+            # Every answer is "a", so that some predictions are wrong.
+            project.label(item.position, "a", person="Ann")
+        before = newest_result(project)
+    with open_project(place) as project:
+        after = newest_result(project)
+    assert before is not None
+    assert after is not None
+    assert (after.to_dict(), after.checked) == (before.to_dict(), 3)
+    assert after.wrong["llm"] > 0
