@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from suffice import RecallTest
 from suffice.cli.app import app
 from suffice.project.create import open_project
 from tests.project.labelled_projects import label_some
 from tests.project.making_projects import make
 
 RUN = CliRunner()
+SCREENING = ["--of", "all", "--at-most", "5%", "--positive", "spam"]
 
 
 def run(*arguments: str, lines: str = "") -> Any:
@@ -45,6 +47,19 @@ def test_a_new_project_has_the_goal(mails: str) -> None:
         assert "on the page, under Settings" in str(new(mails, *other).exception)
 
 
+def test_a_new_project_screens_to_the_goal(mails: str) -> None:
+    result = new(mails, *SCREENING)
+    assert result.exit_code == 0, result.output
+    goal = json.loads(result.stdout)["goal"]
+    assert (goal["class_name"], goal["found"], goal["allowed"]) == ("spam", 0, 0)
+    with open_project(mails.replace(".csv", ".suffice")) as project:
+        assert project.settings.goal is not None
+        assert (project.settings.goal.class_name, project.settings.recall) == ("spam", 0.95)
+    # The same command continues it; another goal is refused.
+    assert new(mails, *SCREENING).exit_code == 0
+    assert "on the page, under Settings" in str(new(mails, "--at-most", "10%", "--of", "all").exception)
+
+
 def test_a_goal_of_numbers_has_a_tolerance(tmp_path: Path) -> None:
     table = tmp_path / "houses.csv"
     table.write_text("\n".join(["size", *map(str, range(60))]), encoding="utf-8")
@@ -65,7 +80,12 @@ def test_a_goal_of_numbers_has_a_tolerance(tmp_path: Path) -> None:
         (["--of", "all", "--at-most", "5%", "--annotator-error", "5%"], "must be below --at-most"),
         (["--of", "all", "--at-most", "5%", "--correction-cost", "0"], "--correction-cost must be a number above 0"),
         (["--of", "all", "--at-most", "5"], "write 5% for 5 percent"),
-        (["--of", "all", "--positive", "spam"], "is not used with --positive"),
+        (["--of", "all", "--positive", "spam"], "--of all needs --at-most"),
+        (["--at-most", "5%", "--positive", "spam"], "--at-most is not used with --positive"),
+        ([*SCREENING, "--recall", "90%"], "--recall does not go with --of all"),
+        ([*SCREENING, "--annotator-error", "1%"], "--annotator-error does not apply to a screening"),
+        ([*SCREENING, "--correction-cost", "0.5"], "--correction-cost does not apply to a screening"),
+        ([*SCREENING, "--mistake-cost", "2"], "--mistake-cost is not used with --positive"),
     ],
 )
 def test_bad_goals_make_no_project(mails: str, options: list[str], said: str) -> None:
@@ -95,6 +115,35 @@ def test_the_check_of_the_goal(pets: str) -> None:
     assert run("check", pets).stdout.startswith("Guaranteed: at most 20 of all 200 labels are wrong, 10 %")
     told = json.loads(run("status", pets, "--json").stdout)
     assert told["goal"]["reached"]["wrong_at_most"] == 20
+
+
+def test_the_check_of_a_screening(tmp_path: Path) -> None:
+    place = str(tmp_path / "some.suffice")
+    rule = RecallTest(0.8).state_dict()
+    with make(place, 60, initial=4, at_most=0.2, of="all", positive="cat", recall=0.8, rule=rule) as project:
+        label_some(project, range(40))
+        found = sum(label == "cat" for label in project.state().labels.by_item.values())
+    lines = run("check", place).stdout.splitlines()
+    assert lines[0].startswith(f"The goal: at most 20 % of the items of class 'cat' are missed; {found} are found")
+    assert lines[-1] == f"To start the check: suffice check {place} --of all"
+    # A size is that of a check of the recall.
+    sized = json.loads(run("check", place, "--size", "3", "--json").stdout)["check"]
+    assert (sized["quantity"], sized["class_name"], sized["sequential"]) == ("recall", "cat", None)
+    run("check", place, "--abort")
+    started = " ".join(run("check", place, "--of", "all").stdout.split())
+    assert "until it is proven that at most 20 % of the items of class 'cat' are missed." in started
+    with open_project(place) as project:
+        while len(pending := project.state().checks.pending()):
+            label_some(project, pending[:1].tolist())
+        statement = str(project.final_labels().guarantee)
+    assert run("check", place).stdout.startswith(f"Guaranteed: {statement[:1].lower()}{statement[1:]}")
+    told = json.loads(run("status", place, "--json").stdout)
+    assert told["goal"]["reached"]["recall_at_least"] >= 0.8
+    assert told["goal"]["reached"]["missed_at_most"] == told["goal"]["reached"]["allowed"]
+    done = run("export", place, "--final", str(tmp_path / "final.csv"))
+    assert done.exit_code == 0, done.output
+    rows = (tmp_path / "final.csv").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 61
 
 
 def test_a_check_of_a_stricter_goal(pets: str) -> None:

@@ -101,6 +101,30 @@ def test_words() -> None:
     assert {row["source"] for row in rows} == {"person", "check", "model", ""}
 
 
+def test_a_screening() -> None:
+    options = ["--target", "kind", "--positive", "malignant", "--at-most", "10%"]
+    found = result(cancer(), *options, "--final", "final.csv")
+    assert found.keys() >= {"guaranteed", "rows", "labelled_by_people", "predicted", "confidence_level"}
+    assert (found["positive"], found["of"], found["at_most"], found["model"]) == ("malignant", "all", 0.1, "logistic")
+    assert (found["guaranteed"], found["rows"]) == (True, 567)
+    assert found["labelled_by_people"] < 560
+    assert found["recall_at_least"] == found["found"] / (found["found"] + found["missed_at_most"]) >= 0.9
+    assert found["true_missed"] <= found["missed_at_most"]
+    assert found["true_recall"] == pytest.approx(found["found"] / (found["found"] + found["true_missed"]))
+    assert found["guarantee"]["class_name"] == "malignant"
+    assert "wrong_at_most" not in found
+    final = pd.read_csv("final.csv", dtype=str, keep_default_na=False)
+    read, relevant = final["source"].isin(["person", "check"]), final["kind"] == "malignant"
+    assert (read & relevant).sum() == found["found"]
+    assert ((final["source"] == "model") & relevant).sum() == found["true_missed"]
+    first, second, third = (sentence.replace("\u00a0", " ") for sentence in found["sentences"])
+    assert first.startswith(f"Read by people: {found['labelled_by_people']} of 567 rows, of which ")
+    assert second.startswith("Guaranteed: people have found at least 9")
+    assert second.endswith("are predictions, which may be wrong.")
+    assert third.startswith(f"In truth {found['true_missed']} of the ")
+    assert third.endswith("Your goal was at most 10 %.")
+
+
 def test_numbers_with_a_tolerance() -> None:
     options = ["--target", "progression", "--tolerance", "100", "--at-most", "10%", "--final", "final.parquet"]
     found = result(diabetes(), *options, "--model", "ridge", "--basis", "0")
@@ -181,7 +205,12 @@ GOAL = ["--at-most", "5%", "--of", "all"]
         ([*GOAL, "--save", "run.npz"], "--save is not used with --of all"),
         ([*GOAL, "--most", "50"], "--most cannot be combined with --of all"),
         ([*GOAL, "--test", "0.5"], "--test cannot be combined with --of all"),
-        ([*GOAL, "--positive", "benign"], "--positive cannot be combined with --of all"),
+        ([*GOAL, "--positive", "other"], "--positive must be a class of the column 'kind'"),
+        ([*GOAL, "--positive", "benign", "--recall", "90%"], "--recall cannot be combined with --of all"),
+        ([*GOAL, "--positive", "benign", "--annotator-error", "1%"], "--annotator-error does not apply to a screening"),
+        ([*GOAL, "--positive", "benign", "--correction-cost", "2"], "--correction-cost does not apply to a screening"),
+        ([*GOAL, "--positive", "benign", "--model", "auto"], "--model auto compares models by their errors"),
+        ([*GOAL, "--positive", "benign", "--tolerance", "1"], "--tolerance is for numbers"),
         ([*GOAL, "--engine", "dask"], "--engine dask cannot be combined with --of all"),
         ([*GOAL, "--checkpoint", "run.checkpoint"], "--checkpoint cannot be combined with --of all"),
         (["--at-most", "5%", "--final", "final.csv"], "--final is for a goal about all labels; give --of all too"),

@@ -11,6 +11,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.preprocessing import scale
 
+from suffice.checks import ScreeningGuarantee
 from suffice.errors import InvalidValueError
 from suffice.learner import FinishedRun, ModelChoice, finished_run
 from suffice.models import BayesianLogistic, BayesianRidge
@@ -64,6 +65,28 @@ def test_classes(at_most: float) -> None:
     assert counts[-1] + run.in_check == guarantee.by_people
     assert [tuple(used) for used in run.models] == [("BayesianLogistic", 0)]
     assert f"In truth {run.true_wrong} " in str(run)
+
+
+@pytest.mark.parametrize("model", [BayesianLogistic(), ExtraTreesClassifier(30, random_state=0)])
+def test_a_screening(model: Any) -> None:
+    X, y = cancer()
+    run = finished_run(model, X, y, 0.1, positive="malignant", seed=1)
+    guarantee, source = run.final.guarantee, np.array(run.final.source)
+    assert isinstance(guarantee, ScreeningGuarantee)
+    relevant, read = y == "malignant", source != "model"
+    assert (guarantee.rows, guarantee.by_people, run.in_check) == (len(y), read.sum(), np.sum(source == "check"))
+    assert guarantee.found == (relevant & read).sum()
+    assert run.true_wrong == (relevant & ~read).sum() <= guarantee.missed_at_most
+    assert run.true_share == run.true_wrong / relevant.sum() <= 0.1
+    assert guarantee.recall_at_least >= 0.9
+    assert guarantee.by_people < 0.9 * len(y)
+    assert str(run).endswith(f"In truth {run.true_wrong} {'is' if run.true_wrong == 1 else 'are'} missed.")
+
+
+def test_a_screening_takes_no_annotator_error() -> None:
+    X, y = cancer()
+    with pytest.raises(InvalidValueError, match="annotator_error does not apply to a screening"):
+        finished_run(BayesianLogistic(), X, y, 0.1, positive="malignant", annotator_error=0.01)
 
 
 def test_numbers_with_a_tolerance() -> None:

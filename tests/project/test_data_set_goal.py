@@ -434,7 +434,7 @@ def test_bad_goals_are_refused(tmp_path: Path, changes: dict[str, Any], said: st
         project.change_settings(changes, person="ann")
 
 
-def test_goals_of_numbers_and_screenings(tmp_path: Path) -> None:
+def test_goals_of_numbers(tmp_path: Path) -> None:
     with make(tmp_path / "numbers.suffice", task="regression", at_most=12.0) as project:
         with pytest.raises(InvalidValueError, match="at_most must be a number above 0 and below 1"):
             project.change_settings({"of": "all", "tolerance": 1.0}, person="ann")
@@ -443,11 +443,6 @@ def test_goals_of_numbers_and_screenings(tmp_path: Path) -> None:
         project.change_settings({"of": "all", "at_most": 0.1, "tolerance": 1.0}, person="ann")
         project.change_settings({"of": "rest", "at_most": 12.0}, person="ann")
         assert project.settings.tolerance is None
-    with (
-        make(tmp_path / "some.suffice", positive=CLASSES[0], recall=0.9) as screening,
-        pytest.raises(InvalidValueError, match="does not go with screening"),
-    ):
-        screening.change_settings({"of": "all", "at_most": 0.1}, person="ann")
 
 
 def test_the_size_of_a_check_does_not_go_with_a_goal(project: Project) -> None:

@@ -219,3 +219,41 @@ def test_what_the_page_says_of_wrong_labels_of_people(browser: "Browser", tmp_pa
         assert "More errors of people than stated." in page.inner_text("main")
         assert f"At most {goal['reached']['wrong_at_most']} of all 400 labels" in page.inner_text("main")
         watched.close()
+
+
+@pytest.mark.slow
+def test_a_screening_on_the_page(browser: "Browser", tmp_path: Path) -> None:
+    place, kinds = tmp_path / "sides.suffice", np.where(_X < 0.3, "left", "right").tolist()
+    given: dict[str, Any] = {"classes": ["left", "right"], "seed": 2, "at_most": 0.1, "of": "all", "positive": "left"}
+    with create_project(place, {"x": _X}, **given) as project:
+        for item in np.argsort(_X)[:150].tolist():
+            project.label(item, kinds[item], person="ann")
+    with served(place) as server:
+        watched = Watched(browser, server, "Ann")
+        page = watched.page
+        goal = learned_status(server)["goal"]
+        page.wait_for_selector(".verdict .goal:has-text('at most 10 % of the items of class')")
+        assert goal["sentences"][0] in shown(page, ".verdict .goal")
+        page.wait_for_selector(".banner >> text=Start the check", timeout=30_000)
+        page.click(".banner >> text=Start the check")
+        assert all(sentence in shown(page, "dialog") for sentence in goal["check_sentences"])
+        page.click("dialog button.primary:has-text('Start the check')")
+        page.wait_for_selector(".check-line", timeout=60_000)
+        assert "at most 10 % of class 'left' missed" in shown(page, ".check-line")
+        assert "counts as of the class" in page.inner_html(".check-line")
+        page.wait_for_selector(".check-plot figcaption:has-text('answers of the class')")
+        script = Labeller(server, kinds, "Ann")
+        while status_of(server)["check"]["state"] == "open":
+            assert script.label(5)
+        page.wait_for_selector(".banner >> text=Finish", timeout=30_000)
+        reached = status_of(server)["goal"]["reached"]
+        assert reached["figure"].replace("\u00a0", " ") in shown(page, ".banner")
+        assert "of left found, guaranteed" in shown(page, ".banner")
+        watched.go("settings")
+        page.wait_for_selector("#setting-of")
+        assert "of the items of class “left”, which may be missed" in shown(page, "form.settings:has(#setting-of)")
+        assert page.is_hidden("#setting-annotator_error")
+        page.goto(f"{server.url}api/final/statement")
+        said = f"{reached['found']} found, at most {reached['missed_at_most']} missed"
+        assert said in page.inner_text("main")
+        watched.close()

@@ -247,6 +247,10 @@ class CheckHistory:
         for started in reversed(self._checks):
             check = self._view(started)
             guarantee = check.guarantee
+            if guarantee is not None and guarantee.quantity == "recall":
+                # An item whose label was taken back is neither found nor one of those that the check was drawn from.
+                before = np.array(started.draw.before.labelled, dtype=np.intp)
+                guarantee = None if len(self._labels.open_among(before)) else guarantee
             if guarantee is not None:
                 added = self._labels.size - check.draw.before.size
                 same_model = check.draw.model == model and started.classes_since == "same"

@@ -564,12 +564,16 @@ class ModelCheck:
 
         With ``share`` there is no guarantee if too many items could not be labelled. The guarantee changes if a label
         of the check is corrected, or (for recall) a label from before the check; the error probability stays the same.
+        For recall there is none while a label from before the check is taken back.
         """
         counted = self._counted
         if not self.complete or counted is None:
             return None
         asked = self._asked
         labels, pool = self._owner.labels, self._frozen.unlabelled.tolist()
+        if asked.quantity == "recall" and not labels.keys() >= set(self._frozen.labelled):
+            # An item whose label was taken back is neither found nor one of those that the check was drawn from.
+            return None
         if asked.unlabelable_as == "excluded":
             pool = [item for item in pool if item not in self._frozen.skipped]
         return proven_guarantee(
@@ -577,7 +581,7 @@ class ModelCheck:
             asked,
             self._predicted,
             model=self._frozen.name,
-            found=lambda: sum(bool(labels.get(item) == asked.class_name) for item in self._frozen.labelled),
+            found=lambda: sum(bool(labels[item] == asked.class_name) for item in self._frozen.labelled),
             predicted_as_class=lambda: sum(self._predicted[item] == asked.class_name for item in pool),
         )
 
