@@ -187,7 +187,7 @@ def false_recall(file: File, rng: np.random.Generator, seed: int) -> bool:
     check = of_predictions(file.predicted).check(recall_of=name, size=size_of(file, rng), seed=seed)
     (bound,) = answered(check, file.truth).guarantees.values()
     of_class = file.truth == name
-    return bool(of_class.any()) and bound.value > float((file.predicted[of_class] == name).mean()) + 1e-12
+    return bool(of_class.any()) and bound.predicted_recall > float((file.predicted[of_class] == name).mean()) + 1e-12
 
 
 def false_precision(file: File, rng: np.random.Generator, seed: int) -> bool:
