@@ -438,7 +438,18 @@ def page_answers(path: Path) -> float:
     from urllib.request import urlopen
 
     port, start = 18765, time.perf_counter()
-    options = ["--prediction", "llm", "--text", "body", "--at-most", "5%", "--no-open", "--port", str(port)]
+    options = [
+        "--prediction",
+        "llm",
+        "--text",
+        "body",
+        "--at-most",
+        "5%",
+        "--no-open",
+        "--no-token",
+        "--port",
+        str(port),
+    ]
     command = [sys.executable, "-m", "suffice", "serve", str(path), *options]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
