@@ -187,7 +187,7 @@ def false_recall(file: File, rng: np.random.Generator, seed: int) -> bool:
     check = of_predictions(file.predicted).check(recall_of=name, size=size_of(file, rng), seed=seed)
     (bound,) = answered(check, file.truth).guarantees.values()
     of_class = file.truth == name
-    return bool(of_class.any()) and bound.value > float((file.predicted[of_class] == name).mean()) + 1e-12
+    return bool(of_class.any()) and bound.predicted_recall > float((file.predicted[of_class] == name).mean()) + 1e-12
 
 
 def false_precision(file: File, rng: np.random.Generator, seed: int) -> bool:
@@ -438,7 +438,18 @@ def page_answers(path: Path) -> float:
     from urllib.request import urlopen
 
     port, start = 18765, time.perf_counter()
-    options = ["--prediction", "llm", "--text", "body", "--at-most", "5%", "--no-open", "--port", str(port)]
+    options = [
+        "--prediction",
+        "llm",
+        "--text",
+        "body",
+        "--at-most",
+        "5%",
+        "--no-open",
+        "--no-token",
+        "--port",
+        str(port),
+    ]
     command = [sys.executable, "-m", "suffice", "serve", str(path), *options]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

@@ -117,7 +117,17 @@ def test_recall_is_that_of_the_sample() -> None:
         "spam", 0, predictions=predicted_of(check), predicted=llm.count("spam")
     )
     assert result.guarantees == {"prediction": expected}
-    assert result.guaranteed == (expected.value >= 0.7)
+    assert result.guaranteed == (expected.predicted_recall >= 0.7)
+
+
+def test_recall_of_predictions_does_not_count_what_the_check_found() -> None:
+    # All rows are checked, so that the recall is known.
+    truth, llm = ["spam"] * 10 + ["ham"] * 10, ["spam"] * 6 + ["ham"] * 14
+    result = of_predictions(llm).check(recall_of="spam", size=20, at_most=0.3, seed=0).run(asked(truth))
+    (made,) = result.guarantees.values()
+    assert made.predicted_recall == 0.6
+    assert not result.guaranteed
+    assert "At least 60 % of the rows of class 'spam' are predicted as such" in str(result).replace("\xa0", " ")
 
 
 def test_precision_is_that_of_a_sample_of_the_predicted_rows() -> None:

@@ -487,11 +487,30 @@ class Guarantee:
         share = wrong / items if items else 0.0
         return share if self.upper else 1.0 - share
 
+    @property
+    def predicted_recall(self) -> float:
+        r"""For the recall of predictions that stay as they are: the least share of the class that is predicted as such.
+
+        It is :math:`L / (L + U)`, with the bounds of :meth:`of_recall`. Unlike :attr:`value`, it does not count the
+        items of the class that the check found among the others.
+
+        Examples:
+            >>> sample = PredictedItems(pool=100, checked=50, right=48)
+            >>> made = Guarantee.of_recall("spam", 0, new=6, checked=40, pool=80, predicted=sample)
+            >>> round(made.predicted_recall, 3), round(made.value, 3)
+            (0.817, 0.872)
+        """
+        known = self._predicted_right
+        return known / (known + self.wrong_at_most) if known + self.wrong_at_most else 1.0
+
+    @property
+    def _predicted_right(self) -> int:
+        """The least number of items of the class among those predicted as it."""
+        sample = self.predicted
+        return 0 if sample is None else lower_bound(sample.right, sample.checked, sample.pool, 0.5 * self.alpha)
+
     def _recall(self) -> float:
-        found = (self.found or 0) + self.wrong
-        if self.predicted is not None:
-            sample = self.predicted
-            found += lower_bound(sample.right, sample.checked, sample.pool, 0.5 * self.alpha)
+        found = (self.found or 0) + self.wrong + self._predicted_right
         missed = self.wrong_at_most - (self.wrong if self.allowed is None else 0)
         return found / (found + missed) if found + missed else 1.0
 

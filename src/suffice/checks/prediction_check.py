@@ -213,8 +213,10 @@ class PredictionResult:
 
     def _reaches(self, guarantee: Guarantee) -> bool:
         assert self.at_most is not None
-        if guarantee.quantity in ("recall", "precision"):
-            return guarantee.value >= 1.0 - self.at_most
+        if guarantee.quantity == "recall":
+            return guarantee.predicted_recall >= 1.0 - self.at_most
+        if guarantee.quantity == "precision":
+            return guarantee.value_for_all >= 1.0 - self.at_most
         return guarantee.value_for_all <= self.at_most
 
     @property
@@ -249,7 +251,7 @@ class PredictionResult:
             "columns": {
                 name: {
                     "wrong": wrong,
-                    "guarantee": self.guarantees[name].to_dict() if name in self.guarantees else None,
+                    "guarantee": _guarantee_values(self.guarantees[name]) if name in self.guarantees else None,
                 }
                 for name, wrong in self.wrong.items()
             },
@@ -262,6 +264,11 @@ class PredictionResult:
 
 def _with_evidence(statement: ClassShare | AcceptedPart | None) -> dict[str, Any] | None:
     return None if statement is None else {**statement.to_dict(), "evidence": statement.evidence}
+
+
+def _guarantee_values(guarantee: Guarantee) -> dict[str, Any]:
+    values = guarantee.to_dict()
+    return values if guarantee.quantity != "recall" else {**values, "predicted_recall": guarantee.predicted_recall}
 
 
 def _group_values(groups: Mapping[str, Guarantee]) -> dict[str, dict[str, Any]]:

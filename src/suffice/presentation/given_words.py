@@ -60,7 +60,7 @@ def _guaranteed(guarantee: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     sure = _sure(result) + (f"; check {number} of these rows" if number > 1 else "")
     name = guarantee.get("class_name")
     if guarantee["quantity"] == "recall":
-        least = percent_at_least(guarantee["value"])
+        least = percent_at_least(guarantee["predicted_recall"])
         return f"At least {least} of the rows of class {name!r} are predicted as such ({sure})."
     if guarantee["quantity"] == "precision":
         rows, least = count(guarantee["pool"], "row"), 1.0 - guarantee["wrong_at_most"] / guarantee["pool"]
