@@ -94,6 +94,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("get", "/api/export/guarantee"),
         ("get", "/api/final"),
         ("get", "/api/final/statement"),
+        ("get", "/api/check/statement"),
         ("get", "/api/report"),
         ("get", "/health"),
     }

@@ -300,6 +300,7 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         "check": checks.check,
         "guarantee": checks.guarantee,
         "goal": goal,
+        "result": None,
         "warning": learning_status.warning,
         "problem": learning_status.problem,
         "words": sentences,

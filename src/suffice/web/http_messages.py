@@ -1023,7 +1023,7 @@ class StatusAnswer(_Response):
     check: CheckAnswer | None
     guarantee: GuaranteeAnswer | None
     goal: GoalAnswer | None
-    result: ResultAnswer | None = None
+    result: ResultAnswer | None
     warning: Text
     problem: Text
     words: list[Text]

@@ -253,7 +253,7 @@ def test_a_name_that_is_none() -> None:
     for wrong, near in (("power-plnt", "power_plant"), ("Iris", "iris"), ("sms spam", "sms_spam")):
         with pytest.raises(InvalidValueError, match=rf"there is no data set '{wrong}'\. Did you mean {near}\?"):
             load(wrong)
-    with pytest.raises(InvalidValueError, match=r"'qqq'\. The data sets are diabetes, .*; or give the path of a CSV"):
+    with pytest.raises(InvalidValueError, match=r"'qqq'\. The data sets are diabetes, .*; or give the path of a table"):
         load_task("qqq", 0)
     for strange in ("", "a\0b", "x" * 5000):
         with pytest.raises(InvalidValueError, match="there is no data set"):
