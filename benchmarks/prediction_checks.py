@@ -76,7 +76,8 @@ class File(NamedTuple):
 def other_class(truth: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
     """A wrong class for each row."""
     places = np.searchsorted(CLASSES, truth)
-    return np.asarray(np.array(CLASSES)[(places + rng.integers(1, len(CLASSES), len(truth))) % len(CLASSES)])
+    found: NDArray[Any] = np.array(CLASSES)[(places + rng.integers(1, len(CLASSES), len(truth))) % len(CLASSES)]
+    return found
 
 
 def simulated_file(rng: np.random.Generator) -> File:

@@ -81,7 +81,7 @@ def test_a_check_from_its_start_to_its_statement(tmp_path: Path, table: dict[str
         assert project["checked"]["group"] == "topic"
         assert (told["result"], told["decision"]["headline"]) == (None, "Start a check")
         assert asked(script) == []
-        early = script.get("/api/check/statement")
+        early = script.get("/api/checks/statement")
         assert (early.status_code, "no check has ended" in early.json()["detail"]) == (409, True)
         assert post(script, "checks").status_code == 422
         assert post(script, "checks", size=1000).status_code == 422
@@ -90,13 +90,13 @@ def test_a_check_from_its_start_to_its_statement(tmp_path: Path, table: dict[str
         while items := asked(script):
             for each in items:
                 assert {cell["name"] for cell in each["cells"]} == {"body", "p", "topic"}
-                assert script.get("/api/check/statement").status_code == 409
+                assert script.get("/api/checks/statement").status_code == 409
                 assert post(script, "labels", item=each["item"], label=table["llm"][each["item"]]).status_code == 200
         result = script.get("/api/status").json()["result"]
         assert set(result) == set(ResultAnswer.model_fields)
         assert (result["complete"], result["checked"], result["wrong"]) == (True, 30, 0)
         assert set(result["groups"]) == {"news", "sport"}
-        page = script.get("/api/check/statement")
+        page = script.get("/api/checks/statement")
         assert page.status_code == 200
         assert page.headers["content-type"].startswith("text/html")
         assert result["sentences"][-1] in page.text
@@ -131,7 +131,7 @@ def test_a_project_with_a_model_has_no_such_statement(tmp_path: Path) -> None:
 
     with running_app(make_project(tmp_path / "mails")) as app:
         script = script_of(app)
-        answer = script.get("/api/check/statement")
+        answer = script.get("/api/checks/statement")
         assert (answer.status_code, "has a model of its own" in answer.json()["detail"]) == (409, True)
         assert script.get("/api/project").json()["checked"] is None
         assert script.get("/api/status").json()["result"] is None

@@ -79,7 +79,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("get", "/api/settings"),
         ("post", "/api/settings"),
         ("get", "/api/checks/offers"),
-        ("get", "/api/check/statement"),
+        ("get", "/api/checks/statement"),
         ("get", "/api/checks/recall-offers"),
         ("get", "/api/checks/sequential-offer"),
         ("post", "/api/checks"),
@@ -94,7 +94,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("get", "/api/export/guarantee"),
         ("get", "/api/final"),
         ("get", "/api/final/statement"),
-        ("get", "/api/check/statement"),
+        ("get", "/api/checks/statement"),
         ("get", "/api/report"),
         ("get", "/health"),
     }

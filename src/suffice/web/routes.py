@@ -1056,7 +1056,7 @@ def get_statement(context: Context) -> HTMLResponse:
 
 
 @file_router.get(
-    "/check/statement",
+    "/checks/statement",
     response_class=Response,
     responses={200: {"description": "The page.", "content": {"text/html": {}}}, **documented(409, 501)},
 )

@@ -507,7 +507,7 @@ ROUTE_ROLES: Final[dict[tuple[str, str], Role]] = {
     ("GET", "/api/export/guarantee"): "manage",
     ("GET", "/api/final"): "manage",
     ("GET", "/api/final/statement"): "manage",
-    ("GET", "/api/check/statement"): "manage",
+    ("GET", "/api/checks/statement"): "manage",
     ("GET", "/api/report"): "manage",
 }
 _SHORTEST_TOKEN: Final = 16

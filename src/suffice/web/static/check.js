@@ -29,7 +29,7 @@ export function checkButton(status, properties = {}) {
 function predictionCheckButton(status, properties) {
   if (checking(status)) return null;
   if (status.result?.complete) {
-    return h("a", { class: "button", href: "api/check/statement", target: "_blank", rel: "noopener" }, "See the statement");
+    return h("a", { class: "button", href: "api/checks/statement", target: "_blank", rel: "noopener" }, "See the statement");
   }
   if (!can("manage") || !status.left) return null;
   return button(() => offerPredictionCheck(), properties, "Start a check");
