@@ -94,7 +94,6 @@ def test_everything_is_in_the_openapi() -> None:
         ("get", "/api/export/guarantee"),
         ("get", "/api/final"),
         ("get", "/api/final/statement"),
-        ("get", "/api/checks/statement"),
         ("get", "/api/report"),
         ("get", "/health"),
     }
