@@ -55,6 +55,7 @@ def test_a_new_project_screens_to_the_goal(mails: str) -> None:
     with open_project(mails.replace(".csv", ".suffice")) as project:
         assert project.settings.goal is not None
         assert (project.settings.goal.class_name, project.settings.recall) == ("spam", 0.95)
+        assert not project.settings.choose_model
     # The same command continues it; another goal is refused.
     assert new(mails, *SCREENING).exit_code == 0
     assert "on the page, under Settings" in str(new(mails, "--at-most", "10%", "--of", "all").exception)
@@ -83,6 +84,7 @@ def test_a_goal_of_numbers_has_a_tolerance(tmp_path: Path) -> None:
         (["--of", "all", "--positive", "spam"], "--of all needs --at-most"),
         (["--at-most", "5%", "--positive", "spam"], "--at-most is not used with --positive"),
         ([*SCREENING, "--recall", "90%"], "--recall does not go with --of all"),
+        ([*SCREENING, "--model", "auto"], "--model auto compares models by their errors"),
         ([*SCREENING, "--annotator-error", "1%"], "--annotator-error does not apply to a screening"),
         ([*SCREENING, "--correction-cost", "0.5"], "--correction-cost does not apply to a screening"),
         ([*SCREENING, "--mistake-cost", "2"], "--mistake-cost is not used with --positive"),

@@ -54,6 +54,7 @@ from suffice.criteria import Criterion, LabelWorth, Verdict
 from suffice.errors import CheckpointError, InvalidValueError, MissingExtraError, SufficeError
 from suffice.files import write_whole
 from suffice.presentation.charts import number_chart
+from suffice.presentation.finish_words import NO_CHOICE_IN_SCREENING
 from suffice.presentation.run_words import screening_headline, screening_sentences
 from suffice.presentation.text_format import count
 
@@ -446,10 +447,7 @@ def run_command(
     if model.model is RunModelName.auto and not whole_set:
         raise InvalidValueError("--model auto is for a goal about all labels: give --of all and --at-most too")
     if model.model is RunModelName.auto and screens:
-        raise InvalidValueError(
-            "--model auto compares models by their errors, which are not the aim of a screening; name a model, or "
-            "leave --model out"
-        )
+        raise InvalidValueError(NO_CHOICE_IN_SCREENING)
     initial, batch = counts(chosen.model, run.initial, run.batch)
     request = RunRequest(
         command="run",

@@ -2,9 +2,15 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from suffice.presentation.text_format import count, number, percent, percent_at_least, shortened, two_digits
+
+#: Why the model of a screening is not chosen on its labels.
+NO_CHOICE_IN_SCREENING: Final = (
+    "--model auto compares models by their errors, which are not the aim of a screening; name a model, or leave "
+    "--model out"
+)
 
 
 class FinishWords(NamedTuple):

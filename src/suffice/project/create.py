@@ -22,6 +22,7 @@ from suffice.criteria.base import require_rule
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError, upgrade_advice
 from suffice.files import PRIVATE_FOLDER
 from suffice.models.factory import model_names
+from suffice.presentation.finish_words import NO_CHOICE_IN_SCREENING
 from suffice.project.events import Draft, EventKind, checked_label, checked_person
 from suffice.project.items import ItemProgress, Items, no_progress
 from suffice.project.labelling_project import ConflictError, Project
@@ -463,11 +464,16 @@ def make_project(
 
 
 def _chooses_model(options: CreationOptions, task: str) -> bool:
-    """Whether the model is chosen on the labels, which is the default for classes and a goal about all labels."""
+    """Whether the model is chosen on the labels, which is the default for classes and a goal about all labels.
+
+    The model of a screening is not.
+    """
     if options.model is None:
-        return options.of == "all" and task == "classification"
+        return options.of == "all" and task == "classification" and options.positive is None
     if options.model != AUTO:
         return False
+    if options.positive is not None:
+        raise InvalidValueError(NO_CHOICE_IN_SCREENING)
     if task != "classification":
         raise InvalidValueError(
             "--model auto chooses between models for classes, and the labels of this project are numbers; name a model"
