@@ -252,7 +252,7 @@ class ClassShare:
 
     @property
     def rows(self) -> int:
-        """Number of items that the statement is about: the pool, and those that were labelled before."""
+        """How many items the statement is about, those of the pool and those labelled before it."""
         return self.pool + self.labelled_before
 
     @property
