@@ -250,7 +250,7 @@ def test_a_screening_on_the_page(browser: "Browser", tmp_path: Path) -> None:
         assert reached["figure"].replace("\u00a0", " ") in shown(page, ".banner")
         assert "of left found, guaranteed" in shown(page, ".banner")
         watched.go("settings")
-        page.wait_for_selector("#setting-of")
+        page.wait_for_selector("form.settings:has(#setting-of):has-text('which may be missed')")
         assert "of the items of class “left”, which may be missed" in shown(page, "form.settings:has(#setting-of)")
         assert page.is_hidden("#setting-annotator_error")
         page.goto(f"{server.url}api/final/statement")
