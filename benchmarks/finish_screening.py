@@ -309,7 +309,8 @@ def false_report(found: Sequence[tuple[bool, float, bool]]) -> str:
         shares = [share for _, share, last in found if last is hidden]
         ranked = "with a quarter of the class ranked last" if hidden else "with the ranking of the model"
         parts.append(
-            f"{len(wrong):,} {ranked}: {sum(wrong):,} are false, {100 * np.mean(wrong):.1f} % (people read "
+            f"{len(wrong):,} {ranked}, {sum(wrong):,} {'is' if sum(wrong) == 1 else 'are'} false, "
+            f"{100 * np.mean(wrong):.1f} % (people read "
             f"{100 * np.mean(shares):.0f} % of the items on average)"
         )
     return (
