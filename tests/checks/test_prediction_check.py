@@ -333,6 +333,8 @@ def test_options_that_do_not_fit_the_predictions_are_refused() -> None:
         (several, {"size": 10, "answer": "verdict"}, "verdicts are about one column"),
         (of_predictions(llm, sure), {"accept": "all"}, "accept needs at_most"),
         (of_predictions(llm, sure, groups), {"accept": "all", "at_most": 0.1}, "leave groups out"),
+        (of_predictions(llm, None, groups), {"share_of": "ham"}, "leave groups out, or share_of"),
+        (of_predictions(llm, None, groups), {"recall_of": "ham"}, "leave groups out, or recall_of"),
         (of_predictions([1.0, 2.0]), {"size": 1}, "give tolerance"),
         (of_predictions([1.0, 2.0]), {"size": 1, "tolerance": -1.0}, "tolerance must be"),
         (of_predictions([1.0, 2.0]), {"size": 1, "tolerance": 1.0, "share_of": "1"}, "share_of is for classes"),

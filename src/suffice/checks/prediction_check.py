@@ -83,6 +83,11 @@ class CheckDesign:
             raise InvalidValueError(f"a check proves one quantity; give {quantities[0]} or {quantities[1]}, not both")
         if quantities and len(given.columns) > 1:
             raise InvalidValueError(f"{quantities[0]} is for one column of predictions; give one, not several")
+        if quantities and given.groups is not None:
+            raise InvalidValueError(
+                f"{quantities[0]} is stated for all rows, and groups are for the share of wrong predictions; leave "
+                f"groups out, or {quantities[0]}"
+            )
         if self.accept is not None:
             self._require_acceptable(given, share)
         if share is None and not quantities and self.size is None:
@@ -160,8 +165,6 @@ class CheckDesign:
             raise InvalidValueError("accept needs the probability of each prediction, to know which are most confident")
         if share is None:
             raise InvalidValueError("accept needs at_most, the largest acceptable share of wrong labels")
-        if given.groups is not None:
-            raise InvalidValueError("accept is for all rows; leave groups out")
 
 
 @dataclass(frozen=True, eq=False)
