@@ -148,12 +148,17 @@ function goalFigure(status) {
   return reached && [reached.figure, reached.figure_note];
 }
 
+/** The heading of a banner. It is announced when it appears; a heading itself cannot have the role "status". */
+function bannerHeading(decision) {
+  return h("div", { role: "status" }, h("h2", { id: "stop-heading" }, decision.headline));
+}
+
 function goalBanner(status, fold) {
   const { decision, goal } = status;
   const figure = goalFigure(status);
   const report = { href: "api/report", target: "_blank", rel: "noopener" };
   return h("section", { class: `banner ${decision.tone}`, role: "region", "aria-labelledby": "stop-heading" },
-    h("h2", { id: "stop-heading", role: "status" }, decision.headline),
+    bannerHeading(decision),
     figure && h("p", { class: "figure" }, h("b", {}, figure[0]), h("small", {}, figure[1])),
     h("details", {}, h("summary", {}, "Why, and what next"), goal.sentences.map((each) => h("p", {}, unbroken(each)))),
     h("div", { class: "row" }, goalButton(status, { class: "primary" }),
@@ -174,7 +179,7 @@ function banner(status, fold) {
     : decision.error_figure && [decision.error_figure, figureNote(decision, "predicted wrong")];
   const goOn = decision.target_missed;
   return h("section", { class: `banner ${decision.tone}`, role: "region", "aria-labelledby": "stop-heading" },
-    h("h2", { id: "stop-heading", role: "status" }, decision.headline),
+    bannerHeading(decision),
     figure && h("p", { class: "figure" }, h("b", {}, figure[0]), h("small", {}, figure[1])),
     h("details", {}, h("summary", {}, "Why, and what next"),
       proven && h("p", {}, unbroken(proven.sentences[0])),
