@@ -29,6 +29,7 @@ import suffice as sf
 from suffice.project.create import write_project
 from suffice.project.items import Items
 from suffice.project.settings import Settings
+from suffice.tables.table_cells import CellColumns
 from tables import publish, table
 
 KEYS = 100
@@ -98,7 +99,7 @@ def data(size: int, classes: int) -> tuple[Items, Settings, list[Any]]:
     rule = sf.ErrorStability(threshold).state_dict()
     settings = Settings("table.csv", task, names, "label", "table", columns, None, model, rule)
     ids = tuple(f"row {k + 1}" for k in range(size))
-    items = Items("table", ids, columns, cells, None, X, task, names, {}, ())
+    items = Items("table", ids, columns, CellColumns.of_rows(cells), None, X, task, names, {}, ())
     shares: Any = np.linspace(0.0, 1.0, classes + 1)[1:-1] if classes else []
     y = np.digitize(value, np.quantile(value, shares)).tolist() if classes else value.tolist()
     return items, settings, y

@@ -28,6 +28,7 @@ from suffice.project.items import Items
 from suffice.project.learned_files import FOLDER
 from suffice.project.settings import Settings
 from suffice.project.storage import FILE, Database, read_events, write_events
+from suffice.tables.table_cells import CellColumns
 from tables import publish, table
 
 COMMANDS = ("status", "report", "export")
@@ -80,7 +81,8 @@ def data(size: Size) -> tuple[Items, Settings, list[str]]:
         components=components,
     )
     ids = tuple(f"row {k + 1}" for k in range(size.items))
-    items = Items("table", ids, columns, cells, None, X, "classification", names, {}, (), components=components)
+    shown = CellColumns.of_rows(cells)
+    items = Items("table", ids, columns, shown, None, X, "classification", names, {}, (), components=components)
     return items, settings, [names[k] for k in scores.argmax(axis=1)]
 
 

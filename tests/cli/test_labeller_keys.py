@@ -14,6 +14,7 @@ from suffice.project.items import Item, Items
 from suffice.project.labelling_project import Project
 from suffice.project.learning_status import LearningStatus
 from suffice.project.settings import Settings
+from suffice.tables.table_cells import CellColumns
 from tests.cli.label_screen import LabelScreen
 
 RULE = ErrorStability(0.1).state_dict()
@@ -45,7 +46,8 @@ def project(request: pytest.FixtureRequest) -> Any:
     cells = tuple(tuple(f"{name} {k}" for name in about.columns) for k in range(n))
     X = np.random.default_rng(0).normal(size=(n, 2))
     ids = tuple(f"mail-{k}" for k in range(n))
-    items = Items(about.shown, ids, about.columns, cells, about.main, X, about.task, about.classes, {}, ())
+    shown = CellColumns.of_rows(cells)
+    items = Items(about.shown, ids, about.columns, shown, about.main, X, about.task, about.classes, {}, ())
     with write_project("p.suffice", about, items) as made:
         yield made
 

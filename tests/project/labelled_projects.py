@@ -9,6 +9,7 @@ from suffice.project.create import write_project
 from suffice.project.labelling_project import Project
 from suffice.project.learning_status import LearningStatus
 from suffice.project.project_learner import ProjectLearner
+from suffice.tables.table_cells import CellColumns
 from tests.project.making_projects import CLASSES, about, make, some_items
 
 #: Texts that somebody may have meant to run, or that are hard to write.
@@ -44,7 +45,7 @@ def hostile_project(place: Path, **changes: Any) -> Project:
     """A project whose items hold such texts, in every cell and in their names."""
     n = len(HOSTILE)
     items = replace(
-        some_items(n), ids=tuple(f"{text} {k}" for k, text in enumerate(HOSTILE)), cells=tuple((t, t) for t in HOSTILE)
+        some_items(n), ids=tuple(f"{text} {k}" for k, text in enumerate(HOSTILE)), cells=CellColumns([[*HOSTILE]] * 2)
     )
     settings = about(**changes)
     return write_project(place, settings, replace(items, task=settings.task, classes=settings.classes))

@@ -14,6 +14,7 @@ from suffice.project.labelling_project import Project
 from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings
 from suffice.project.state import ProjectState
+from suffice.tables.table_cells import CellColumns
 
 CLASSES = ("cat", "dog", "eel")
 COLUMNS = ("text", "number")
@@ -42,7 +43,7 @@ def about(task: str = "classification", **changes: Any) -> Settings:
 def some_items(n: int, labels: Mapping[int, Label] | None = None, task: str = "classification") -> Items:
     """Items that differ in every cell and feature."""
     rng = np.random.default_rng(n)
-    cells = tuple((f"pet {k} 🐌", str(k / 8)) for k in range(n))
+    cells = CellColumns([[f"pet {k} 🐌" for k in range(n)], [str(k / 8) for k in range(n)]])
     X = rng.normal(size=(n, 3))
     classes = CLASSES if task == "classification" else ()
     ids = tuple(f"id-{k}" for k in range(n))

@@ -22,6 +22,7 @@ from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.state import Answer, ProjectState
 from suffice.project.status_summary import check_status, status
+from suffice.tables.table_cells import CellColumns
 from tests.project.making_projects import make, picture, replayed
 
 
@@ -227,7 +228,7 @@ def bands(folder: Path, classes: tuple[str, ...] = ("low", "middle", "high"), **
     cells = tuple((f"{value:.3f}",) for value in x)
     ids = tuple(map(str, range(len(x))))
     X = np.stack([x, x**2], axis=1)
-    items = Items("table", ids, ("x",), cells, None, X, "classification", classes, {}, ())
+    items = Items("table", ids, ("x",), CellColumns.of_rows(cells), None, X, "classification", classes, {}, ())
     return write_project(folder, settings, items)
 
 

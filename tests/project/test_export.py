@@ -28,6 +28,7 @@ from suffice.project.exported_files import (
 from suffice.project.labelling_project import Project
 from suffice.project.learning_status import Predictions
 from suffice.tables.file_writer import Column, Format, encoded, exact, harmless
+from suffice.tables.table_cells import CellColumns
 from tests.project.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned
 from tests.project.making_projects import about, make, some_items
 from tests.thoroughness import crossed
@@ -211,7 +212,7 @@ def test_hostile_texts_go_out_as_they_came_in(tmp_path: Path, format: Format) ->
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_cell_of_a_megabyte_is_whole(tmp_path: Path, format: Format) -> None:
     long = "=" + "ab," * 400_000
-    items = replace(some_items(2), cells=((long, "1"), ("b", "2")))
+    items = replace(some_items(2), cells=CellColumns([[long, "b"], ["1", "2"]]))
     with write_project(tmp_path / "p", about(), items) as project:
         label_some(project, [0])
         limit = csv.field_size_limit(10_000_000)
@@ -239,7 +240,7 @@ def test_a_project_without_labels_gives_a_table_without_rows(tmp_path: Path, for
 
 def test_a_name_that_a_cell_has_already_gets_a_number(tmp_path: Path) -> None:
     columns = ("id", "agreed", "animal", "animal_2", "=x")
-    items = replace(some_items(2), columns=columns, cells=(("a", "b", "c", "d", "e"),) * 2, main="id")
+    items = replace(some_items(2), columns=columns, cells=CellColumns.of_rows([tuple("abcde")] * 2), main="id")
     with write_project(tmp_path / "p", about(columns=columns, main="id"), items) as project:
         label_some(project, [0])
         file = labels_file(project, "csv")

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from suffice.errors import InvalidValueError
 from suffice.project.item_features import READ
-from suffice.project.read_items import ReadingOptions, clean, clean_rows, read_items
+from suffice.project.read_items import ReadingOptions, clean, clean_cells, read_items
 from suffice.tables.file_reader import read_columns
+from suffice.tables.table_cells import CellColumns
 
 AB = ReadingOptions(classes=("a", "b"))
 CELL = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
@@ -27,7 +28,7 @@ def test_any_cells_come_back(rows: list[tuple[str, str, str]], separator: str) -
     path = Path("t.csv")
     path.write_bytes(stream.getvalue().encode())
     items = read_items(path, AB)
-    assert items.cells == tuple((*map(clean, row), str(k)) for k, row in enumerate(rows))
+    assert [*items.cells] == [(*map(clean, row), str(k)) for k, row in enumerate(rows)]
     assert items.X.shape[0] == len(rows)
 
 
@@ -50,8 +51,8 @@ def test_what_is_replaced() -> None:
     assert clean("\x00\x1b[31m\x7f") == "\ufffd\ufffd[31m\ufffd"
     assert clean("\ud83d") == "\ufffd"
     assert clean("\x80\x81") == "€\ufffd"
-    rows = clean_rows([("a", "b"), ("c\x07", "d")])
-    assert rows == [("a", "b"), ("c\ufffd", "d")]
+    rows = clean_cells(CellColumns.of_rows([("a", "b"), ("c\x07", "d")]))
+    assert [*rows] == [("a", "b"), ("c\ufffd", "d")]
 
 
 def test_windows_quotes_are_shown() -> None:

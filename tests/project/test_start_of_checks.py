@@ -1,23 +1,13 @@
 """The start of a check of predictions made elsewhere does no work that it does not need."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
-
-from hypothesis import given
-from hypothesis import strategies as st
 
 from suffice.project.checked_predictions import PredictionOptions, make_prediction_project
 from suffice.project.create import open_project
 from suffice.project.prediction_results import newest_result, start_first_check
 from suffice.project.read_items import ReadingOptions
-from suffice.project.storage import _json_texts
-
-
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
-def test_cells_are_stored_as_json_writes_them(cells: list[str]) -> None:
-    assert _json_texts(cells) == json.dumps(cells, ensure_ascii=False)
 
 
 def test_a_check_starts_without_a_library_of_models() -> None:

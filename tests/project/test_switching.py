@@ -21,6 +21,7 @@ from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.state import ProjectState
 from suffice.project.status_summary import status
+from suffice.tables.table_cells import CellColumns
 from tests.project.making_projects import make
 
 
@@ -104,7 +105,7 @@ def circle(place: Path, labels: int = 70, **changes: Any) -> Project:
         LabelWorth().state_dict(),
         **{"random_share": 1.0, **changes},
     )
-    cells = tuple((str(a), str(b)) for a, b in X)
+    cells = CellColumns.of_rows([(str(a), str(b)) for a, b in X])
     names = tuple(map(str, range(N)))
     items = Items("table", names, ("a", "b"), cells, None, X, "classification", settings.classes, {}, ())
     project = write_project(place, settings, items)

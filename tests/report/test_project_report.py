@@ -19,6 +19,7 @@ from suffice.project.learning_status import LearningStatus
 from suffice.project.state import LabelledItem, Opinion
 from suffice.report.project_report import checks_table, curve_chart, project_report_contents, report_page
 from suffice.session.decision import ErrorNow
+from suffice.tables.table_cells import CellColumns
 from tests.project.decided import KERNEL, decision, learning_status, verdict
 from tests.project.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned, of_feature
 from tests.project.making_projects import CLASSES, about, make, some_items
@@ -194,7 +195,8 @@ def test_whatever_a_text_holds_it_stays_text(tmp_path: Path) -> None:
 
 def test_long_texts_are_cut(tmp_path: Path) -> None:
     long = "x" * 1_000_000
-    items = replace(some_items(3), ids=(long, "b", "c"), cells=((long, long), ("word " * 200_000, "2"), ("c", "3")))
+    cells = CellColumns([[long, "word " * 200_000, "c"], [long, "2", "3"]])
+    items = replace(some_items(3), ids=(long, "b", "c"), cells=cells)
     with write_project(tmp_path / "p", about(name=long, target=long, notes=(long,)), items) as project:
         label_some(project, [0, 1, 2])
         page = report_page(project, LearningStatus())

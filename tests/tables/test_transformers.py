@@ -415,7 +415,7 @@ def test_selected_columns_and_rows() -> None:
     assert part.names == ("c", "a")
     assert part["a"].tolist() == [1.0, 3.0]  # type: ignore[union-attr]
     assert part.place(1) == "line 4"
-    assert part.cells() == [["u", "1"], ["w", "3"]]
+    assert [*part.cells()] == [("u", "1"), ("w", "3")]
     assert len(part) == 2
 
 

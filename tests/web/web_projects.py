@@ -14,6 +14,7 @@ from suffice.project.create import write_project
 from suffice.project.items import Items
 from suffice.project.labelling_project import Project
 from suffice.project.settings import Settings
+from suffice.tables.table_cells import CellColumns
 from suffice.web.security import Access, granted_access
 from suffice.web.server import create_app
 
@@ -59,7 +60,7 @@ def make_project(folder: Path, n: int = 30, **changes: Any) -> Project:
         shown=settings.shown,
         ids=tuple(f"mail-{k}" for k in range(n)),
         columns=settings.columns,
-        cells=tuple((f"{x:.3f}", word) for x, word in zip(X[:, 0], words, strict=True)),
+        cells=CellColumns([[f"{x:.3f}" for x in X[:, 0]], [*words]]),
         main=settings.main,
         X=X,
         task=settings.task,
@@ -89,7 +90,7 @@ def make_image_project(folder: Path, root: Path, paths: Mapping[int, str]) -> Pr
         shown="image",
         ids=tuple(f"picture-{k}" for k in range(n)),
         columns=("file",),
-        cells=tuple((paths[k],) for k in range(n)),
+        cells=CellColumns([[paths[k] for k in range(n)]]),
         main="file",
         X=np.random.default_rng(0).normal(size=(n, 2)),
         task="classification",

@@ -223,8 +223,7 @@ def _write_final(path: Path, data: Path, found: _Finished) -> dict[str, str]:
     for place, row in enumerate(found.job.table.rows[found.job.pool].tolist()):
         added[row] = final.labels[place], final.source[place], probability[place]
     columns = final_columns(table.names, numbers=found.job.table.kind == "regression", added=_ADDED)
-    cells = table.cells()
-    rows = [(*cells[row], *added.get(row, (None, "", None))) for row in range(len(table))]
+    rows = [(*cells, *added.get(row, (None, "", None))) for row, cells in enumerate(table.cells())]
     chunks = [rows[k : k + _ROWS_AT_A_TIME] for k in range(0, len(rows), _ROWS_AT_A_TIME)]
     content = encoded_final(columns, chunks, final_format(path))
 

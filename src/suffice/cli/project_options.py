@@ -38,9 +38,9 @@ from suffice.session.goals import Goal
 
 if TYPE_CHECKING:
     from suffice.project.create import CreationOptions
+    from suffice.project.item_learner import ItemLearner
     from suffice.project.labelling_project import Project
     from suffice.project.learning_status import LearningStatus, Predictions
-    from suffice.project.project_learner import ProjectLearner
     from suffice.project.settings import Settings, Task
     from suffice.project.state import Answer
 
@@ -737,7 +737,7 @@ class Reading:
     learning_status: "LearningStatus"
 
     @cached_property
-    def project_learner(self) -> "ProjectLearner":
+    def project_learner(self) -> "ItemLearner":
         """The model, which learns only labels that are not in the saved state.
 
         Raises:
@@ -834,7 +834,7 @@ def learned_project(project: "Project", place: str) -> Reading:
 
 def _project_learner(
     project: "Project", settings: "Settings", answers: "list[Answer]", checked: Sequence["Answer"] = ()
-) -> "ProjectLearner":
+) -> "ItemLearner":
     """A model that has learned some answers, starting from the saved state.
 
     Args:

@@ -242,8 +242,7 @@ def require_same_rows(project: Project, path: Path, place: str) -> None:
         )
     if source.shown != settings.columns:
         raise InvalidValueError(f"{path} has other columns than the project {place}, which {fixed}; {_ELSEWHERE}")
-    columns, _ = source.shown_columns()
-    cells = source.shown_cells(columns)
+    cells, _ = source.shown_cells()
     for start in range(0, n, _COMPARED):
         rows = project.rows(range(start, min(n, start + _COMPARED)))
         for k, ((name, *before), now) in enumerate(zip(rows, cells[start : start + _COMPARED], strict=True), start):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,33 +12,29 @@ from suffice.checks.random_check import is_wrong
 from suffice.checks.standing_finish import StandingFinish
 from suffice.criteria import Verdict
 from suffice.numerics import Floats
+from suffice.project.item_learner import ItemLearner, ItemPredictor
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Predictions
 from suffice.project.prediction_settings import given_predictions
-from suffice.project.project_learner import Predictor, ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.session.decision import DecisionNumbers, ErrorNow
-
-if TYPE_CHECKING:
-    from suffice.project.learned_files import LearnedFiles
 
 # Rows of the predictions that are read at a time.
 _ROWS = 65_536
 
 
 @dataclass(frozen=True, eq=False)
-class GivenPredictor(Predictor):
+class GivenPredictor(ItemPredictor):
     """Returns predictions that were made elsewhere.
 
     Attributes:
         settings: Settings of the project.
     """
 
-    settings: Settings | None = None
+    settings: Settings
 
     def parts(self, X: Floats) -> Iterator[Predictions]:
         """The predictions, one batch at a time."""
-        assert self.settings is not None
         assert self.settings.checked is not None
         for start in range(0, max(len(X), 1), _ROWS):
             found = given_predictions(self.settings.checked, self.settings.classes, X[start : start + _ROWS])
@@ -47,7 +42,7 @@ class GivenPredictor(Predictor):
             yield Predictions(found.first, unknown if found.probability is None else 1.0 - found.probability, None)
 
 
-class GivenLearner(ProjectLearner):
+class GivenLearner(ItemLearner):
     """Follows the answers of a project whose predictions were made elsewhere.
 
     It counts how many predictions are wrong, and plans labels and a check for a goal about all labels. Without such a
@@ -60,11 +55,8 @@ class GivenLearner(ProjectLearner):
 
     def __init__(self, settings: Settings, X: Floats) -> None:
         assert settings.checked is not None
-        self._settings, self._X = settings, X
+        super().__init__(settings, X)
         self._given: GivenPredictions = given_predictions(settings.checked, settings.classes, np.asarray(X))
-        self._answers: list[Answer] = []
-        self._checked: tuple[list[Answer], int] = ([], 0)
-        self._problem = ""
         self._standing, self._planned_for = StandingFinish(), 0
 
     @property
@@ -79,7 +71,7 @@ class GivenLearner(ProjectLearner):
         checked: Sequence[Answer] = (),
         patience: Callable[[], bool] | None = None,  # noqa: ARG002 - nothing takes long
     ) -> None:
-        """Take note of the answers; see :meth:`ProjectLearner.follow`."""
+        """Take note of the answers; see :meth:`ItemLearner.follow`."""
         wanted = list(answers)
         if wanted[: len(self._answers)] != self._answers:
             self._standing, self._planned_for = StandingFinish(), 0
@@ -106,10 +98,6 @@ class GivenLearner(ProjectLearner):
                 annotator_error=goal.annotator_error,
                 answer_cost=goal.answer_cost,
             )
-
-    @property
-    def _initial(self) -> int:  # type: ignore[override]
-        return min(self._settings.initial, len(self._X))
 
     def _errors(self, answers: Sequence[Answer]) -> GivenErrors:
         """How likely each prediction is wrong, by some answers."""
@@ -159,18 +147,6 @@ class GivenLearner(ProjectLearner):
             finish_totals=self._standing.totals,
         )
 
-    def resume_from(self, files: "LearnedFiles", answers: Sequence[Answer]) -> int:  # noqa: ARG002 - nothing is saved
-        """Nothing is saved, because everything follows from the answers."""
-        return 0
-
-    def keep_in(self, files: "LearnedFiles", learning_status: LearningStatus | None = None) -> bool:  # noqa: ARG002
-        """Nothing is saved; see :meth:`resume_from`."""
-        return False
-
-    def predictor(self) -> Predictor:
+    def predictor(self) -> GivenPredictor:
         """The predictions that were made elsewhere."""
-        return GivenPredictor(None, None, self._settings.classes, settings=self._settings)
-
-    def predictions_kept_in(self, files: "LearnedFiles", X: Floats) -> Predictions:  # noqa: ARG002 - as above
-        """Predictions for all items."""
-        return self.predict(X)
+        return GivenPredictor(self._settings)

@@ -19,12 +19,13 @@ from suffice.project.item_features import given_features, project_columns
 from suffice.project.items import Items
 from suffice.project.prediction_columns import added_features
 from suffice.project.project_interface import ReadableProject
-from suffice.project.read_items import ReadingOptions, TargetColumn, clean, clean_rows, read_labels
+from suffice.project.read_items import ReadingOptions, TargetColumn, clean, clean_cells, read_labels
 from suffice.project.settings import Settings
 from suffice.project.state import ProjectState
 from suffice.tables.file_reader import read_chunks, read_columns
 from suffice.tables.file_writer import Cell, Column, Format, Rows, distinct, exact, finite_cells, write_rows
 from suffice.tables.table import named_column
+from suffice.tables.table_cells import CellColumns, TableCells
 from suffice.tables.table_columns import MISSING, TableColumns, Texts, as_number, as_texts, is_path, table_columns
 from suffice.tables.table_columns import Column as ReadColumn
 
@@ -135,7 +136,7 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
         InvalidValueError: The file cannot be read, a column is missing, or the rows cannot be matched.
     """
     name = Path(data) if is_path(data) else Path("the data")
-    table = read_columns(name) if is_path(data) else table_columns(data)
+    table = read_columns(name, keep_cells=True) if is_path(data) else table_columns(data)
     column = named_column(table, value, name)
     cells, at = table.cells(), {each: k for k, each in enumerate(table.names)}
     how, where = _matching(project, table, name, by, key)
@@ -143,16 +144,16 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
         named_column(table, where, name)
     if probability is not None:
         named_column(table, probability, name)
-    keys = None if where is None else [row[at[where]] for row in cells]
+    keys = None if where is None else cells.column(at[where])
     found: dict[int, list[Label]] = {}
     probabilities: dict[int, float] = {}
     empty, unknown, unmatched, matched = 0, Counter[str](), [], 0
-    for row, items in enumerate(_items_of(project, how, keys, len(cells))):
+    for row, (items, row_cells) in enumerate(zip(_items_of(project, how, keys, len(cells)), cells, strict=True)):
         if not items:
             unmatched.append(str(row + 1) if keys is None else keys[row])
             continue
         matched += 1
-        cell = cells[row][at[value]]
+        cell = row_cells[at[value]]
         label = _label(project.settings, cell, column, row)
         if label is None:
             if cell.strip() in MISSING:
@@ -160,7 +161,7 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
             else:
                 unknown[cell.strip()] += 1
             continue
-        share = _probability(cells[row], at, probability, label)
+        share = _probability(row_cells, at, probability, label)
         for item in items:
             found.setdefault(item, []).append(label)
             if share is not None:
@@ -389,10 +390,10 @@ def new_columns(settings: Settings, table: TableColumns, data: Path | None) -> T
     """
     found = project_columns(settings, table, "the data" if data is None else str(data))
     cells = found.cells()
-    cleaned = clean_rows(cells)
-    if any(row is not before for row, before in zip(cleaned, cells, strict=True)):
+    cleaned = clean_cells(cells)
+    if cleaned is not cells:
         columns = [
-            column if isinstance(column, np.ndarray) else as_texts([row[k] for row in cleaned])
+            column if isinstance(column, np.ndarray) else as_texts(cleaned.column(k))
             for k, column in enumerate(found.columns)
         ]
         found = replace(found, columns=tuple(columns), cells=lambda: cleaned, column_cells=None)
@@ -400,12 +401,12 @@ def new_columns(settings: Settings, table: TableColumns, data: Path | None) -> T
         folder = (data if os.path.isdir(data) else data.absolute().parent).resolve()
         k = found.names.index(settings.main)
         # An absolute path stays absolute when it is joined to the folder of the project's images.
-        absolute = as_texts([str(folder / row[k].strip()) for row in cleaned])
+        absolute = as_texts([str(folder / cell.strip()) for cell in cleaned.column(k)])
         found = replace(found, columns=(*found.columns[:k], absolute, *found.columns[k + 1 :]))
     return found
 
 
-def _rows(predictor: "Predictor", X: Floats, cells: Sequence[Sequence[str]]) -> list[tuple[Cell, ...]]:
+def _rows(predictor: "Predictor", X: Floats, cells: TableCells) -> list[tuple[Cell, ...]]:
     found = predictor.predict(np.asarray(X, dtype=np.float64))
     shares: list[Any] = [] if found.probabilities is None else list(found.probabilities.T)
     own = zip(*map(finite_cells, (found.labels, found.uncertainty, *shares)), strict=True)
@@ -430,14 +431,14 @@ def added_items(
     settings = project.settings
     name, path, table = _table(project, data)
     found = project_columns(settings, table, name)
-    cells = clean_rows(found.cells())
+    cells = clean_cells(found.cells())
     if not cells:
         raise InvalidValueError(f"{name} has no rows to add")
     if settings.shown == "image" and settings.main is not None:
         k, root = settings.columns.index(settings.main), Path(settings.root)
         # Paths are stored relative to the folder of the project's images; only files in this folder are shown.
-        relative = image_paths(root, [_below(root, path, row[k]) for row in cells], table.place)
-        cells = [(*row[:k], image, *row[k + 1 :]) for row, image in zip(cells, relative, strict=True)]
+        relative = image_paths(root, [_below(root, path, cell) for cell in cells.column(k)], table.place)
+        cells = CellColumns([relative if j == k else cells.column(j) for j in range(len(settings.columns))])
     if settings.checked is not None:
         X = added_features(settings, table)
     elif features is None:
@@ -448,7 +449,7 @@ def added_items(
         shown=settings.shown,
         ids=_ids(project, table, id, name),
         columns=settings.columns,
-        cells=tuple(map(tuple, cells)),
+        cells=cells,
         main=settings.main,
         X=np.asarray(X, dtype=np.float64),
         task=settings.task,

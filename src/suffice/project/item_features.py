@@ -23,6 +23,7 @@ from suffice.project.items import Items
 from suffice.project.project_interface import ReadableProject
 from suffice.project.settings import Settings
 from suffice.tables.column_features import Features, counted, short
+from suffice.tables.table_cells import CellColumns
 from suffice.tables.table_columns import Column, TableColumns, Texts, as_texts
 from suffice.tables.table_columns import column as read_column
 
@@ -262,7 +263,7 @@ def _table(columns: Mapping[str, Sequence[str]], as_text: str | None, decimal: s
         tuple(found.values()),
         (),
         lambda row: f"item {row}",
-        lambda: [*zip(*columns.values(), strict=True)],
+        lambda: CellColumns([*map(list, columns.values())]),
     )
 
 
@@ -273,7 +274,7 @@ def _as_items(settings: Settings, X: Floats, transformer: Any) -> Items:
         shown=settings.shown,
         ids=("",) * n,
         columns=(),
-        cells=((),) * n,
+        cells=CellColumns([], n),
         main=None,
         X=X,
         task=settings.task,

@@ -8,6 +8,7 @@ from typing import Any
 from suffice.numerics import Floats
 from suffice.project.events import Label
 from suffice.project.settings import Shown, Task
+from suffice.tables.table_cells import TableCells
 
 #: Receives the progress of creating a project: the activity, the number of items done, and of all; 0 and 0 if unknown.
 ItemProgress = Callable[[str, int, int], None]
@@ -69,7 +70,7 @@ class Items:
     shown: Shown
     ids: Sequence[str]
     columns: tuple[str, ...]
-    cells: Sequence[Sequence[str]]
+    cells: TableCells
     main: str | None
     X: Floats
     task: Task

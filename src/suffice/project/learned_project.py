@@ -4,25 +4,27 @@ from collections.abc import Sequence
 
 from suffice.numerics import Floats
 from suffice.project.given_learner import GivenLearner
+from suffice.project.item_learner import ItemLearner
 from suffice.project.learned_files import LearnedFiles
 from suffice.project.learning_status import Predictions
 from suffice.project.project_interface import ReadableProject
-from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 
 
-def project_learner(settings: Settings, X: Floats, *, compare: bool = True) -> ProjectLearner:
+def project_learner(settings: Settings, X: Floats, *, compare: bool = True) -> ItemLearner:
     """The learner of a project: that of its model, or that of predictions made elsewhere.
 
     Args:
         settings: Settings of the project.
         X: Features of its items.
-        compare: As for :class:`ProjectLearner`.
+        compare: As for :class:`suffice.project.project_learner.ProjectLearner`.
     """
-    if settings.checked is None:
-        return ProjectLearner(settings, X, compare=compare)
-    return GivenLearner(settings, X)
+    if settings.checked is not None:
+        return GivenLearner(settings, X)
+    from suffice.project.project_learner import ProjectLearner
+
+    return ProjectLearner(settings, X, compare=compare)
 
 
 def predictions_after(
@@ -49,7 +51,7 @@ def predictions_after(
     return learner.predict(X)
 
 
-def learned_project(project: ReadableProject) -> ProjectLearner:
+def learned_project(project: ReadableProject) -> ItemLearner:
     """The learner of a project after all present answers. It continues from the saved state if there is one."""
     with project.lock:
         answers, settings = project.state().learned(), project.current_settings

@@ -19,6 +19,7 @@ from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
 from suffice.presentation.error_words import worsening_sentence
+from suffice.project.item_learner import ItemLearner, ItemPredictor
 from suffice.project.learned_files import MOST_BYTES, Checkpoint, LearnedFiles
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point, Predictions
 from suffice.project.settings import Settings
@@ -154,7 +155,7 @@ _SMALL_POOL: Final = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class Predictor:
+class Predictor(ItemPredictor):
     """A copy of a model after some number of labels, for predictions.
 
     Attributes:
@@ -170,14 +171,6 @@ class Predictor:
     classes: tuple[str, ...]
     class_ratios: tuple[float, ...] | None = None
     deviation: float | None = None
-
-    def predict(self, X: Floats) -> Predictions:
-        """Predict labels, in batches of at most a few thousand items.
-
-        Args:
-            X: Features, ``n x D``.
-        """
-        return Predictions.joined(list(self.parts(X)))
 
     def parts(self, X: Floats) -> Iterator[Predictions]:
         """The predictions of :meth:`predict`, one batch at a time."""
@@ -211,7 +204,7 @@ class Predictor:
         return predictions._replace(class_ratios=self.class_ratios)
 
 
-class ProjectLearner:
+class ProjectLearner(ItemLearner):
     """Learns the labels of a project in their order, and applies its stopping rule.
 
     Two learners learn the same labels, and which items were drawn at random. The judge learns one label per step and
@@ -245,20 +238,19 @@ class ProjectLearner:
     """
 
     def __init__(self, settings: Settings, X: Floats, *, compare: bool = True) -> None:
-        self._settings, self._X, self._compares = settings, X, compare
+        super().__init__(settings, X)
+        self._compares = compare
         self._model = settings.estimator()
         self._refits = MODEL_FAMILIES[settings.model].estimator
-        self._initial = min(settings.initial, len(X))
         self._failed: list[Answer] | None = None
         self._start_over()
 
     def _start_over(self) -> None:
-        self._answers: list[Answer] = []
+        self._answers = []
         # The last of them, which wait for the next fit; and a model that was fitted to all of them, with their number.
         self._waiting: list[Answer] = []
         self._newest: tuple[int, Any] | None = None
-        # Answers of a complete check that are not learned, and the number of answers of the checked model.
-        self._checked: tuple[list[Answer], int] = ([], 0)
+        self._checked = ([], 0)
         self._judge: ActiveLearner | None = None
         self._tracker: ErrorTracker | None = None
         self._picker: ActiveLearner | None = None
@@ -271,40 +263,9 @@ class ProjectLearner:
         self._checkpointed, self._checkpoint_seconds = time.perf_counter(), 0.0
 
     @property
-    def model(self) -> str:
-        """Name of the model."""
-        return self._settings.model
-
-    @property
-    def settings(self) -> Settings:
-        """Settings of the project."""
-        return self._settings
-
-    @property
-    def answers(self) -> list[Answer]:
-        """Labels and skips so far, also those that wait for the next fit."""
-        return list(self._answers)
-
-    @property
-    def checked(self) -> list[Answer]:
-        """Answers of a complete check that the results count, although the model has not learned them."""
-        checked, n_answers = self._checked
-        return list(checked) if n_answers == len(self._answers) else []
-
-    @property
-    def n_items(self) -> int:
-        """Number of items of the pool."""
-        return len(self._X)
-
-    @property
     def begun(self) -> bool:
         """Whether the model has the labels that it starts from."""
         return self._tracker is not None and self._tracker.begun
-
-    @property
-    def n_answers(self) -> int:
-        """Labels and skips so far, also those that wait for the next fit."""
-        return len(self._answers)
 
     def follow(
         self,
@@ -313,17 +274,7 @@ class ProjectLearner:
         checked: Sequence[Answer] = (),
         patience: Callable[[], bool] | None = None,
     ) -> None:
-        """Learn new answers. If an earlier answer was corrected or taken back, go back to the state before it.
-
-        If the model cannot learn, :meth:`learning_status` contains the reason. Learning is tried again when the answers
-        change.
-
-        Args:
-            answers: All labels and skips for the model, in order.
-            checked: Answers of a complete check of the model after these answers. They are not learned, but the
-                error and the decision count them.
-            patience: Called before each answer; if it returns True, the other answers are not learned in this call.
-        """
+        """See :meth:`ItemLearner.follow`."""
         wanted = list(answers)
         self._learn(wanted, patience)
         self._checked = list(checked), len(wanted)
@@ -436,27 +387,14 @@ class ProjectLearner:
         return None if self._settings.positive is None else self._settings.recall
 
     def resume_from(self, files: LearnedFiles, answers: Sequence[Answer]) -> int:
-        """Continue from a saved state for these answers or the first of them. The result is the same as after learning.
-
-        Args:
-            files: The saved files.
-            answers: Labels and skips of the project, in order.
-
-        Returns:
-            The number of answers that the learner has learned now.
-        """
+        """See :meth:`ItemLearner.resume_from`."""
         checkpoints = files.checkpoints(self._settings, answers)
         while checkpoints and not self._resume(answers, checkpoints):
             del checkpoints[-1]
         return len(self._answers)
 
     def keep_in(self, files: LearnedFiles, learning_status: LearningStatus | None = None) -> bool:
-        """Save the state, and return whether the learner itself was saved.
-
-        Args:
-            files: The files to write to.
-            learning_status: The results for all learned answers; they are not saved if left out.
-        """
+        """See :meth:`ItemLearner.keep_in`."""
         if learning_status is not None:
             files.keep_status(self._settings, self._answers, learning_status, self.checked)
         newest = self._checkpoint() if files.kept else None
@@ -467,15 +405,7 @@ class ProjectLearner:
         return files.keep_learner(self._settings, self._answers, newest, earlier[-1] if earlier else None)
 
     def predictions_kept_in(self, files: LearnedFiles, X: Floats) -> Predictions:
-        """Predictions for all items; they are also saved.
-
-        Args:
-            files: The files to write to.
-            X: Features of all items, ``n x D``.
-
-        Raises:
-            SufficeError: The model has not started.
-        """
+        """See :meth:`ItemLearner.predictions_kept_in`."""
         predictions = self.predict(X)
         files.keep_predictions(self._settings, self._answers, predictions)
         return predictions
@@ -553,17 +483,6 @@ class ProjectLearner:
                 fitted = refitted(self._model, X, y, classes=self._settings.task == "classification")
             self._newest = len(self._answers), fitted
         return self._newest[1]
-
-    def predict(self, X: Floats) -> Predictions:
-        """Predictions for some items.
-
-        Args:
-            X: Features, ``n x D``.
-
-        Raises:
-            SufficeError: The model has not started.
-        """
-        return self.predictor().predict(X)
 
     def _begin(self) -> ActiveLearner:
         if self._judge is None:
@@ -664,7 +583,7 @@ def _n_labels(answers: Sequence[Answer]) -> int:
 
 
 def suspicious_labels(
-    learned: "ProjectLearner | tuple[Predictor, Sequence[Answer]]", X: Floats
+    learned: ItemLearner | tuple[ItemPredictor, Sequence[Answer]], X: Floats
 ) -> list[SuspiciousLabel]:
     """Labels that a model has learned, ranked by their probability under models without them, the least likely first.
 
@@ -673,9 +592,11 @@ def suspicious_labels(
         X: Features of all items, ``n x D``.
 
     Raises:
-        SufficeError: The model has not started.
+        SufficeError: The model has not started, or the predictions were made elsewhere.
     """
-    predictor, answers = (learned.predictor(), learned.answers) if isinstance(learned, ProjectLearner) else learned
+    predictor, answers = learned if isinstance(learned, tuple) else (learned.predictor(), learned.answers)
+    if not isinstance(predictor, Predictor):
+        raise SufficeError("the predictions were made elsewhere, so there is no model that judges the labels")
     labels = {answer.item: answer.label for answer in answers if answer.label is not None}
     return ranked_labels(predictor.model, X[list(labels)], labels)
 

@@ -24,8 +24,8 @@ from suffice.project.items import ItemProgress, Items, RowNumbers, no_progress
 from suffice.project.settings import Shown, Task
 from suffice.tables.column_features import Features, counted, is_text, not_a_number, short
 from suffice.tables.file_reader import read_columns
-from suffice.tables.parquet_reader import ParquetCells
 from suffice.tables.table import are_classes, first_line_notes, named_column
+from suffice.tables.table_cells import CellColumns, TableCells
 from suffice.tables.table_columns import (
     MISSING,
     Column,
@@ -283,10 +283,15 @@ def clean(text: str) -> str:
     return _UNSAFE_CHARACTER.sub(_replacement, text)
 
 
-def clean_rows(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
-    """Return rows with every cell clean."""
-    # Search the whole row first, because such characters are rare.
-    return [tuple(map(clean, row)) if _UNSAFE_CHARACTER.search("".join(row)) else row for row in rows]
+def clean_cells(cells: TableCells) -> TableCells:
+    """Return cells that are clean; the same object if all of them are."""
+    return cells.changed(_clean_column)
+
+
+def _clean_column(cells: list[str]) -> list[str]:
+    # Many cells are searched at once, because such characters are rare.
+    parts = (cells[start : start + _SEARCHED] for start in range(0, len(cells), _SEARCHED))
+    return [*map(clean, cells)] if any(_UNSAFE_CHARACTER.search("".join(part)) for part in parts) else cells
 
 
 def _replacement(found: re.Match[str]) -> str:
@@ -294,6 +299,8 @@ def _replacement(found: re.Match[str]) -> str:
     return bytes([code]).decode("cp1252", "replace") if 0x80 <= code < 0xA0 else _REPLACEMENT_CHARACTER
 
 
+# Cells that are searched at once.
+_SEARCHED: Final = 10_000
 _LONGEST_ID: Final = 500
 _LIKE_LABELS: Final = {"label", "target", "class"}
 
@@ -306,7 +313,7 @@ class TableSource(NamedTuple):
 
     path: Path
     file: TableColumns
-    rows: Sequence[Sequence[str]]
+    rows: TableCells
     ids: Sequence[str]
     target: str | None
     image: str | None
@@ -317,23 +324,22 @@ class TableSource(NamedTuple):
 
     def cells(self, name: str) -> list[str]:
         """Return the cells of one column."""
-        k = self.file.names.index(name)
-        return self.rows.column(k) if isinstance(self.rows, ParquetCells) else [row[k] for row in self.rows]
+        return self.rows.column(self.file.names.index(name))
 
     @property
     def shown_as(self) -> Shown:
         """How an item is shown."""
         return "image" if self.image else "text" if self.text else "table"
 
-    def shown_columns(self) -> tuple[dict[str, list[str]], Path | None]:
-        """The cells of each shown column, and the folder of the images. Cells of a large file stay in the file."""
-        kept = isinstance(self.rows, ParquetCells)
-        columns = {name: [] if kept else self.cells(name) for name in self.shown}
+    def shown_cells(self) -> tuple[TableCells, Path | None]:
+        """The cells that are shown of each item, and the folder of the images."""
+        cells = self.rows.selected([self.file.names.index(name) for name in self.shown])
         if self.image is None:
-            return columns, None
+            return cells, None
         root = self.path.absolute().parent.resolve()
+        columns = {name: cells.column(k) for k, name in enumerate(self.shown)}
         columns[self.image] = image_paths(root, columns[self.image], self.file.place)
-        return columns, root
+        return CellColumns([*columns.values()]), root
 
     def items(self, X: Floats, task: Task, classes: tuple[str, ...]) -> Items:
         """The rows as items without labels.
@@ -343,12 +349,12 @@ class TableSource(NamedTuple):
             task: Whether labels are classes or numbers.
             classes: The classes; empty for numbers.
         """
-        columns, root = self.shown_columns()
+        cells, root = self.shown_cells()
         return Items(
             shown=self.shown_as,
             ids=self.ids,
             columns=self.shown,
-            cells=self.shown_cells(columns),
+            cells=cells,
             main=self.image or self.text,
             X=X,
             task=task,
@@ -358,14 +364,6 @@ class TableSource(NamedTuple):
             root=root,
             reading={"text": self.text, "embed": None, "id": None, "features": True},
         )
-
-    def shown_cells(self, columns: Mapping[str, Sequence[str]]) -> Sequence[Sequence[str]]:
-        """Return the cells of each item, from those of each column."""
-        if not columns:
-            return ((),) * len(self.ids)
-        if isinstance(self.rows, ParquetCells):
-            return self.rows.selected([self.file.names.index(name) for name in columns])
-        return tuple(zip(*columns.values(), strict=True))
 
 
 def table_items(
@@ -381,12 +379,12 @@ def table_items(
     source = _table_source(path, request, table, progress)
     n = len(source.ids)
     labelling = _labelling(source, request)
-    columns, root = source.shown_columns()
+    cells, root = source.shown_cells()
     given = request.features
     progress("computing features", 0, 0)
     most = most_components(len(labelling.classes), n) if labelling.task == "classification" else None
     told = partial(progress, "computing features")
-    made = _features_of_columns(source, request, columns, most, told) if given is None else given_features(given, n)
+    made = _features_of_columns(source, request, cells, most, told) if given is None else given_features(given, n)
     notes = (*source.notes, *_label_hints(source, request), *labelling.notes, *made.notes)
     if not made.names:
         remedy = "name a column of text with --text, or give features with --features FILE.npy"
@@ -395,7 +393,7 @@ def table_items(
         shown=source.shown_as,
         ids=source.ids,
         columns=source.shown,
-        cells=source.shown_cells(columns),
+        cells=cells,
         main=source.image or source.text,
         X=made.X,
         task=labelling.task,
@@ -443,12 +441,10 @@ def _table_source(
             f"{path} is one image; name the folder that holds the images, or a table of their paths"
         )
     if table is None:
-        table = read_columns(path, partial(progress, "reading the items"))
+        table = read_columns(path, partial(progress, "reading the items"), keep_cells=True)
     file = _with_clean_names(table, path)
     read = file.cells()
-    # Cells of a large file are not loaded into memory, unless they are changed or examined one by one.
-    stays = isinstance(read, ParquetCells) and request.image is None and request.embed is None and _is_clean(read)
-    rows = read if stays else clean_rows(read)
+    rows = clean_cells(read)
     if len(rows) < 2:
         raise InvalidValueError(f"{path} holds {counted(len(rows), 'item')}; at least 2 are required")
     target = _target_column(file, request.target, path)
@@ -462,14 +458,7 @@ def _table_source(
         came = f"{len(texts)} columns are text" if texts else "no column is text"
         raise InvalidValueError(f"--embed reads a text, and {came}; name the column with --text")
     every = (*file.notes, *first_line_notes(file), *notes)
-    cleaned = not stays and any(row is not before for row, before in zip(rows, read, strict=True))
-    return TableSource(path, file, rows, ids, target, request.image, text, shown, every, cleaned)
-
-
-def _is_clean(cells: ParquetCells) -> bool:
-    """Whether no text has characters that are replaced."""
-    texts = (part for k in cells.text_columns() for batch in cells.selected([k]).batches() for part in batch)
-    return not any(_UNSAFE_CHARACTER.search("".join(part)) for part in texts)
+    return TableSource(path, file, rows, ids, target, request.image, text, shown, every, rows is not read)
 
 
 def _with_clean_names(file: TableColumns, path: Path) -> TableColumns:
@@ -511,16 +500,14 @@ def _columns_by_option(file: TableColumns, request: ReadingOptions, target: str 
 
 
 def _item_ids(
-    file: TableColumns, rows: Sequence[Sequence[str]], wanted: str | None, taken: Mapping[str, str]
+    file: TableColumns, rows: TableCells, wanted: str | None, taken: Mapping[str, str]
 ) -> tuple[str | None, Sequence[str], list[str]]:
     """Return the column that names the items or None, the names, and notes."""
-    numbered = RowNumbers(len(rows)) if isinstance(rows, ParquetCells) else tuple(map(str, range(1, len(rows) + 1)))
+    numbered = RowNumbers(len(rows))
     name = wanted or next((name for name in file.names if name.lower() == "id" and name not in taken), None)
     if name is None:
         return None, numbered, []
-    k = file.names.index(name)
-    cells = rows.column(k) if isinstance(rows, ParquetCells) else [row[k] for row in rows]
-    ids = tuple(cell.strip() for cell in cells)
+    ids = tuple(map(str.strip, rows.column(file.names.index(name))))
     problem = _id_problem(ids, file)
     if not problem:
         return name, ids, []
@@ -530,7 +517,7 @@ def _item_ids(
 
 
 def _id_problem(ids: Sequence[str], file: TableColumns) -> str:
-    if len(set(ids)) == len(ids) and all(0 < len(name) <= _LONGEST_ID for name in ids):
+    if len(set(ids)) == len(ids) and min(map(len, ids)) > 0 and max(map(len, ids)) <= _LONGEST_ID:
         return ""
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
@@ -551,20 +538,20 @@ def _labelling(source: TableSource, request: ReadingOptions) -> Labelling:
 def _features_of_columns(
     source: TableSource,
     request: ReadingOptions,
-    cells: Mapping[str, Sequence[str]],
+    cells: TableCells,
     components: int | None,
     progress: Callable[[int, int], None],
 ) -> Features:
     from suffice.tables.transformers import TableTransformer, table_features
 
-    columns: dict[str, Column] = {name: source.file[name] for name in cells}
+    columns: dict[str, Column] = {name: source.file[name] for name in source.shown}
     if source.cleaned:
         # Features are computed from the stored cells, so that they can be computed again.
-        texts = [name for name, column in columns.items() if isinstance(column, Texts)]
-        columns |= {name: as_texts(cells[name]) for name in texts}
+        texts = [(k, name) for k, (name, column) in enumerate(columns.items()) if isinstance(column, Texts)]
+        columns |= {name: as_texts(cells.column(k)) for k, name in texts}
     special: dict[str, Any] = {}
     if source.image is not None:
-        columns[source.image] = as_texts(cells[source.image])
+        columns[source.image] = as_texts(cells.column(source.shown.index(source.image)))
         special[source.image] = image_transformer(source.path.absolute().parent, len(source.ids))
     if source.text is not None and request.embed is not None:
         special[source.text] = embedding_transformer(source.text, request.embed)
@@ -573,7 +560,7 @@ def _features_of_columns(
         columns=tuple(columns.values()),
         notes=(),
         place=source.file.place,
-        cells=lambda: source.shown_cells(cells),
+        cells=lambda: cells,
     )
     text = None if request.embed else request.text
     transformer = TableTransformer(text=text, special=special, most_characters=READ, components=components)
@@ -606,7 +593,7 @@ def folder_items(folder: Path, request: ReadingOptions) -> Items:
         shown="image",
         ids=tuple(paths),
         columns=("image",),
-        cells=tuple((path,) for path in paths),
+        cells=CellColumns([[*paths]]),
         main="image",
         X=made.X,
         task=labelling.task,

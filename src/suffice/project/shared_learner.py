@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
+from suffice.project.item_learner import ItemLearner, ItemPredictor
 from suffice.project.learned_files import LearnedFiles
 from suffice.project.learned_project import project_learner
 from suffice.project.learning_status import LearningStatus, Predictions
-from suffice.project.project_learner import Predictor, ProjectLearner, suspicious_labels
 from suffice.project.settings import Settings
 from suffice.project.settings_editor import SettingsEditor
 from suffice.project.state import Answer, ProjectState
@@ -69,7 +69,7 @@ class LearningWork(NamedTuple):
 class ModelCopy(NamedTuple):
     """A copy of a model for predictions, with the settings and answers that it has learned."""
 
-    predictor: Predictor
+    predictor: ItemPredictor
     settings: Settings
     answers: list[Answer]
 
@@ -89,7 +89,7 @@ class SharedLearner:
 
     def __init__(self, project: LearnableProject, files: LearnedFiles | None, problem: Callable[[], str]) -> None:
         self._project, self._files, self._problem = project, files, problem
-        self._learner: ProjectLearner | None = None
+        self._learner: ItemLearner | None = None
         self._in_use = threading.Lock()
         self.ahead, self.n_resumed = False, 0
         # Cache of the newest ranking of labels, with its model and answers.
@@ -107,7 +107,7 @@ class SharedLearner:
         return 0 if self._learner is None else self._learner.n_answers
 
     @contextmanager
-    def learning(self, settings: Settings, answers: list[Answer]) -> Iterator[ProjectLearner]:
+    def learning(self, settings: Settings, answers: list[Answer]) -> Iterator[ItemLearner]:
         """The learner with these settings, for this thread only.
 
         Args:
@@ -145,6 +145,8 @@ class SharedLearner:
         Raises:
             SufficeError: The model has not started.
         """
+        from suffice.project.project_learner import suspicious_labels
+
         predictor, settings, answers = self.copy()
         # One thread at a time: threads that wait here get the result of the first from the cache.
         with self._ranking:
@@ -216,7 +218,7 @@ class SharedLearner:
             parts.clear()
         return True
 
-    def _learner_of(self, settings: Settings, answers: list[Answer]) -> ProjectLearner:
+    def _learner_of(self, settings: Settings, answers: list[Answer]) -> ItemLearner:
         X, learner = self._project.X, self._learner
         if learner is None or not learner.settings.learns_like(settings) or learner.n_items != len(X):
             learner = self._learner = project_learner(settings, X)

@@ -9,7 +9,7 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from threading import RLock
 from typing import Any, Final, NamedTuple
@@ -21,14 +21,15 @@ from suffice.tables.file_content import (
     CellColumn,
     TextContent,
     content_of,
+    converted_columns,
     header_names,
     is_small,
     row_after,
-    rows_of,
     text_content,
     text_stream,
     unreadable,
 )
+from suffice.tables.table_cells import CellColumns
 from suffice.tables.table_columns import Column, TableColumns, Texts, column
 
 _DELIMITERS: Final = ",;\t|"
@@ -78,10 +79,10 @@ class _CsvText(NamedTuple):
         with _long_cells(self.text):
             return _line(self.reader(), row)
 
-    def cells(self) -> list[Sequence[str]]:
+    def cells(self) -> CellColumns:
         """The cells of each row after the first."""
         with _long_cells(self.text):
-            return rows_of(_parsed(self.reader()).columns)
+            return CellColumns(_parsed(self.reader()).columns)
 
     def column_cells(self, k: int) -> list[str]:
         """The cells of one column, without the first row."""
@@ -94,15 +95,12 @@ class _CsvText(NamedTuple):
         return found.cells
 
 
-def read_csv(path: Path) -> TableColumns:
+def read_csv(path: Path, *, keep_cells: bool = False) -> TableColumns:
     """Read a CSV file; see :func:`suffice.tables.file_reader.read_columns`."""
     source, rows = _small_csv(path)
     names, notes = header_names(rows.first, path, _HEADER), source.text.notes
-    columns = []
-    # The cells of a column are not kept when it has been converted.
-    rows.columns.reverse()
-    while rows.columns:
-        columns.append(column(rows.columns.pop()))
+    found, kept = converted_columns(rows.columns, keep_cells=keep_cells)
+    columns = [*found]
     if source.quoting == csv.QUOTE_NONE:
         notes.append("double quotes are read as plain characters, because they do not enclose cells")
     if source.delimiter == ";":
@@ -112,9 +110,9 @@ def read_csv(path: Path) -> TableColumns:
         tuple(columns),
         tuple(notes),
         lambda row: source.line(row + 1),
-        source.cells,
+        kept or source.cells,
         _HEADER,
-        source.column_cells,
+        kept().column if kept else source.column_cells,
     )
 
 
@@ -137,7 +135,7 @@ def csv_chunks(path: Path, rows: int) -> Iterator[TableColumns]:
 
 def _small_rows(path: Path) -> tuple[Iterator[Sequence[str]], str]:
     source, rows = _small_csv(path)
-    return iter([rows.first, *rows_of(rows.columns)]), source.delimiter
+    return chain([rows.first], CellColumns(rows.columns)), source.delimiter
 
 
 def _large_rows(path: Path) -> tuple[Iterator[Sequence[str]], str]:
@@ -168,7 +166,7 @@ def _chunk(rows: list[Sequence[str]], names: tuple[str, ...], path: Path, first:
     columns = [column(values) for values in zip(*rows, strict=True)]
     if delimiter == ";":
         _take_decimal_commas(names, columns, [])
-    return TableColumns(names, tuple(columns), (), place, lambda: [*rows], _HEADER)
+    return TableColumns(names, tuple(columns), (), place, lambda: CellColumns.of_rows(rows), _HEADER)
 
 
 def _wrong_number(place: str, cells: int, names: int, delimiter: str) -> InvalidValueError:

@@ -22,9 +22,9 @@ from suffice.tables.file_content import (
     content_of,
     header_names,
     require_few_cells,
-    rows_of,
     whole_text,
 )
+from suffice.tables.table_cells import CellColumns
 from suffice.tables.table_columns import TableColumns, cell_text, column
 
 _ZIP: Final = b"PK\x03\x04"
@@ -128,7 +128,7 @@ def _read(path: Path) -> tuple[TableColumns, list[list[str]]]:
         tuple(map(column, cells)),
         tuple(notes),
         lambda row: f"row {found.numbers[row + 1]}",
-        lambda: rows_of(cells),
+        lambda: CellColumns(cells),
         _HEADER,
         cells.__getitem__,
     )

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from suffice.errors import InvalidValueError
-from suffice.tables.table_columns import TableColumns, as_number, column, distinct_names
+from suffice.tables.table_cells import CellColumns
+from suffice.tables.table_columns import Column, TableColumns, as_number, column, distinct_names
 
 #: The formats of tables, for messages.
 FORMATS: Final = "CSV, Excel, JSON lines or Parquet"
@@ -168,9 +169,24 @@ def require_few_cells(rows: int, columns: int, path: Path) -> None:
         )
 
 
-def rows_of(columns: Sequence[Sequence[str]]) -> list[Sequence[str]]:
-    """Return the rows of columns of cells."""
-    return [*zip(*columns, strict=True)]
+def converted_columns(
+    cells: list[list[str]], *, keep_cells: bool
+) -> tuple[tuple[Column, ...], Callable[[], CellColumns] | None]:
+    """Convert cells to numbers or texts.
+
+    Args:
+        cells: The cells of each column. The list is emptied.
+        keep_cells: Whether to keep the cells. Otherwise those of a column are released when it has been converted.
+
+    Returns:
+        The columns, and a function that returns the cells if they are kept.
+    """
+    kept = CellColumns(cells) if keep_cells else None
+    cells.reverse()
+    columns = []
+    while cells:
+        columns.append(column(cells.pop()))
+    return tuple(columns), None if kept is None else lambda: kept
 
 
 def header_names(cells: Sequence[str], path: Path, header: str) -> tuple[str, ...]:
@@ -195,7 +211,7 @@ def row_after(first: int) -> Callable[[int], str]:
     return lambda row: f"row {first + row + 1}"
 
 
-def chunks_of(table: TableColumns, columns: Sequence[Sequence[str]], size: int) -> Iterator[TableColumns]:
+def chunks_of(table: TableColumns, columns: Sequence[list[str]], size: int) -> Iterator[TableColumns]:
     """Yield ``size`` rows at a time of a table with these columns of cells."""
 
     def some(first: int) -> TableColumns:
@@ -206,7 +222,7 @@ def chunks_of(table: TableColumns, columns: Sequence[Sequence[str]], size: int) 
             found,
             () if first else table.notes,
             lambda row: table.place(first + row),
-            lambda: rows_of(parts),
+            lambda: CellColumns(parts),
             table.header,
         )
 

@@ -50,7 +50,9 @@ def without_ending(path: Path) -> str:
     return _ENDING.sub("", path.name)
 
 
-def read_columns(path: Path, progress: Callable[[int, int], None] | None = None) -> TableColumns:
+def read_columns(
+    path: Path, progress: Callable[[int, int], None] | None = None, *, keep_cells: bool = False
+) -> TableColumns:
     """Read a table. The ending of the name says the format; a file with another ending is read as CSV.
 
     - ``.csv``, ``.tsv``, ``.txt``: CSV, separated by commas, semicolons, tabs or bars. ``.tsv`` means tabs.
@@ -65,6 +67,8 @@ def read_columns(path: Path, progress: Callable[[int, int], None] | None = None)
     Args:
         path: The file.
         progress: Called with the number of rows read and the number of all rows, for a large Parquet file.
+        keep_cells: Whether the cells of a CSV or JSON file stay in memory, because they are needed as well. Otherwise
+            the file is parsed again when they are.
 
     Raises:
         InvalidValueError: There is no such file, it cannot be read, or it is not a table.
@@ -74,8 +78,8 @@ def read_columns(path: Path, progress: Callable[[int, int], None] | None = None)
     if found == "parquet":
         return read_parquet(path, progress)
     if found == "json":
-        return read_json(path)
-    return read_excel(path) if found == "excel" and is_excel(path) else read_csv(path)
+        return read_json(path, keep_cells=keep_cells)
+    return read_excel(path) if found == "excel" and is_excel(path) else read_csv(path, keep_cells=keep_cells)
 
 
 def read_chunks(path: Path, rows: int = 10_000) -> Iterator[TableColumns]:

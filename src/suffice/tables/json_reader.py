@@ -17,15 +17,16 @@ from suffice.tables.file_content import (
     TextContent,
     chunks_of,
     content_of,
+    converted_columns,
     is_small,
     require_few_cells,
     row_after,
-    rows_of,
     text_content,
     text_stream,
     unreadable,
     whole_text,
 )
+from suffice.tables.table_cells import CellColumns
 from suffice.tables.table_columns import TableColumns, column, distinct_names
 
 _KIND: Final = "JSON lines"
@@ -40,7 +41,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _Record = tuple[int, str, dict[str, Any]]
 
 
-def read_json(path: Path) -> TableColumns:
+def read_json(path: Path, *, keep_cells: bool = False) -> TableColumns:
     """Read JSON lines, or a list of JSON objects; see :func:`suffice.tables.file_reader.read_columns`.
 
     Every key is a column, in the order in which they appear; a key that an object does not have is missing there. A
@@ -58,17 +59,14 @@ def read_json(path: Path) -> TableColumns:
     found, size = _gathered(records(), path)
     keys = [*found]
     names = _names(keys, path, empty=not size)
-    columns = []
-    for key in keys:
-        # The cells of a column are not kept when it has been converted.
-        columns.append(column(found.pop(key)))
+    columns, kept = converted_columns([*map(found.pop, keys)], keep_cells=keep_cells)
     return TableColumns(
         names,
-        tuple(columns),
+        columns,
         tuple(text.notes),
         place,
-        lambda: rows_of([*_gathered(records(), path)[0].values()]),
-        column_cells=lambda k: _gathered(records(), path, only=keys[k])[0][keys[k]],
+        kept or (lambda: CellColumns([*_gathered(records(), path)[0].values()])),
+        column_cells=kept().column if kept else lambda k: _gathered(records(), path, only=keys[k])[0][keys[k]],
     )
 
 
@@ -76,8 +74,9 @@ def json_chunks(path: Path, rows: int) -> Iterator[TableColumns]:
     """Read some rows at a time; see :func:`suffice.tables.file_reader.read_chunks`."""
     opened = None if is_small(path) else text_stream(path, _KIND)
     if opened is None or _is_list(path, opened):
-        table = read_json(path)
-        yield from chunks_of(table, [*map(table.cells_of, table.names)], rows)
+        table = read_json(path, keep_cells=True)
+        cells = table.cells()
+        yield from chunks_of(table, [cells.column(k) for k in range(len(table.names))], rows)
         return
 
     def records() -> Iterator[_Record]:
@@ -103,7 +102,7 @@ def _chunk(block: list[_Record], names: tuple[str, ...], keys: list[str]) -> Tab
     def place(row: int) -> str:
         return f"line {block[row][0]}"
 
-    return TableColumns(names, tuple(map(column, parts)), (), place, lambda: rows_of(parts))
+    return TableColumns(names, tuple(map(column, parts)), (), place, lambda: CellColumns(parts))
 
 
 def _is_list(path: Path, opened: Callable[[], Any]) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from suffice.errors import InvalidValueError, MissingExtraError
 from suffice.tables.file_content import content_of, row_after
+from suffice.tables.table_cells import CellColumns, TableCells
 from suffice.tables.table_columns import Column, TableColumns, Texts, as_texts, column, distinct_names
 
 #: Parquet files of more bytes than this are read column by column, and their cells a batch at a time.
@@ -38,7 +39,7 @@ def parquet_chunks(path: Path, rows: int) -> Iterator[TableColumns]:
             names = distinct_names(table.column_names, path)
             texts = [_arrow_texts(arrow, values) for values in table.columns]
             columns = tuple(_from_arrow(arrow, values) for values in table.columns)
-            cells: list[Sequence[str]] = [*zip(*texts, strict=True)]
+            cells = CellColumns(texts)
             yield TableColumns(names, columns, (), row_after(first), lambda cells=cells: cells)  # type: ignore[misc]
             first += table.num_rows
     except FileNotFoundError:
@@ -69,9 +70,9 @@ def _read_parquet(data: bytes, path: Path) -> TableColumns:
         except arrow.ArrowException:
             notes.append(f"column {name!r} left out: {values.type} is neither numbers nor text")
 
-    def cells() -> list[Sequence[str]]:
+    def cells() -> CellColumns:
         again = read()
-        return [*zip(*(_arrow_texts(arrow, again.column(name)) for name in columns), strict=True)]
+        return CellColumns([_arrow_texts(arrow, again.column(name)) for name in columns])
 
     def column_cells(k: int) -> list[str]:
         return _arrow_texts(arrow, read().column([*columns][k]))
@@ -85,7 +86,7 @@ def _read_parquet(data: bytes, path: Path) -> TableColumns:
 _BATCH: Final = 50_000
 
 
-class ParquetCells(Sequence[Sequence[str]]):
+class ParquetCells(TableCells):
     """The cells of a Parquet file as texts. Every iteration reads the file, a batch at a time.
 
     Args:
@@ -155,6 +156,13 @@ class ParquetCells(Sequence[Sequence[str]]):
         return [
             k for k, number in enumerate(self._columns) if not _is_number(arrow, _kind(arrow, schema.field(number)))
         ]
+
+    def changed(self, change: Callable[[list[str]], list[str]]) -> TableCells:
+        """See :meth:`TableCells.changed`. Columns are read one at a time, and stay in the file if none changes."""
+        parts = (texts[0] for k in self.text_columns() for texts in self.selected([k]).batches())
+        if all(change(part) is part for part in parts):
+            return self
+        return CellColumns([self.column(k) for k in range(len(self._columns))], self._size).changed(change)
 
     def column(self, k: int) -> list[str]:
         """All cells of one column."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.numerics import Floats
+from suffice.tables.table_cells import CellColumns, TableCells
 
 #: Cells that mean "missing", after spaces around them are removed.
 MISSING: Final = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "?"})
@@ -65,9 +66,8 @@ class TableColumns:
         columns: Numbers (NaN where missing), or texts; all of the same length.
         notes: Sentences about how the file was read, for the user.
         place: Position of a data row (from 0) in the file: "line 7".
-        cells: Parses the content again and returns the cells of each data row as they are in the file, empty where
-            missing. They are not stored, because numbers as text take several times the memory. Those of a large
-            Parquet file are :class:`~suffice.tables.parquet_reader.ParquetCells`.
+        cells: Returns the cells of each data row as they are in the file, empty where missing. By default they are not
+            stored, because numbers as text take several times the memory; then the content is parsed again.
         header: What names the columns in the file, "first line" or "first row"; empty if the names are not in a row.
         column_cells: The cells of one column, by its number, if they can be read without those of the others.
     """
@@ -76,7 +76,7 @@ class TableColumns:
     columns: tuple[Column, ...]
     notes: tuple[str, ...]
     place: Callable[[int], str]
-    cells: Callable[[], Sequence[Sequence[str]]]
+    cells: Callable[[], TableCells]
     header: str = ""
     column_cells: Callable[[int], Sequence[str]] | None = None
 
@@ -94,18 +94,19 @@ class TableColumns:
     def cells_of(self, name: str) -> Sequence[str]:
         """Return the cells of a column as they are in the file, empty where missing."""
         k = self.names.index(name)
-        return [row[k] for row in self.cells()] if self.column_cells is None else self.column_cells(k)
+        return self.cells().column(k) if self.column_cells is None else self.column_cells(k)
 
     def selected(self, names: Sequence[str], rows: NDArray[np.intp]) -> "TableColumns":
         """Return some columns at some rows; the notes are left out."""
 
-        def cells() -> list[Sequence[str]]:
-            every, chosen = self.cells(), [self.names.index(name) for name in names]
-            return [[every[row][k] for k in chosen] for row in rows]
+        def cells() -> TableCells:
+            every = self.cells().selected([self.names.index(name) for name in names])
+            if np.array_equal(rows, np.arange(len(every))):
+                return every
+            return CellColumns([_at(every.column(k), rows) for k in range(len(names))], len(rows))
 
         def column_cells(k: int) -> list[str]:
-            every = self.cells_of(names[k])
-            return [every[row] for row in rows]
+            return _at(self.cells_of(names[k]), rows)
 
         columns = tuple(self[name][rows] for name in names)
         return TableColumns(
@@ -117,6 +118,10 @@ class TableColumns:
             self.header,
             None if self.column_cells is None else column_cells,
         )
+
+
+def _at(cells: Sequence[str], rows: NDArray[np.intp]) -> list[str]:
+    return [cells[row] for row in rows.tolist()]
 
 
 def as_number(text: str) -> float | None:
@@ -223,8 +228,8 @@ def table_columns(data: Any) -> TableColumns:
     if len(set(lengths.values())) > 1:
         raise InvalidValueError(f"the columns of the data must have the same length; the lengths are {lengths}")
 
-    def cells() -> list[Sequence[str]]:
-        return [*zip(*map(_cell_texts, values), strict=True)]
+    def cells() -> CellColumns:
+        return CellColumns([*map(_cell_texts, values)])
 
     return TableColumns(distinct, columns, (), lambda row: f"row {row + 1}", cells)
 

@@ -41,9 +41,9 @@ from suffice.project.exported_files import (
     skipped_file,
 )
 from suffice.project.final_files import final_file
+from suffice.project.item_learner import ItemPredictor
 from suffice.project.items import Item
 from suffice.project.labelling_project import ConflictError, Project, WriteReceipt
-from suffice.project.project_learner import Predictor
 from suffice.project.review import review
 from suffice.project.sequential_offer import sequential_offer
 from suffice.project.settings import Settings, described_model
@@ -826,7 +826,7 @@ def show_prediction(sent: PredictionSent, context: Context) -> PredictionsAnswer
     return PredictionsAnswer(item=item, predictions=predictions)
 
 
-def predictor_or_none(background: BackgroundLearner) -> Predictor | None:
+def predictor_or_none(background: BackgroundLearner) -> ItemPredictor | None:
     """A copy of the current model, or None before it has started."""
     try:
         return background.predictor()

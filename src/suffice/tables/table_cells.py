@@ -1,0 +1,93 @@
+"""The cells of a table as texts, stored by column."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
+from json.encoder import encode_basestring
+from typing import Any
+
+
+class TableCells(Sequence[Sequence[str]]):
+    """The rows of a table, whose cells can also be read by column."""
+
+    @abstractmethod
+    def column(self, k: int) -> list[str]:
+        """All cells of one column."""
+
+    @abstractmethod
+    def selected(self, columns: Sequence[int]) -> "TableCells":
+        """The cells of some of the columns, by their numbers."""
+
+    @abstractmethod
+    def changed(self, change: Callable[[list[str]], list[str]]) -> "TableCells":
+        """The cells with each column changed by a function.
+
+        Args:
+            change: Returns the cells of a column as they are to be; the same object if none changes.
+
+        Returns:
+            This object itself if no column changes.
+        """
+
+    @abstractmethod
+    def json_rows(self) -> Iterator[str]:
+        """The cells of each row as a list of JSON, as :mod:`json` writes it without ASCII escapes."""
+
+
+class CellColumns(TableCells):
+    r"""The cells of a table in memory. A list for each row would take more memory than the cells of most tables.
+
+    Args:
+        columns: The cells of each column, all of the same length.
+        size: Number of rows, which must be given if there are no columns.
+
+    Examples:
+        >>> cells = CellColumns([["1", "2"], ["a", 'b"']])
+        >>> list(cells), cells[1], cells[:1], list(cells.selected([1]))
+        ([('1', 'a'), ('2', 'b"')], ('2', 'b"'), [('1', 'a')], [('a',), ('b"',)])
+        >>> list(cells.json_rows())
+        ['["1", "a"]', '["2", "b\\""]']
+    """
+
+    def __init__(self, columns: Sequence[list[str]], size: int | None = None) -> None:
+        self._columns = [*columns]
+        self._size = size if size is not None else len(columns[0]) if columns else 0
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Sequence[str]]) -> "CellColumns":
+        """The cells of rows that have the same length."""
+        return cls([[*column] for column in zip(*rows, strict=True)], len(rows))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Sequence[str]]:
+        return zip(*self._columns, strict=True) if self._columns else repeat((), self._size)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return [*CellColumns([column[key] for column in self._columns], len(range(self._size)[key]))]
+        if not self._columns:
+            range(self._size)[key]  # raises an error if there is no such row
+        return tuple(column[key] for column in self._columns)
+
+    def column(self, k: int) -> list[str]:
+        """All cells of one column."""
+        return self._columns[k]
+
+    def selected(self, columns: Sequence[int]) -> "CellColumns":
+        """The cells of some of the columns; these are not copied."""
+        return CellColumns([self._columns[k] for k in columns], self._size)
+
+    def changed(self, change: Callable[[list[str]], list[str]]) -> "CellColumns":
+        """See :meth:`TableCells.changed`."""
+        found = [change(column) for column in self._columns]
+        same = all(after is before for after, before in zip(found, self._columns, strict=True))
+        return self if same else CellColumns(found, self._size)
+
+    def json_rows(self) -> Iterator[str]:
+        """The cells of each row as JSON. Cells are encoded by column, which takes a third of the time."""
+        if not self._columns:
+            return repeat("[]", self._size)
+        row = f"[{', '.join(['%s'] * len(self._columns))}]"
+        return map(row.__mod__, zip(*(map(encode_basestring, column) for column in self._columns), strict=True))
