@@ -4,19 +4,21 @@ import threading
 import time
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from suffice.criteria import Verdict
 from suffice.presentation.decision_words import CATCHING_UP
+from suffice.project.item_learner import ItemPredictor, reason
 from suffice.project.learned_files import LearnedFiles
 from suffice.project.learning_status import LearningStatus, Predictions
 from suffice.project.model_selection import chooses_model, compared_models
-from suffice.project.project_learner import Predictor, reason
 from suffice.project.shared_learner import LearnableProject, LearnerSaver, LearningWork, SharedLearner
 from suffice.project.state import Answer
 from suffice.project.status_summary import check_status, decision_of
 from suffice.session.decision import Decision
-from suffice.session.suspicious_labels import SuspiciousLabel
+
+if TYPE_CHECKING:
+    from suffice.session.suspicious_labels import SuspiciousLabel
 
 # Seconds between two checks of the journal for events of other processes.
 _POLL: Final = 1.0
@@ -198,7 +200,7 @@ class BackgroundLearner:
         """
         return self.learner.predictions()
 
-    def predictor(self) -> Predictor:
+    def predictor(self) -> ItemPredictor:
         """A copy of the present model for predictions; it does not change while more is learned.
 
         Raises:
@@ -206,7 +208,7 @@ class BackgroundLearner:
         """
         return self.learner.copy().predictor
 
-    def suspicious_labels(self) -> list[SuspiciousLabel]:
+    def suspicious_labels(self) -> "list[SuspiciousLabel]":
         """The labels learned so far, ranked by how unlikely they are; the model continues to learn meanwhile.
 
         Raises:

@@ -30,7 +30,7 @@ from suffice.tables.table_columns import MISSING, TableColumns, Texts, as_number
 from suffice.tables.table_columns import Column as ReadColumn
 
 if TYPE_CHECKING:
-    from suffice.project.project_learner import Predictor
+    from suffice.project.item_learner import ItemPredictor
 
 
 #: What to do with a label in a file if the item has another label.
@@ -406,7 +406,7 @@ def new_columns(settings: Settings, table: TableColumns, data: Path | None) -> T
     return found
 
 
-def _rows(predictor: "Predictor", X: Floats, cells: TableCells) -> list[tuple[Cell, ...]]:
+def _rows(predictor: "ItemPredictor", X: Floats, cells: TableCells) -> list[tuple[Cell, ...]]:
     found = predictor.predict(np.asarray(X, dtype=np.float64))
     shares: list[Any] = [] if found.probabilities is None else list(found.probabilities.T)
     own = zip(*map(finite_cells, (found.labels, found.uncertainty, *shares)), strict=True)

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from suffice.errors import SufficeError
 from suffice.numerics import Floats
 from suffice.project.learning_status import LearningStatus, Predictions
 from suffice.project.settings import Settings
@@ -163,3 +164,11 @@ class ItemLearner(ABC):
             SufficeError: The model has not started.
         """
         return self.predict(X)
+
+
+def reason(error: Exception) -> str:
+    """Message of an error, without the full stop."""
+    said = str(error).strip().rstrip(".")
+    if isinstance(error, SufficeError) and said:
+        return said
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

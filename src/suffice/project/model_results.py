@@ -48,8 +48,9 @@ class ModelResults:
         from sklearn.pipeline import Pipeline
 
         from suffice.project.learned_project import learned_project
+        from suffice.project.project_learner import require_model
 
-        predictor = learned_project(self._contents).predictor()
+        predictor = require_model(learned_project(self._contents).predictor())
         features_given = bool(self._contents.made_with.get("features"))
         steps = [] if features_given else [("features", self._contents.transformer())]
         steps += [] if predictor.transform is None else [("inputs", predictor.transform)]

@@ -19,7 +19,7 @@ from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
 from suffice.presentation.error_words import worsening_sentence
-from suffice.project.item_learner import ItemLearner, ItemPredictor
+from suffice.project.item_learner import ItemLearner, ItemPredictor, reason
 from suffice.project.learned_files import MOST_BYTES, Checkpoint, LearnedFiles
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point, Predictions
 from suffice.project.settings import Settings
@@ -582,6 +582,17 @@ def _n_labels(answers: Sequence[Answer]) -> int:
     return sum(answer.label is not None for answer in answers)
 
 
+def require_model(predictor: ItemPredictor) -> Predictor:
+    """The same predictor if it has a model.
+
+    Raises:
+        SufficeError: The predictions were made elsewhere.
+    """
+    if isinstance(predictor, Predictor):
+        return predictor
+    raise SufficeError("the predictions of this project were made elsewhere, so it has no model")
+
+
 def suspicious_labels(
     learned: ItemLearner | tuple[ItemPredictor, Sequence[Answer]], X: Floats
 ) -> list[SuspiciousLabel]:
@@ -595,10 +606,9 @@ def suspicious_labels(
         SufficeError: The model has not started, or the predictions were made elsewhere.
     """
     predictor, answers = learned if isinstance(learned, tuple) else (learned.predictor(), learned.answers)
-    if not isinstance(predictor, Predictor):
-        raise SufficeError("the predictions were made elsewhere, so there is no model that judges the labels")
+    model = require_model(predictor).model
     labels = {answer.item: answer.label for answer in answers if answer.label is not None}
-    return ranked_labels(predictor.model, X[list(labels)], labels)
+    return ranked_labels(model, X[list(labels)], labels)
 
 
 def _curve(verdicts: Sequence[Verdict]) -> tuple[Point, ...]:
@@ -613,11 +623,3 @@ def _compared(verdict: Verdict) -> Verdict | None:
         return verdict
     parts = [part for part in map(_compared, verdict.parts) if part is not None]
     return next((part for part in parts if part.rule == ErrorStability.__name__), parts[0] if parts else None)
-
-
-def reason(error: Exception) -> str:
-    """Message of an error, without the full stop."""
-    said = str(error).strip().rstrip(".")
-    if isinstance(error, SufficeError) and said:
-        return said
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
@@ -16,7 +16,9 @@ from suffice.project.settings import Settings
 from suffice.project.settings_editor import SettingsEditor
 from suffice.project.state import Answer, ProjectState
 from suffice.session.decision import Decision
-from suffice.session.suspicious_labels import SuspiciousLabel
+
+if TYPE_CHECKING:
+    from suffice.session.suspicious_labels import SuspiciousLabel
 
 # Minimal time between two saved states: in seconds, and as a multiple of the time that saving takes.
 _KEEP, _KEEP_SHARE = 30.0, 50.0
@@ -139,7 +141,7 @@ class SharedLearner:
         saved = None if self._files is None else self._files.predictions(settings, answers)
         return predictor.predict(self._project.X) if saved is None else saved
 
-    def suspicious_labels(self) -> list[SuspiciousLabel]:
+    def suspicious_labels(self) -> "list[SuspiciousLabel]":
         """The labels learned so far, ranked by how unlikely they are.
 
         Raises:
