@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from suffice.arguments import floats, real, whole
+from suffice.arguments import distinct, floats, real, whole
 from suffice.checks.guarantee import Circumstances, Guarantee, PredictedItems, UnlabelableAs, known_fields
 from suffice.checks.hypergeometric import LARGEST_POOL, probability
 from suffice.checks.sequential_terms import SequentialTerms
@@ -182,7 +182,7 @@ class Check:
         indices = np.asarray(unlabelled)
         if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
             raise InvalidTypeError(f"unlabelled must be a series of indices, not {unlabelled!r}")
-        if len(np.unique(indices)) < len(indices):
+        if not distinct(indices):
             raise InvalidValueError("unlabelled must name each item once")
         if not isinstance(rng, np.random.Generator):
             raise InvalidTypeError(

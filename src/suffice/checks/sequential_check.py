@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from suffice.arguments import whole
+from suffice.arguments import distinct, whole
 from suffice.checks.guarantee import Guarantee, known_fields
 from suffice.checks.random_check import spent_alpha
 from suffice.checks.sequential_terms import SequentialTerms
@@ -61,7 +61,7 @@ def sequential(  # noqa: PLR0913 - all but two by keyword
         items = np.asarray(pool)
         if items.ndim != 1 or (items.size and items.dtype.kind not in "iu"):
             raise InvalidTypeError(f"pool must be a number of items or a series of indices, not {pool!r}")
-        if not items.size or len(np.unique(items)) < len(items):
+        if not items.size or not distinct(items):
             raise InvalidValueError("pool must name at least one item, each once")
         size = len(items)
     spent = spent_alpha(number, alpha)
@@ -279,7 +279,7 @@ class SequentialCheck:
             raise InvalidValueError(f"a saved SequentialCheck lacks the field {error.args[0]}") from None
         except (TypeError, ValueError) as error:
             raise InvalidValueError(f"a saved SequentialCheck cannot be used: {error}") from None
-        if len(items) != terms.longest or len(np.unique(items)) < len(items) or check.answered > len(items):
+        if len(items) != terms.longest or not distinct(items) or check.answered > len(items):
             raise InvalidValueError("a saved SequentialCheck must have the items of its random order, each once")
         if not math.isclose(terms.alpha, spent):
             raise InvalidValueError("the terms of a saved SequentialCheck must have its error probability")

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from suffice.acquisition import Indices
-from suffice.arguments import whole
+from suffice.arguments import distinct, whole
 from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.engines.disk_rows import DiskRows, require_memory, rows_on_disk
 from suffice.engines.worker_rows import WorkerRows, rows_on_workers
@@ -335,7 +335,7 @@ def checked_indices(indices: Any, size: int, name: str) -> Indices:
     bad = array[(array < 0) | (array >= size)]
     if len(bad):
         raise InvalidValueError(f"{name} holds {bad[0]}, but the pool has items 0 to {size - 1}")
-    if len(np.unique(array)) < len(array):
+    if not distinct(array):
         raise InvalidValueError(f"{name} holds an item twice")
     return array.astype(np.intp)
 

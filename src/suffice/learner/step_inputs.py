@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from scipy.special import expit
 
 from suffice.acquisition import Indices, bald, class_scores
-from suffice.arguments import real, whole
+from suffice.arguments import distinct, real, whole
 from suffice.criteria import Criterion, committee_agreement, pool_facts
 from suffice.criteria.prediction_statistics import entropies, likeliest, selected_losses
 from suffice.errors import InvalidTypeError, InvalidValueError
@@ -75,7 +75,7 @@ class StopSet:
 
     def __post_init__(self) -> None:
         items, total = np.asarray(self.indices), whole(self.pool_size, "pool_size", least=1)
-        good = items.ndim == 1 and len(items) and items.dtype.kind in "iu" and len(np.unique(items)) == len(items)
+        good = items.ndim == 1 and len(items) and items.dtype.kind in "iu" and distinct(items)
         if not good or items.min() < 0 or items.max() >= total:
             raise InvalidValueError(f"indices must be different items of the pool, from 0 to {total - 1}")
         frozen = np.sort(items.astype(np.intp))

@@ -118,7 +118,7 @@ def is_text(column: Column) -> bool:
     if not isinstance(column, Texts):
         return False
     n, distinct, counts = len(column), len(column.levels), column.counts
-    words = np.dot([len(level.split()) for level in column.levels], counts) / counts.sum()
+    words = np.dot(np.fromiter(map(len, map(str.split, column.levels)), np.intp, distinct), counts) / counts.sum()
     return bool(words >= 3 and (distinct > 0.5 * n or distinct > 50))
 
 
