@@ -25,6 +25,20 @@ def whole(value: Any, name: str, *, least: int) -> int:
     return int(value)
 
 
+def wholes(values: Iterable[Any], name: str, *, least: int) -> tuple[int, ...]:
+    """Return values as ints of at least ``least``; see :func:`whole`.
+
+    Examples:
+        >>> wholes([3, 4], "items", least=0)
+        (3, 4)
+    """
+    given = tuple(values)
+    # Ints need no conversion. They are checked together, because there may be a hundred thousand.
+    if set(map(type, given)) == {int} and min(given) >= least:
+        return given
+    return tuple(whole(value, name, least=least) for value in given)
+
+
 def sizes(value: Any, name: str) -> tuple[int, ...]:
     """Return several sizes as ints of at least 1.
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from suffice.arguments import distinct, floats, real, whole
+from suffice.arguments import distinct, floats, real, whole, wholes
 from suffice.checks.guarantee import Circumstances, Guarantee, PredictedItems, UnlabelableAs, known_fields
 from suffice.checks.hypergeometric import LARGEST_POOL, probability
 from suffice.checks.sequential_terms import SequentialTerms
@@ -137,7 +137,7 @@ class Check:
     first_answers: Mapping[int, Label | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        items = tuple(whole(item, "items", least=0) for item in self.items)
+        items = wholes(self.items, "items", least=0)
         if not items or len(set(items)) < len(items):
             raise InvalidValueError(f"items must be at least one index, each once, not {self.items!r}")
         if not len(items) <= whole(self.pool, "pool", least=1) <= LARGEST_POOL:

@@ -7,9 +7,9 @@ import re
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from glob import escape
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -96,8 +96,8 @@ def sqlite_engine(file: Path, *, new: bool, read_only: bool) -> Engine:
         # Transactions are started explicitly by this module, not implicitly by Python.
         connection.isolation_level = None
         record.info["file"] = identity(file)
-        # With a write-ahead log, readers do not wait for writers. A file that is not a project is not changed.
-        mode = connection.execute(f"PRAGMA journal_mode{'=WAL' if new else ''}").fetchone()[0]
+        # A new file is thrown away if it is not filled completely. A file that is not a project is not changed.
+        mode = connection.execute(f"PRAGMA journal_mode{'=MEMORY' if new else ''}").fetchone()[0]
         # Committed data are on the disk, also after a power failure. Without a log (in some network folders), the
         # removal of a file must be on the disk too.
         connection.execute(f"PRAGMA synchronous={'FULL' if mode == 'wal' else 'EXTRA'}")
@@ -364,12 +364,23 @@ class Database:
                 yield own
             head: Head | None = connection.info.pop("head", None)
         # A new file is created under another name first.
-        if self.file is not None and not self._new:
+        if self.file is not None and self._new:
+            self._use_log()
+        elif self.file is not None:
             if head is not None:
                 write_head(self.file, head)
             if self._guard is None:
                 self._guard = sqlite_guard(self.file)
                 self._log = identity(log_of(self.file))
+
+    def _use_log(self) -> None:
+        """Give a new file a write-ahead log, with which readers do not wait for writers.
+
+        It gets one after it was filled, because all rows would be written to the log first, which takes a third more
+        time. Where there can be no log, as in some network folders, the file is used without one.
+        """
+        with closing(self._engine.raw_connection()) as connection, suppress(sqlite3.OperationalError):
+            connection.execute("PRAGMA journal_mode=WAL")  # type: ignore[attr-defined]
 
     def _require_log(self) -> None:
         """Raise an error before writing if the write-ahead file was removed, because the data would be lost.
@@ -479,8 +490,10 @@ _AT_ONCE = 5000
 _CLOSE = 4
 
 
-# Plain SQL, because SQLAlchemy takes twice as long for a million rows.
-_INSERT_ITEM: Final = "INSERT INTO items (position, id, cells, checksum) VALUES (?, ?, ?, ?)"
+# Plain SQL for many rows at once: SQLAlchemy takes three times as long for a million rows.
+_INSERT_ITEMS: Final = "INSERT INTO items (position, id, cells, checksum) VALUES "
+# Rows of one statement; older versions of SQLite allow 999 values.
+_ROWS_OF_INSERT: Final = 200
 
 
 def write_contents(
@@ -499,7 +512,10 @@ def write_contents(
     while part := list(islice(numbered, _AT_ONCE)):
         rows = [(k, name, text, item_checksum(k, name, text)) for k, (name, text) in part]
         if connection.dialect.name == "sqlite":
-            connection.exec_driver_sql(_INSERT_ITEM, rows)
+            for start in range(0, len(rows), _ROWS_OF_INSERT):
+                some = rows[start : start + _ROWS_OF_INSERT]
+                values = ", ".join(["(?, ?, ?, ?)"] * len(some))
+                connection.exec_driver_sql(_INSERT_ITEMS + values, tuple(chain.from_iterable(some)))
         else:
             columns = [column.name for column in items_table.columns]
             connection.execute(sa.insert(items_table), [dict(zip(columns, row, strict=True)) for row in rows])

@@ -4,7 +4,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, Final
+
+# Rows whose cells are encoded at a time.
+_BLOCK: Final = 5000
+# Bytes that JSON escapes in a text. In UTF-8 they are no part of another character.
+_ESCAPED: Final = bytes(range(0x20)) + b'"\\'
 
 
 class TableCells(Sequence[Sequence[str]]):
@@ -86,8 +91,23 @@ class CellColumns(TableCells):
         return self if same else CellColumns(found, self._size)
 
     def json_rows(self) -> Iterator[str]:
-        """The cells of each row as JSON. Cells are encoded by column, which takes a third of the time."""
+        """See :meth:`TableCells.json_rows`. Cells are encoded by column, some rows at a time."""
         if not self._columns:
-            return repeat("[]", self._size)
-        row = f"[{', '.join(['%s'] * len(self._columns))}]"
-        return map(row.__mod__, zip(*(map(encode_basestring, column) for column in self._columns), strict=True))
+            yield from repeat("[]", self._size)
+        for start in range(0, self._size if self._columns else 0, _BLOCK):
+            parts = [column[start : start + _BLOCK] for column in self._columns]
+            plain = [not contains_bytes(part, _ESCAPED) for part in parts]
+            row = "[{}]".format(", ".join('"%s"' if quoted else "%s" for quoted in plain))
+            encoded = (part if quoted else map(encode_basestring, part) for part, quoted in zip(parts, plain, strict=True))
+            yield from map(row.__mod__, zip(*encoded, strict=True))
+
+
+def contains_bytes(texts: Sequence[str], wanted: bytes) -> bool:
+    """Whether some text has one of these ASCII characters. All texts are searched at once, without a loop in Python.
+
+    Examples:
+        >>> contains_bytes(["a", "b\\n"], b"\\n"), contains_bytes(["a", "é"], b"\\n")
+        (True, False)
+    """
+    data = "".join(texts).encode("utf-8", "surrogatepass")
+    return len(data.translate(None, wanted)) < len(data)
