@@ -380,7 +380,7 @@ class Database:
         time. Where there can be no log, as in some network folders, the file is used without one.
         """
         with closing(self._engine.raw_connection()) as connection, suppress(sqlite3.OperationalError):
-            connection.execute("PRAGMA journal_mode=WAL")  # type: ignore[attr-defined]
+            connection.execute("PRAGMA journal_mode=WAL")
 
     def _require_log(self) -> None:
         """Raise an error before writing if the write-ahead file was removed, because the data would be lost.

@@ -98,15 +98,17 @@ class CellColumns(TableCells):
             parts = [column[start : start + _BLOCK] for column in self._columns]
             plain = [not contains_bytes(part, _ESCAPED) for part in parts]
             row = "[{}]".format(", ".join('"%s"' if quoted else "%s" for quoted in plain))
-            encoded = (part if quoted else map(encode_basestring, part) for part, quoted in zip(parts, plain, strict=True))
+            encoded = (
+                part if quoted else map(encode_basestring, part) for part, quoted in zip(parts, plain, strict=True)
+            )
             yield from map(row.__mod__, zip(*encoded, strict=True))
 
 
 def contains_bytes(texts: Sequence[str], wanted: bytes) -> bool:
-    """Whether some text has one of these ASCII characters. All texts are searched at once, without a loop in Python.
+    r"""Whether some text has one of these ASCII characters. All texts are searched at once, without a loop in Python.
 
     Examples:
-        >>> contains_bytes(["a", "b\\n"], b"\\n"), contains_bytes(["a", "é"], b"\\n")
+        >>> contains_bytes(["a", "b\n"], b"\n"), contains_bytes(["a", "é"], b"\n")
         (True, False)
     """
     data = "".join(texts).encode("utf-8", "surrogatepass")
