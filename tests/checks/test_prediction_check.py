@@ -1,6 +1,6 @@
 """Checks of predictions made elsewhere: each result is that of the underlying function, and none is false too often."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -20,7 +20,7 @@ from suffice.checks import (
     of_predictions,
     spent_alpha,
 )
-from suffice.checks.prediction_check import DEFAULT_SIZE, PredictionCheck
+from suffice.checks.prediction_check import DEFAULT_SIZE, PredictionCheck, PredictionResult
 from suffice.errors import InvalidValueError
 from tests.thoroughness import thorough
 
@@ -105,8 +105,72 @@ def test_the_share_of_a_class_is_that_of_class_share() -> None:
     assert check.design.size == DEFAULT_SIZE == result.checked
     assert result.share == ClassShare.of_check(record_of(check, truth), "spam")
     assert result.guaranteed
-    # A class that is never predicted can be stated too.
-    assert of_predictions(llm).check(share_of="newt", size=50, seed=1).run(asked(truth)).share is not None
+    # A class that is never predicted can be stated too, if it is named, so that a typing error is noticed.
+    with pytest.raises(InvalidValueError, match=r"share_of must be one of the predicted classes.* name classes"):
+        of_predictions(llm).check(share_of="newt", size=50, seed=1)
+    named = of_predictions(llm).check(share_of="newt", classes=["newt"], size=50, seed=1)
+    assert named.run(asked(truth)).share is not None
+
+
+def test_a_class_may_be_a_truth_value_or_a_number() -> None:
+    truth = [row % 2 == 0 for row in range(200)]
+    share = of_predictions(truth).check(share_of=True, size=60, seed=0).run(lambda row: truth[row]).share
+    assert share is not None
+    assert share.least <= 100 <= share.most
+
+
+@pytest.mark.parametrize("name", ["share_of", "recall_of", "precision_of"])
+def test_verdicts_tell_no_classes(name: str) -> None:
+    with pytest.raises(InvalidValueError, match=f"{name} needs the class of each row"):
+        of_predictions(["a", "b"] * 50).check(**{name: "a"}, size=20, answer="verdict")
+
+
+def corrected(check: PredictionCheck, truth: Sequence[Any], rows: Iterable[int]) -> PredictionResult:
+    """The result when the answers of some rows were corrected to the truth."""
+    record = check.record
+    for row in rows:
+        record = record.correct(row, truth[row])
+    return PredictionCheck.restored(check.given, check.design, record, check.answer).result
+
+
+@pytest.mark.parametrize("options", [{}, {"share_of": "a"}, {"accept": "accepted", "at_most": 0.1}])
+def test_corrections_are_stated_with_the_first_answers(options: dict[str, Any]) -> None:
+    truth, llm = ["a", "b"] * 200, ["a", "b"] * 200
+    given = of_predictions(llm, [0.9] * 200 + [0.6] * 200)
+    check = given.check(size=100, seed=0, **options)
+    # At first, 8 rows are answered wrongly.
+    mistaken = [row for row in check.record.items if truth[row] == "a"][:8]
+    first = check.run(lambda row: "b" if row in mistaken else truth[row])
+    assert (first.corrections, first.at_first) == (0, None)
+    result = corrected(check, truth, mistaken[::2])
+    assert result.corrections == 4
+    assert result.at_first is not None
+    assert result.at_first.sentences() == first.sentences()
+    said = str(result)
+    assert (
+        "4 answers were corrected after the check was answered. By the first answers: " + first.sentences()[0] in said
+    )
+    right = next(row for row in check.record.items if row not in mistaken)
+    same = corrected(check, truth, [right])
+    assert "1 answer was corrected after the check was answered. The first answers show the same." in str(same)
+
+
+def test_a_proof_by_corrected_answers_says_that_the_first_ones_do_not_prove_it() -> None:
+    truth = ["a", "b"] * 200
+    check = of_predictions(truth).check(at_most=0.1, seed=0)
+    first = check.run(lambda row: "b" if len(check.record.labels) % 4 == 0 else truth[row])
+    assert first.complete
+    assert not first.guaranteed
+    wrong = [row for row in check.record.items if check.record.labels[row] != truth[row]]
+    result = corrected(check, truth, wrong)
+    assert result.guaranteed
+    assert "The first answers do not prove it." in str(result)
+
+
+def test_rows_that_nobody_can_label_are_stated() -> None:
+    result = of_predictions(["a", "b"] * 100).check(size=40, seed=0).run(lambda _: None)
+    assert (result.unlabelable, result.wrong["prediction"]) == (40, 40)
+    assert "40 rows of the check could not be labelled and count as wrong." in str(result)
 
 
 def test_recall_is_that_of_the_sample() -> None:
@@ -127,7 +191,9 @@ def test_recall_of_predictions_does_not_count_what_the_check_found() -> None:
     (made,) = result.guarantees.values()
     assert made.predicted_recall == 0.6
     assert not result.guaranteed
-    assert "At least 60 % of the rows of class 'spam' are predicted as such" in str(result).replace("\xa0", " ")
+    assert "Of the rows of class 'spam' among the 20 rows, at least 60 % are predicted as such" in str(result).replace(
+        "\xa0", " "
+    )
 
 
 def test_precision_is_that_of_a_sample_of_the_predicted_rows() -> None:

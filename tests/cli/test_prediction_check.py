@@ -113,7 +113,7 @@ def test_some_known_answers_are_the_sample(tmp_path: Path, table: dict[str, list
     result = called(path, "--prediction", "llm", "--at-most", "20%", "--truth", "truth", "--json")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["checked"] == 100
-    assert "holds if these rows were drawn at random" in result.stderr
+    assert "holds if they are a random sample of all rows" in result.stderr
     for option in ("--size", "--budget"):
         assert "are for a check that is drawn now" in refused(
             path, "--prediction", "llm", "--truth", "truth", "--at-most", "20%", option, "10"

@@ -24,6 +24,7 @@ from suffice.project.prediction_results import (
     start_prediction_check,
 )
 from suffice.project.status_summary import status
+from suffice.report.prediction_statement import prediction_statement
 from tests.project.prediction_projects import SECRET, answer_all, made, rows
 
 
@@ -289,6 +290,78 @@ def test_new_rows_are_checked_on_their_own(tmp_path: Path) -> None:
         start_prediction_check(project, person="ann", size=5)
         third = project.checks()[-1]
         assert (third.draw.asked.first_item, third.draw.spends_as) == (200, 2)
+
+
+def added(number: int, llm: list[str]) -> dict[str, list[str]]:
+    return {"body": [f"new {k}" for k in range(number)], "llm": llm, "id": [f"new-{k}" for k in range(number)]}
+
+
+def test_the_recall_of_a_batch_is_that_of_its_rows(tmp_path: Path) -> None:
+    old = {"body": [f"old {k}" for k in range(100)], "llm": ["spam"] * 80 + ["ham"] * 20, "id": [*map(str, range(100))]}
+    truth = ["ham"] * 100 + ["spam"] * 60 + ["ham"] * 240
+    with made(tmp_path / "p", old, at_most=None) as project:
+        start_prediction_check(project, person="ann", size=20)
+        answer_all(project, truth.__getitem__)
+        project.add_items(added(300, ["spam"] * 6 + ["ham"] * 294), person="ann")
+        start_prediction_check(project, person="ann", size=200, recall_of="spam")
+        answer_all(project, truth.__getitem__)
+        result = newest_result(project)
+        assert result is not None
+        (made_of,) = result.guarantees.values()
+        assert made_of.predicted_recall <= 0.1
+        assert "Of the rows of class 'spam' among the 300 rows" in str(result)
+        # The number of items that people found is not a recall of the predictions.
+        assert project.checks()[-1].guarantee is None
+        told = status(project, learned_project(project).learning_status())
+        assert told["guarantee"] is None
+        assert told["decision"]["sentences"] == result.sentences()
+
+
+def test_checks_made_elsewhere_count_once_for_each_batch(tmp_path: Path) -> None:
+    truth, table = rows(150)
+    with made(tmp_path / "p", {name: table[name] for name in ("id", "body", "llm")}, at_most=None) as project:
+        for elsewhere in (3, 0):
+            start_prediction_check(project, person="ann", size=10, earlier_checks=elsewhere)
+            answer_all(project, truth.__getitem__)
+        assert [check.draw.spends_as for check in project.checks()] == [4, 5]
+        project.add_items(added(100, ["ham"] * 100), person="ann")
+        for elsewhere in (3, 0, 2):
+            start_prediction_check(project, person="ann", size=10, earlier_checks=elsewhere)
+            answer_all(project, [*truth, *["ham"] * 100].__getitem__)
+        assert [check.draw.spends_as for check in project.checks()][2:] == [4, 5, 8]
+
+
+def test_a_second_check_covers_the_rows_without_an_answer(tmp_path: Path) -> None:
+    truth, table = rows(150)
+    with made(tmp_path / "p", table, at_most=None) as project:
+        for _ in range(2):
+            start_prediction_check(project, person="ann", size=30)
+            answer_all(project, truth.__getitem__)
+        page = prediction_statement(project)
+    assert "The statement covers the 120 of rows 1 to 150 that had no answer before" in page
+    assert "Random check number 2 of these rows" in page
+
+
+def test_rows_that_nobody_can_answer_are_no_change_of_the_error(tmp_path: Path) -> None:
+    table = {"body": [f"old {k}" for k in range(200)], "llm": ["ham", "spam"] * 100, "id": [*map(str, range(200))]}
+    with made(tmp_path / "p", table, at_most=None) as project:
+
+        def answer(item: int) -> str | None:
+            return None if item % 5 == 0 else ("ham", "spam")[item % 2]
+
+        for _ in range(2):
+            # Skipped rows are in both checks, so that the second has a larger share of them.
+            start_prediction_check(project, person="ann", size=80)
+            answer_all(project, answer)
+        project.add_items(added(200, ["ham", "spam"] * 100), person="ann")
+        start_prediction_check(project, person="ann", size=80)
+        answer_all(project, answer)
+        first, _, last = project.checks()
+        change = changed_error(project.checks())
+        assert change is not None
+        assert change.first == (len(first.record.unlabelable), 80)
+        assert change.second == (len(last.record.unlabelable), 80)
+        assert not change.changed
 
 
 def test_rows_that_were_added_before_a_check_are_checked_together(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A random check of predictions that were made elsewhere: rows, answers, and what they prove."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ from suffice.arguments import real, whole
 from suffice.checks.accepted_part import AcceptedPart, accept_corrected, accept_share
 from suffice.checks.class_share import ClassShare
 from suffice.checks.finish_plan import allowed_wrong
-from suffice.checks.given_predictions import PredictedColumns, class_text, is_missing
+from suffice.checks.given_predictions import AnswerWay, PredictedColumns, class_text, is_missing
 from suffice.checks.group_guarantees import by_group
 from suffice.checks.guarantee import Guarantee
 from suffice.checks.planner import plan
@@ -58,11 +58,15 @@ class CheckDesign:
     precision_of: str | None = None
     accept: AcceptGoal | None = None
 
-    def checked(self, given: PredictedColumns) -> "CheckDesign":
+    def checked(
+        self, given: PredictedColumns, *, answer: AnswerWay = "blind", classes: Sequence[str] = ()
+    ) -> "CheckDesign":
         """The validated design, with the size of a check of fixed size.
 
         Args:
             given: The predictions.
+            answer: How people answer.
+            classes: Further classes that are not predicted.
 
         Raises:
             InvalidValueError: An option is out of range, or does not fit the predictions or the other options.
@@ -73,11 +77,7 @@ class CheckDesign:
         real(self.confidence, "confidence", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
         number = whole(self.earlier_checks, "earlier_checks", least=0) + 1
         self._require_task(given)
-        for name in ("share_of", "recall_of", "precision_of"):
-            value = getattr(self, name)
-            if value is not None and name != "share_of" and value not in given.classes:
-                some = ", ".join(map(repr, given.classes[:10]))
-                raise InvalidValueError(f"{name} must be one of the predicted classes {some}, not {value!r}")
+        self._require_class(given, answer, classes)
         quantities = [name for name in ("share_of", "recall_of", "precision_of", "accept") if getattr(self, name)]
         if len(quantities) > 1:
             raise InvalidValueError(f"a check proves one quantity; give {quantities[0]} or {quantities[1]}, not both")
@@ -158,6 +158,23 @@ class CheckDesign:
         elif self.tolerance is not None:
             raise InvalidValueError("tolerance is for numbers, and the predictions are classes; leave it out")
 
+    def _require_class(self, given: PredictedColumns, answer: AnswerWay, classes: Sequence[str]) -> None:
+        """Raise an error if a class is not known, or if the answers will not tell the classes of rows."""
+        for name in ("share_of", "recall_of", "precision_of"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if answer == "verdict":
+                raise InvalidValueError(
+                    f"{name} needs the class of each row, and verdicts only say whether a prediction is right; let "
+                    'people label without seeing the predictions, with answer="blind"'
+                )
+            known = [*given.classes, *(classes if name == "share_of" else ())]
+            if value not in known:
+                some = ", ".join(map(repr, known[:10])) + (", ..." if len(known) > 10 else "")
+                more = "; name classes that are never predicted with classes" if name == "share_of" else ""
+                raise InvalidValueError(f"{name} must be one of the predicted classes {some}, not {value!r}{more}")
+
     def _require_acceptable(self, given: PredictedColumns, share: float | None) -> None:
         if self.accept not in ("all", "accepted"):
             raise InvalidValueError(f'accept must be "all" or "accepted", not {self.accept!r}')
@@ -185,6 +202,9 @@ class PredictionResult:
         progress: Progress of a check that ends when the target is proven; None for a fixed size.
         answer: How people answered.
         pending: Number of answers that are missing, as far as it is known.
+        unlabelable: Number of rows that nobody could label; they count as wrong.
+        corrections: Number of answers that were corrected after they had been given.
+        at_first: The result by the first answers, if some were corrected after the end; otherwise None.
     """
 
     rows: int
@@ -198,8 +218,11 @@ class PredictionResult:
     share: ClassShare | None = None
     accepted: AcceptedPart | None = None
     progress: Mapping[str, Any] | None = None
-    answer: str = "blind"
+    answer: AnswerWay = "blind"
     pending: int = 0
+    unlabelable: int = 0
+    corrections: int = 0
+    at_first: "PredictionResult | None" = None
 
     @property
     def guaranteed(self) -> bool:
@@ -251,6 +274,9 @@ class PredictionResult:
             "complete": self.complete,
             "pending": self.pending,
             "answer": self.answer,
+            "unlabelable": self.unlabelable,
+            "corrections": self.corrections,
+            "at_first": None if self.at_first is None else self.at_first.to_dict(),
             "columns": {
                 name: {
                     "wrong": wrong,
@@ -298,6 +324,7 @@ class PredictionCheck:
         seed: For a reproducible draw; drawn from the operating system if left out.
         answer: How people answer: ``"blind"`` if they label without seeing the prediction, ``"verdict"`` if they see it
             and say whether it is right.
+        classes: Further classes that are never predicted, for ``share_of``.
         **options: Fields of :class:`suffice.checks.prediction_check.CheckDesign`, such as ``at_most`` or ``size``.
 
     Attributes:
@@ -318,14 +345,23 @@ class PredictionCheck:
     """
 
     def __init__(
-        self, given: PredictedColumns, *, seed: int | None = None, answer: str = "blind", **options: Any
+        self,
+        given: PredictedColumns,
+        *,
+        seed: int | None = None,
+        answer: AnswerWay = "blind",
+        classes: Iterable[Any] = (),
+        **options: Any,
     ) -> None:
         if answer not in ("blind", "verdict"):
             raise InvalidValueError(f'answer must be "blind" or "verdict", not {answer!r}')
         if answer == "verdict" and len(given.columns) > 1:
             raise InvalidValueError("verdicts are about one column of predictions; compare several with blind labels")
+        for name in ("share_of", "recall_of", "precision_of"):
+            if options.get(name) is not None:
+                options[name] = class_text(options[name])
         self.given, self.answer = given, answer
-        self.design = CheckDesign(**options).checked(given)
+        self.design = CheckDesign(**options).checked(given, answer=answer, classes=[*map(class_text, classes)])
         design, pool = self.design, self._pool()
         number, alpha = design.earlier_checks + 1, design.alpha
         rng = check_rng(seed, CHECK_STREAM, number)
@@ -336,7 +372,9 @@ class PredictionCheck:
         self.record = self._reaching(Check(tuple(first.tolist()), len(pool), number, alpha, sequential=terms))
 
     @classmethod
-    def restored(cls, given: PredictedColumns, design: CheckDesign, record: Check, answer: str) -> "PredictionCheck":
+    def restored(
+        cls, given: PredictedColumns, design: CheckDesign, record: Check, answer: AnswerWay
+    ) -> "PredictionCheck":
         """A check from its parts, to state its results.
 
         Args:
@@ -466,8 +504,27 @@ class PredictionCheck:
             "progress": sequential_progress(record, self._predicted(column), design.tolerance),
             "answer": self.answer,
             "pending": len(pending),
+            "unlabelable": len(record.unlabelable),
+            "corrections": len(record.first_answers),
         }
-        return PredictionResult(**{**values, **(self._proven() if complete else {})})
+        if complete:
+            values |= {**self._proven(), "at_first": self._at_first()}
+        return PredictionResult(**values)
+
+    def _at_first(self) -> PredictionResult | None:
+        """The result by the first answers; None if no answer was corrected."""
+        record = self.record
+        if not record.first_answers:
+            return None
+        labels = {**record.labels, **record.first_answers}
+        first = replace(
+            record,
+            labels={row: label for row, label in labels.items() if label is not None},
+            unlabelable=record.unlabelable - set(record.first_answers)
+            | {row for row, label in record.first_answers.items() if label is None},
+            first_answers={},
+        )
+        return PredictionCheck.restored(self.given, self.design, first, self.answer).result
 
     def _proven(self) -> dict[str, Any]:
         """The statements of a complete check."""

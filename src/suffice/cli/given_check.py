@@ -395,7 +395,7 @@ def _verified(place: str, options: CheckOptions, wanted: PredictionCheckOptions)
     _require_target(_design(options, wanted))
     design = {**_design(options, wanted), "tolerance": options.tolerance}
     if known.complete:
-        check = known.given.check(**design, seed=wanted.seed)
+        check = known.given.check(**design, seed=wanted.seed, classes=known.classes)
         return check.run(lambda row: known.truth[row], wanted.budget)
     if options.size is not None or wanted.budget is not None:
         raise InvalidValueError(
@@ -403,8 +403,9 @@ def _verified(place: str, options: CheckOptions, wanted: PredictionCheckOptions)
             f"{wanted.truth!r} has the answers of {len(known.answered):,} rows, which are the sample"
         )
     print(
-        f"{len(known.answered):,} rows have an answer. The result holds if these rows were drawn at random from all "
-        "of them, before anybody saw the answers.",
+        f"{len(known.answered):,} rows have an answer. The result holds if they are a random sample of all rows, whose "
+        "size was fixed before anybody saw an answer. A row of the sample that nobody could label must count as wrong: "
+        "do not leave its answer empty, but write a class that is never predicted, named with --classes.",
         file=sys.stderr,
     )
     return known.sample_result(design)

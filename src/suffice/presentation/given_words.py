@@ -1,6 +1,6 @@
 """Words about checks of predictions that were made elsewhere."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from suffice.presentation.check_words import sequential_words
@@ -30,10 +30,37 @@ def result_sentences(result: Mapping[str, Any]) -> list[str]:
             f"{result['checked']:,} of {count(size, 'row')} are answered, {result['wrong']:,} of them wrong. Nothing "
             "is proven yet."
         ]
+    said = _target_and_statements(result)
+    unlabelable = result.get("unlabelable", 0)
+    if unlabelable and result["accepted"] is None and result["share"] is None:
+        said.append(
+            f"{count(unlabelable, 'row')} of the check could not be labelled and "
+            f"{'counts' if unlabelable == 1 else 'count'} as wrong."
+        )
+    said += _corrections(result, said)
+    return [sentence.replace("\u00a0", " ") for sentence in said]
+
+
+def _target_and_statements(result: Mapping[str, Any]) -> list[str]:
     said = _statements(result)
     if result["at_most"] is not None and not result["guaranteed"]:
         said.insert(0, f"Not proven: at most {percent_at_most(result['at_most'])} wrong.")
-    return [sentence.replace("\u00a0", " ") for sentence in said]
+    return said
+
+
+def _corrections(result: Mapping[str, Any], said: Sequence[str]) -> list[str]:
+    """How many answers were corrected, and what the first answers show."""
+    number, first = result.get("corrections", 0), result.get("at_first")
+    if not number or first is None:
+        return []
+    corrected = f"{count(number, 'answer')} {'was' if number == 1 else 'were'} corrected after the check was answered."
+    before = _target_and_statements(first)
+    if before[0] == said[0]:
+        return [f"{corrected} The first answers show the same."]
+    if result["progress"] is not None and not first["guaranteed"]:
+        # With other answers the check would not have ended, so that they state no other bound.
+        return [f"{corrected} The first answers do not prove it."]
+    return [f"{corrected} By the first answers: {before[0]}"]
 
 
 def _statements(result: Mapping[str, Any]) -> list[str]:
@@ -60,8 +87,8 @@ def _guaranteed(guarantee: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     sure = _sure(result) + (f"; check {number} of these rows" if number > 1 else "")
     name = guarantee.get("class_name")
     if guarantee["quantity"] == "recall":
-        least = percent_at_least(guarantee["predicted_recall"])
-        return f"At least {least} of the rows of class {name!r} are predicted as such ({sure})."
+        least, rows = percent_at_least(guarantee["predicted_recall"]), count(result["rows"], "row")
+        return f"Of the rows of class {name!r} among the {rows}, at least {least} are predicted as such ({sure})."
     if guarantee["quantity"] == "precision":
         rows, least = count(guarantee["pool"], "row"), 1.0 - guarantee["wrong_at_most"] / guarantee["pool"]
         those = f"the {rows} predicted as {name!r}"
@@ -105,7 +132,7 @@ def _groups(result: Mapping[str, Any]) -> list[str]:
         most = percent_at_most(each["at_most"])
         said.append(f"Group {name!r}, {count(each['rows'], 'row')}: at most {most} wrong ({found}).")
     if len(groups) > _MOST_GROUPS:
-        said.append(f"{len(groups) - _MOST_GROUPS:,} other groups have lower bounds.")
+        said.append(f"The bounds of {len(groups) - _MOST_GROUPS:,} other groups are not higher.")
     return [*said, "The bounds of all groups and of the total hold together."]
 
 
@@ -179,18 +206,24 @@ def how_to_answer_rows(answer: str) -> str:
     )
 
 
-def covered_sentence(first: int, size: int) -> str:
+def covered_sentence(first: int, size: int, rows: int) -> str:
     """Which rows a statement covers.
 
     Args:
         first: Number of the first row, from 0.
         size: Number of rows of the data when the check started.
+        rows: Number of rows from which the check was drawn.
 
     Examples:
-        >>> covered_sentence(0, 2000)
+        >>> covered_sentence(0, 2000, 2000)
         'The statement covers rows 1 to 2,000 of the data; other rows are not covered.'
+        >>> covered_sentence(0, 2000, 1900)
+        'The statement covers the 1,900 of rows 1 to 2,000 that had no answer before; other rows are not covered.'
     """
-    return f"The statement covers rows {first + 1:,} to {size:,} of the data; other rows are not covered."
+    which = f"rows {first + 1:,} to {size:,}"
+    if rows < size - first:
+        return f"The statement covers the {rows:,} of {which} that had no answer before; other rows are not covered."
+    return f"The statement covers {which} of the data; other rows are not covered."
 
 
 def group_rows(result: Mapping[str, Any]) -> list[tuple[str, ...]]:

@@ -306,7 +306,8 @@ def make_prediction_project(  # noqa: PLR0913 - options of a project, by keyword
         real(values["at_most"], "--at-most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     if first_check is not None and values["of"] != "all":
         given = given_predictions(checked, items.classes, items.X)
-        CheckDesign(**{"tolerance": values["tolerance"], **first_check}).checked(given).terms(given)
+        design = CheckDesign(**{"tolerance": values["tolerance"], **first_check})
+        design.checked(given, answer=checked.answer, classes=items.classes).terms(given)
     source = Path(data).resolve().name if is_path(data) else "data"
     settings = Settings(
         name=source,
@@ -339,11 +340,13 @@ class KnownAnswers:
         given: The predictions.
         truth: The answer for each row; None where there is none.
         answered: Rows with an answer.
+        classes: Classes that are named or occur among the answers.
     """
 
     given: GivenPredictions
     truth: list[Any]
     answered: NDArray[np.intp]
+    classes: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -361,7 +364,8 @@ class KnownAnswers:
         """
         if design.get("precision_of") is not None:
             raise InvalidValueError("--precision-of needs a sample of the rows of that class; leave the others out")
-        fixed = CheckDesign(**{**design, "size": len(self.answered)}).checked(self.given)
+        design = {**design, "size": len(self.answered)}
+        fixed = CheckDesign(**design).checked(self.given, classes=self.classes)
         labels = {int(row): self.truth[row] for row in self.answered}
         record = Check(tuple(labels), len(self.given), fixed.earlier_checks + 1, fixed.alpha, labels)
         return PredictionCheck.restored(self.given, fixed, record, "blind").result
@@ -399,11 +403,12 @@ def known_answers(path: Path, options: PredictionOptions, truth: str) -> KnownAn
         names, places = group_codes(file, options.group)
         groups = np.array(names, dtype=object)[places.astype(np.intp)]
     given = GivenPredictions(columns, probability, groups, numbers)
+    classes = tuple(dict.fromkeys((*options.classes, *given.classes)))
     answers = _answers(file, truth, given, options)
     answered = np.array([row for row, answer in enumerate(answers) if answer is not None], dtype=np.intp)
     if not len(answered):
         raise InvalidValueError(f"column {truth!r} has no answer in any row; fill in those that are known")
-    return KnownAnswers(given, answers, answered)
+    return KnownAnswers(given, answers, answered, classes)
 
 
 def _answers(file: TableColumns, name: str, given: GivenPredictions, options: PredictionOptions) -> list[Any]:

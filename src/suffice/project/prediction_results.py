@@ -75,11 +75,16 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
         ConflictError: A check is open.
     """
     settings, given = project.settings, predictions_of_project(project)
+    assert settings.checked is not None
     with project.lock:
         state = project.state()
         first = first_checked_item(state)
-        unlabelled = np.flatnonzero(~np.isin(np.arange(state.labels.size), list(state.labels.by_item)))
-        in_batch = sum(check.draw.asked.first_item == first for check in state.checks.all())
+        # Skipped rows are drawn too, and count as wrong if they are skipped again.
+        labelled = [item for item, label in state.labels.by_item.items() if label is not None]
+        unlabelled = np.setdiff1d(np.arange(state.labels.size), labelled)
+        before = max(
+            (check.draw.spends_as for check in state.checks.all() if check.draw.asked.first_item == first), default=0
+        )
     common: dict[str, Any] = {"person": person, "confidence": confidence, "request": request}
     if (of or settings.of) == "all":
         return project.start_check(at_most=at_most, of="all", earlier_checks=earlier_checks, **common)
@@ -97,16 +102,16 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
         precision_of=precision_of,
         accept=accept,  # type: ignore[arg-type]
         confidence=0.95 if confidence is None else confidence,
-        earlier_checks=in_batch + earlier_checks,
+        earlier_checks=before + earlier_checks,
     )
     if budget is not None and not design.sequential(part):
         design = replace(design, size=size or min(budget, design.pool(part)))
-    design = design.checked(part)
+    design = design.checked(part, answer=settings.checked.answer, classes=settings.classes)
     shared: dict[str, Any] = {"share_of": share_of, "accept": accept, "first_item": first}
     shared["parts"] = design.parts(part)
     if first:
         # Rows that were added later are other items, whose checks are counted apart.
-        shared["batch_check"] = in_batch + 1 + earlier_checks
+        shared["batch_check"] = before + 1 + earlier_checks
         earlier_checks = 0
     tolerance = settings.tolerance
     if design.sequential(given):
@@ -206,8 +211,11 @@ def with_result(project: Project, told: dict[str, Any]) -> dict[str, Any]:
     if told["check"] is not None:
         how = how_to_answer_rows(settings.checked.answer)
         told["check"] = {**told["check"], "sentence": words["sentences"][0], "how_to_answer": how}
-    if told["guarantee"] is not None and found is not None and found.complete:
-        told["guarantee"] = {**told["guarantee"], "sentences": words["sentences"]}
+    guarantee = told["guarantee"]
+    if guarantee is not None:
+        # What the newest check has shown is stated, not what an earlier one has.
+        newest = found is not None and found.complete and guarantee["check"] == project.checks()[-1].number
+        told["guarantee"] = {**guarantee, "sentences": words["sentences"]} if newest else None
     return {**told, "result": None if result is None else _shown_result(result, words["sentences"])}
 
 
@@ -234,27 +242,30 @@ def _translated(record: Check, rows: NDArray[np.intp]) -> Check:
 def changed_error(checks: Sequence[ProjectCheck]) -> ErrorChange | None:
     """Whether the error of the newest batch of rows differs from that of the batch before; None if not known.
 
-    Only a number of answers that was fixed before the draw is compared.
+    Only a number of answers that was fixed before the draw is compared, and only of the first check of each batch:
+    rows with a label are left out of later ones and skipped rows are not, so that these have more faults. Checks for
+    a goal about all labels leave skipped rows out and are not compared.
 
     Args:
         checks: The checks of a project.
     """
-    newest: dict[int, ProjectCheck] = {}
+    first_checks: dict[int, ProjectCheck] = {}
     for check in checks:
-        if check.draw.asked.quantity in ("error", "within") and not check.record.aborted:
-            newest[check.draw.asked.first_item] = check
-    batches = sorted(newest)
+        first_checks.setdefault(check.draw.asked.first_item, check)
+    batches = sorted(first_checks)[-2:]
     if len(batches) < 2:
         return None
-    samples = [_fixed_sample(newest[first]) for first in batches[-2:]]
+    samples = [_fixed_sample(first_checks[first]) for first in batches]
     if any(sample is None for sample in samples):
         return None
     return error_change(*samples)  # type: ignore[arg-type]
 
 
 def _fixed_sample(check: ProjectCheck) -> tuple[int, int] | None:
-    """Wrong answers, and answers whose number was fixed before the draw; None if some are missing."""
-    record, terms = check.record, check.draw.terms
+    """Wrong answers, and answers whose number was fixed before the draw; None if there are none of this kind."""
+    record, terms, asked = check.record, check.draw.terms, check.draw.asked
+    if asked.quantity not in ("error", "within") or asked.of == "all" or record.aborted:
+        return None
     number = record.size if terms is None else fixed_answers(terms)
     items = record.items[:number]
     if len(items) < number or set(items) & set(record.pending):

@@ -15,6 +15,7 @@ from suffice.checks.sequential_terms import LONGEST
 from suffice.errors import InvalidValueError
 from suffice.presentation.check_words import guarantee_sentences
 from suffice.presentation.text_format import count
+from suffice.project.prediction_settings import GIVEN
 from suffice.session.model_check import (
     CheckedQuantity,
     checked_pool,
@@ -395,6 +396,9 @@ class ProjectCheck:
         """
         draw, asked = self.draw, self.draw.asked
         if not self.record.complete or asked.share_of is not None or asked.accept is not None:
+            return None
+        if draw.model == GIVEN and asked.quantity == "recall":
+            # What people have found is not predicted; the recall of predictions made elsewhere is that of the result.
             return None
 
         def predicted_as_class() -> int:

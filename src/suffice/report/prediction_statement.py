@@ -112,6 +112,17 @@ def statement_contents(project: "Project") -> PredictionStatement:
     )
 
 
+def _elsewhere(project: "Project", check: "ProjectCheck") -> str:
+    """How many of the earlier checks of these rows were stated to have been made elsewhere."""
+    first = check.draw.asked.first_item
+    of_these = [each for each in project.checks() if each.draw.asked.first_item == first]
+    here = sum(each.number <= check.number for each in of_these)
+    elsewhere = check.draw.spends_as - here
+    if elsewhere > 0:
+        return f" ({here:,} in this project, and {elsewhere:,} before it, as stated by those who started them)"
+    return " (no check outside this project was stated)" if check.draw.spends_as == 1 else ""
+
+
 def _part(project: "Project", check: "ProjectCheck", *, several: bool) -> CheckPart:
     result = check_result(project, check).to_dict()
     # Groups are in a table.
@@ -123,12 +134,12 @@ def _part(project: "Project", check: "ProjectCheck", *, several: bool) -> CheckP
         heading = f"Rows {draw.asked.first_item + 1:,} to {draw.before.size:,}"
     sure = percent_at_least(result["confidence_level"])
     facts = [
-        f"Random check number {draw.spends_as} of these rows, started on {utc_time(moment(draw.at))} by "
-        f"{shortened(draw.person, 60)}. {count(result['rows'], 'row')} had no answer then.",
+        f"Random check number {draw.spends_as} of these rows{_elsewhere(project, check)}, started on "
+        f"{utc_time(moment(draw.at))} by {shortened(draw.person, 60)}. {count(result['rows'], 'row')} had no answer then.",
         f"{result['checked']:,} rows were drawn at random and answered.",
         answer_way_sentence(result["answer"]),
         f"Confidence: {sure}. By bad luck in the draw the statement can be false; the probability of this is at most "
         f"{percent(1.0 - result['confidence_level'])}, for any data and any predictions.",
-        covered_sentence(draw.asked.first_item, draw.before.size),
+        covered_sentence(draw.asked.first_item, draw.before.size, result["rows"]),
     ]
     return CheckPart(heading, first, rest, group_rows(result), facts, result["guaranteed"])
