@@ -135,7 +135,8 @@ def _part(project: "Project", check: "ProjectCheck", *, several: bool) -> CheckP
     sure = percent_at_least(result["confidence_level"])
     facts = [
         f"Random check number {draw.spends_as} of these rows{_elsewhere(project, check)}, started on "
-        f"{utc_time(moment(draw.at))} by {shortened(draw.person, 60)}. {count(result['rows'], 'row')} had no answer then.",
+        f"{utc_time(moment(draw.at))} by {shortened(draw.person, 60)}. {count(result['rows'], 'row')} had no answer "
+        "then.",
         f"{result['checked']:,} rows were drawn at random and answered.",
         answer_way_sentence(result["answer"]),
         f"Confidence: {sure}. By bad luck in the draw the statement can be false; the probability of this is at most "
