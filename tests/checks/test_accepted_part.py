@@ -375,7 +375,8 @@ def test_sentences() -> None:
     everything = accept_corrected(check, predictions, confidence, 10, model="rules")
     assert str(everything) == (
         "Of the 200 items with a confidence of at least 0.0025 that are not in the check, at most 10 are predicted "
-        "wrong (95 % confidence; check 2 of these items). 0 items are left for people."
+        "wrong (95 % confidence; check 2 of these items). 0 items are left for people. So at most 10 of all 400 labels "
+        "are wrong."
     )
     assert everything.evidence == (
         "A random check of 200 of 400 items contains 200 of the accepted part, of which 0 are wrong. The items that "

@@ -165,6 +165,49 @@ def test_a_proof_by_corrected_answers_says_that_the_first_ones_do_not_prove_it()
     assert "The first answers do not prove it." in str(result)
 
 
+def test_each_part_says_whether_it_proves_the_target() -> None:
+    truth, llm, _, groups = world()
+    check = of_predictions({"llm": llm, "same": llm}, groups=groups).check(size=200, at_most=0.185, seed=1)
+    result = check.run(asked(truth))
+    told = result.to_dict()
+    reached = {name: each["at_most"] <= 0.185 for name, each in told["groups"].items()}
+    assert {name: each["reaches_target"] for name, each in told["groups"].items()} == reached
+    assert set(reached.values()) == {True, False}
+    said = str(result)
+    for name, reaches in reached.items():
+        line = said[said.index(f"Group {name!r}") :]
+        assert line[: line.index(".", line.index("in the check"))].endswith(
+            "target proven" if reaches else "not proven"
+        )
+    assert result.guaranteed == any(each["reaches_target"] for each in told["columns"].values())
+    assert "The target is about all rows together." in said
+    assert (
+        "reaches_target"
+        in of_predictions(llm).check(size=50, seed=1).run(asked(truth)).to_dict()["columns"]["prediction"]
+    )
+
+
+@pytest.mark.parametrize(("useful", "orders"), [(True, True), (False, False)])
+def test_an_accepted_part_says_whether_the_confidence_orders_errors(useful: bool, orders: bool) -> None:
+    rng = np.random.default_rng(0)
+    wrong = rng.random(2000) < 0.15
+    confidence = np.where(wrong & useful, 0.5, 0.8) + 0.2 * rng.random(2000)
+    llm = np.where(wrong, "b", "a").tolist()
+    result = of_predictions(llm, confidence).check(accept="all", at_most=0.05, size=400, seed=0).run(lambda _: "a")
+    assert result.judgement is not None
+    assert result.judgement.orders is orders
+    assert str(result.judgement) in str(result)
+    assert "If people label them, at most 100 of all 2,000 labels are wrong" in str(result)
+
+
+def test_few_whole_numbers_are_classes_unless_there_is_a_tolerance() -> None:
+    codes = [1, 2, 3, 1] * 100
+    result = of_predictions(codes).check(size=50, seed=0).run(lambda row: codes[row])
+    assert result.wrong == {"prediction": 0}
+    assert of_predictions(codes).check(size=50, tolerance=1.0, seed=0).given.numbers
+    assert of_predictions(codes).finish(at_most=0.1, seed=0).run(lambda row: codes[row]).wrong_at_most <= 40
+
+
 def test_rows_that_nobody_can_label_are_stated() -> None:
     result = of_predictions(["a", "b"] * 100).check(size=40, seed=0).run(lambda _: None)
     assert (result.unlabelable, result.wrong["prediction"]) == (40, 40)
@@ -399,9 +442,9 @@ def test_options_that_do_not_fit_the_predictions_are_refused() -> None:
         (of_predictions(llm, sure, groups), {"accept": "all", "at_most": 0.1}, "leave groups out"),
         (of_predictions(llm, None, groups), {"share_of": "ham"}, "leave groups out, or share_of"),
         (of_predictions(llm, None, groups), {"recall_of": "ham"}, "leave groups out, or recall_of"),
-        (of_predictions([1.0, 2.0]), {"size": 1}, "give tolerance"),
-        (of_predictions([1.0, 2.0]), {"size": 1, "tolerance": -1.0}, "tolerance must be"),
-        (of_predictions([1.0, 2.0]), {"size": 1, "tolerance": 1.0, "share_of": "1"}, "share_of is for classes"),
+        (of_predictions([1.0, 2.0, 2.5]), {"size": 1}, "give tolerance"),
+        (of_predictions([1.0, 2.0, 2.5]), {"size": 1, "tolerance": -1.0}, "tolerance must be"),
+        (of_predictions([1.0, 2.0, 2.5]), {"size": 1, "tolerance": 1.0, "share_of": "1"}, "share_of is for classes"),
     ]
     for given, options, message in cases:
         with pytest.raises(InvalidValueError) as caught:

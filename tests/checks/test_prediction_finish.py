@@ -147,7 +147,7 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
     with pytest.raises(InvalidValueError, match="leave tolerance out"):
         given.finish(at_most=0.1, tolerance=1.0)
     with pytest.raises(InvalidValueError, match="give tolerance"):
-        of_predictions([1.0, 2.0]).finish(at_most=0.1)
+        of_predictions([1.0, 2.5]).finish(at_most=0.1)
     for options in ({"at_most": 2.0}, {"at_most": 0.1, "confidence": 0.0}, {"at_most": 0.1, "answer_cost": 0.0}):
         with pytest.raises(InvalidValueError, match=next(reversed(options))):
             given.finish(**options)

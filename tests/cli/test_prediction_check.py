@@ -107,6 +107,17 @@ def test_known_answers_need_nobody(known: str, tmp_path: Path, table: dict[str, 
     assert table["truth"]
 
 
+@pytest.mark.parametrize("options", [["--budget", "10"], ["--group", "topic", "--budget", "10"]])
+def test_a_check_of_known_answers_that_proves_nothing_has_status_1(
+    tmp_path: Path, table: dict[str, list[Any]], options: list[str]
+) -> None:
+    # Nobody can go on with it, because there is no project.
+    path = write_csv(tmp_path / "known.csv", table)
+    result = called(path, "--prediction", "llm", "--at-most", "20%", "--truth", "truth", *options, "--json")
+    assert result.exit_code == 1, result.output
+    assert json.loads(result.stdout)["guaranteed"] is False
+
+
 def test_some_known_answers_are_the_sample(tmp_path: Path, table: dict[str, list[Any]]) -> None:
     table["truth"] = [label if row % 2 else "" for row, label in enumerate(table["truth"])]
     path = write_csv(tmp_path / "some.csv", table)

@@ -231,7 +231,8 @@ def accept_corrected(  # noqa: PLR0913 - keyword arguments with defaults
         >>> predictions = ["a" if item < 700 else "b" for item in check.items]
         >>> print(accept_corrected(check, predictions, confidence, allowed=50))
         Of the 635 items with a confidence of at least 0.296 that are not in the check, at most 50 are predicted wrong
-        (95 % confidence). 265 items are left for people.
+        (95 % confidence). 265 items are left for people. If people label them, at most 50 of all 1,000 labels are
+        wrong.
     """
     sample = _Sample.of_check(check, predictions, confidence, tolerance=tolerance, parts=parts, model=model)
     most = whole(allowed, "allowed", least=0)

@@ -18,6 +18,8 @@ from suffice.numerics import Floats
 ONE_COLUMN: Final = "prediction"
 # Largest number of groups for which guarantees are stated together.
 _MOST_GROUPS: Final = 1000
+# Up to so many different whole numbers are classes.
+_MOST_CODES: Final = 20
 
 
 class GivenPredictions(PredictedColumns):
@@ -32,11 +34,18 @@ class GivenPredictions(PredictedColumns):
 
     def check(self, **options: Any) -> PredictionCheck:
         """Draw a random check of the predictions; see :class:`suffice.checks.PredictionCheck` for the options."""
-        return PredictionCheck(self, **options)
+        return PredictionCheck(self._read_for(options), **options)
 
     def finish(self, **options: Any) -> PredictionFinish:
         """Make a data set of which at most a share is wrong; see :class:`suffice.checks.PredictionFinish`."""
-        return PredictionFinish(self, **options)
+        return PredictionFinish(self._read_for(options), **options)
+
+    def _read_for(self, options: Mapping[str, Any]) -> "GivenPredictions":
+        """The predictions as classes, if they are codes of classes and no tolerance says that they are numbers."""
+        if not self.numbers or options.get("tolerance") is not None or not all(map(_are_codes, self.columns.values())):
+            return self
+        columns = {name: _texts(values.tolist(), name) for name, values in self.columns.items()}
+        return GivenPredictions(columns, self.probability, self.groups)
 
 
 def of_predictions(predicted: Any, probability: Any = None, groups: Any = None) -> GivenPredictions:
@@ -45,8 +54,9 @@ def of_predictions(predicted: Any, probability: Any = None, groups: Any = None) 
     No model is needed. A random check proves how many of the predictions are wrong at most.
 
     Args:
-        predicted: The prediction for each row: classes or other texts, or numbers. A list, an array, or a column of
-            pandas, polars or Arrow. Several makers of predictions are compared if it is a mapping from names to such
+        predicted: The prediction for each row: classes or other texts, or numbers. At most 20 different whole numbers
+            are codes of classes, unless a check has a ``tolerance``. A list, an array, or a column of pandas, polars or
+            Arrow. Several makers of predictions are compared if it is a mapping from names to such
             columns, or a DataFrame.
         probability: Confidence in each prediction of the first column, from 0 to 1.
         groups: Group of each row, for a guarantee for each group. Groups must be known before the check, such as the
@@ -124,6 +134,8 @@ def _values(column: Any, name: str) -> list[Any]:
         found = list(column)
     if not isinstance(found, Sequence):
         raise InvalidTypeError(f"{name} must be a series of values, not {type(column).__name__}")
+    if any(isinstance(value, list | tuple) for value in found):
+        raise InvalidTypeError(f"{name} must be a series of single values, and some are lists; give one column")
     return list(found)
 
 
@@ -132,6 +144,12 @@ def _is_numeric(values: list[Any]) -> bool:
     known = [value for value in values if not is_missing(value)]
     numeric = all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in known)
     return bool(known) and numeric
+
+
+def _are_codes(values: NDArray[Any]) -> bool:
+    """Whether numbers are codes of classes: at most 20 different whole ones."""
+    distinct = np.unique(values)
+    return len(distinct) <= _MOST_CODES and bool((distinct == np.floor(distinct)).all())
 
 
 def _numbers(values: list[Any], name: str) -> NDArray[Any]:
@@ -163,5 +181,7 @@ def _probabilities(probability: Any, size: int) -> Floats:
     bad = np.flatnonzero(~((found >= 0.0) & (found <= 1.0)))
     if len(bad):
         at = int(bad[0])
-        raise InvalidValueError(f"probability must be from 0 to 1; row {at} has {found[at]!r}")
+        raise InvalidValueError(
+            f"probability must be from 0 to 1; row {at} has {float(found[at])!r}; divide percentages by 100"
+        )
     return found

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from suffice.arguments import real, whole
 from suffice.checks.accepted_part import AcceptedPart, accept_corrected, accept_share
 from suffice.checks.class_share import ClassShare
+from suffice.checks.confidence_judgement import JudgedConfidence, judged_confidence
 from suffice.checks.finish_plan import allowed_wrong
 from suffice.checks.given_predictions import AnswerWay, PredictedColumns, class_text, is_missing
 from suffice.checks.group_guarantees import by_group
@@ -205,6 +206,7 @@ class PredictionResult:
         unlabelable: Number of rows that nobody could label; they count as wrong.
         corrections: Number of answers that were corrected after they had been given.
         at_first: The result by the first answers, if some were corrected after the end; otherwise None.
+        judgement: For an accepted part, whether the confidence orders errors; otherwise None.
     """
 
     rows: int
@@ -223,10 +225,14 @@ class PredictionResult:
     unlabelable: int = 0
     corrections: int = 0
     at_first: "PredictionResult | None" = None
+    judgement: JudgedConfidence | None = None
 
     @property
     def guaranteed(self) -> bool:
-        """Whether the check has proven what was asked for: the target, or without a target any statement."""
+        """Whether the check has proven what was asked for: the target, or without a target any statement.
+
+        A target is about all rows together, also if there are groups, and about one column at least.
+        """
         if not self.complete:
             return False
         if self.accepted is not None:
@@ -237,8 +243,10 @@ class PredictionResult:
             return bool(self.guarantees)
         return any(self._reaches(each) for each in self.guarantees.values())
 
-    def _reaches(self, guarantee: Guarantee) -> bool:
-        assert self.at_most is not None
+    def _reaches(self, guarantee: Guarantee) -> bool | None:
+        """Whether a guarantee proves the target; None without a target."""
+        if self.at_most is None:
+            return None
         if guarantee.quantity == "recall":
             return guarantee.predicted_recall >= 1.0 - self.at_most
         if guarantee.quantity == "precision":
@@ -281,10 +289,15 @@ class PredictionResult:
                 name: {
                     "wrong": wrong,
                     "guarantee": _guarantee_values(self.guarantees[name]) if name in self.guarantees else None,
+                    "reaches_target": self._reaches(self.guarantees[name]) if name in self.guarantees else None,
                 }
                 for name, wrong in self.wrong.items()
             },
-            "groups": _group_values(self.groups.get(best or first, {})),
+            "groups": {
+                name: {**_group_values(each), "reaches_target": self._reaches(each)}
+                for name, each in self.groups.get(best or first, {}).items()
+            },
+            "judged_confidence": None if self.judgement is None else self.judgement.to_dict(),
             "share": _with_evidence(self.share),
             "accepted": _with_evidence(self.accepted),
             "progress": None if self.progress is None else dict(self.progress),
@@ -300,16 +313,13 @@ def _guarantee_values(guarantee: Guarantee) -> dict[str, Any]:
     return values if guarantee.quantity != "recall" else {**values, "predicted_recall": guarantee.predicted_recall}
 
 
-def _group_values(groups: Mapping[str, Guarantee]) -> dict[str, dict[str, Any]]:
+def _group_values(guarantee: Guarantee) -> dict[str, Any]:
     return {
-        name: {
-            "rows": each.pool,
-            "checked": each.checked,
-            "wrong": each.wrong,
-            "wrong_at_most": each.wrong_at_most,
-            "at_most": each.value_for_all,
-        }
-        for name, each in groups.items()
+        "rows": guarantee.pool,
+        "checked": guarantee.checked,
+        "wrong": guarantee.wrong,
+        "wrong_at_most": guarantee.wrong_at_most,
+        "at_most": guarantee.value_for_all,
     }
 
 
@@ -542,7 +552,11 @@ class PredictionCheck:
             made = record.precision_guarantee(self._predicted(column), design.precision_of, record.pool)
             return {"guarantees": {column: made}}
         if design.accept is not None:
-            return {"accepted": self._accepted(column)}
+            assert given.probability is not None
+            faults = record.faults(self._predicted(column), tolerance=design.tolerance)
+            drawn = list(record.items)
+            judgement = judged_confidence(given.probability[drawn], [faults[row] for row in drawn])
+            return {"accepted": self._accepted(column), "judgement": judgement}
         if given.groups is not None:
             groups = dict(zip(record.items, given.groups[list(record.items)].tolist(), strict=True))
             found = {

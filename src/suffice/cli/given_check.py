@@ -198,7 +198,7 @@ def check_predictions(
     if wanted.accept is not None and wanted.accept not in ("all", "accepted"):
         raise InvalidValueError(f"--accept must be all or accepted, not {wanted.accept!r}")
     if wanted.truth is not None:
-        _finish(_verified(place, options, wanted), as_json=as_json, more={})
+        _finish(_verified(place, options, wanted), as_json=as_json, more={}, resumable=False)
         return
     console = Console(stderr=as_json, highlight=False)
     console.soft_wrap = not console.is_terminal
@@ -361,8 +361,15 @@ def _write_statement(project: "Project", wanted: PredictionCheckOptions) -> Path
     return path
 
 
-def _finish(result: "PredictionResult", *, as_json: bool, more: dict[str, Any], lines: list[str] | None = None) -> None:
-    """Print a result, and leave with status 1 if a complete check does not prove its target."""
+def _finish(
+    result: "PredictionResult",
+    *,
+    as_json: bool,
+    more: dict[str, Any],
+    lines: list[str] | None = None,
+    resumable: bool = True,
+) -> None:
+    """Print a result, and leave with status 1 if a check that has ended or cannot go on does not prove its target."""
     if as_json:
         typer.echo(json.dumps({**result.to_dict(), **more, "sentences": result.sentences()}, allow_nan=False))
     else:
@@ -371,7 +378,8 @@ def _finish(result: "PredictionResult", *, as_json: bool, more: dict[str, Any], 
             console.print(line)
         if "statement_file" in more:
             console.print(f"Statement: {more['statement_file']}")
-    if result.complete and result.at_most is not None and not result.guaranteed:
+    ended = result.complete or not resumable
+    if ended and result.at_most is not None and not result.guaranteed:
         raise typer.Exit(NOT_PROVEN)
 
 

@@ -66,7 +66,8 @@ def _corrections(result: Mapping[str, Any], said: Sequence[str]) -> list[str]:
 def _statements(result: Mapping[str, Any]) -> list[str]:
     for name in ("accepted", "share"):
         if result[name] is not None:
-            return [result[name]["statement"], result[name]["evidence"]]
+            judged = result.get("judged_confidence")
+            return [result[name]["statement"], result[name]["evidence"], *([judged["statement"]] if judged else [])]
     columns = {name: each for name, each in result["columns"].items() if each["guarantee"] is not None}
     if not columns:
         progress = result["progress"]
@@ -113,10 +114,12 @@ def _compared(result: Mapping[str, Any], columns: Mapping[str, Any]) -> list[str
     ordered = sorted(columns, key=lambda name: (bounds[name], name))
     lines = [
         f"{name!r}: at most {percent_at_most(bounds[name])} wrong ({columns[name]['wrong']:,} of "
-        f"{result['checked']:,} in the check)."
+        f"{result['checked']:,} in the check){_of_target(columns[name])}."
         for name in ordered
     ]
-    together = f"These bounds hold together ({_sure(result)}), so that the best column may be kept."
+    together = f"These bounds hold together ({_sure(result)}), so that you may keep the better column."
+    if result["groups"]:
+        together += f" The groups are those of {ordered[0]!r}."
     return [*lines, together, *_groups(result)]
 
 
@@ -130,10 +133,31 @@ def _groups(result: Mapping[str, Any]) -> list[str]:
         each = groups[name]
         found = f"{each['wrong']:,} of {each['checked']:,} in the check"
         most = percent_at_most(each["at_most"])
-        said.append(f"Group {name!r}, {count(each['rows'], 'row')}: at most {most} wrong ({found}).")
+        rows = count(each["rows"], "row")
+        said.append(f"Group {name!r}, {rows}: at most {most} wrong ({found}){_of_target(each)}.")
     if len(groups) > _MOST_GROUPS:
         said.append(f"The bounds of {len(groups) - _MOST_GROUPS:,} other groups are not higher.")
-    return [*said, "The bounds of all groups and of the total hold together."]
+    return [*said, groups_sentence(result)]
+
+
+def groups_sentence(result: Mapping[str, Any]) -> str:
+    """How the bounds of groups and the target belong together.
+
+    Args:
+        result: Result of :meth:`suffice.checks.PredictionResult.to_dict`.
+
+    Examples:
+        >>> groups_sentence({"at_most": 0.05})
+        'The bounds of all groups and of the total hold together. The target is about all rows together.'
+    """
+    together = "The bounds of all groups and of the total hold together."
+    return together if result["at_most"] is None else f"{together} The target is about all rows together."
+
+
+def _of_target(part: Mapping[str, Any]) -> str:
+    """Whether the bound of a part proves the target; nothing without a target."""
+    reaches = part.get("reaches_target")
+    return "" if reaches is None else ": target proven" if reaches else ": target not proven"
 
 
 def answer_way_sentence(answer: str) -> str:
@@ -236,7 +260,7 @@ def group_rows(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
             f"{groups[name]['rows']:,}",
             f"{groups[name]['checked']:,}",
             f"{groups[name]['wrong']:,}",
-            f"at most {percent_at_most(groups[name]['at_most'])}",
+            f"at most {percent_at_most(groups[name]['at_most'])}{_of_target(groups[name])}",
         )
         for name in ordered
     ]

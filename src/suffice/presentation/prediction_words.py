@@ -146,15 +146,16 @@ def accepted_sentence(part: Mapping[str, Any]) -> str:
     """Which predictions can be accepted, and what is guaranteed about them.
 
     Args:
-        part: ``goal``, ``threshold``, ``accepted``, ``predicted`` (accepted without a label), ``allowed``, ``at_most``,
-            ``left``, ``confidence``, ``number`` and ``tolerance``.
+        part: ``goal``, ``pool``, ``threshold``, ``accepted``, ``predicted`` (accepted without a label), ``allowed``,
+            ``at_most``, ``left``, ``confidence``, ``number`` and ``tolerance``.
 
     Examples:
-        >>> part = {"goal": "corrected", "threshold": 0.71, "accepted": 2310, "predicted": 2170, "allowed": 50,
-        ...     "at_most": None, "left": 560, "confidence": 0.95, "number": 1, "tolerance": None}
+        >>> part = {"goal": "corrected", "pool": 3000, "threshold": 0.71, "accepted": 2310, "predicted": 2170,
+        ...     "allowed": 50, "at_most": None, "left": 560, "confidence": 0.95, "number": 1, "tolerance": None}
         >>> print(accepted_sentence(part))
         Of the 2,170 items with a confidence of at least 0.71 that are not in the check, at most 50 are predicted wrong
-        (95 % confidence). 560 items are left for people.
+        (95 % confidence). 560 items are left for people. If people label them, at most 50 of all 3,000 labels are
+        wrong.
         >>> print(accepted_sentence({**part, "goal": "share", "at_most": 0.05, "allowed": 115}))
         Of the 2,310 items with a confidence of at least 0.71, at most 5 % are predicted wrong (95 % confidence). 560
         items are left for people.
@@ -173,6 +174,9 @@ def accepted_sentence(part: Mapping[str, Any]) -> str:
     items = count(part["predicted"] if corrected else part["accepted"], "item")
     outside = " that are not in the check" if corrected else ""
     which = f"Of the {items} with a confidence of at least {part['threshold']:.12g}{outside}"
+    if corrected:
+        then = "If people label them, " if part["left"] else "So "
+        left += f" {then}{most} of all {part['pool']:,} labels are {fault_words(part['tolerance'])}."
     return _plain(f"{which}, {most} are {fault} ({_sure(part)}). {left}")
 
 
@@ -192,10 +196,10 @@ def accepted_evidence(part: Mapping[str, Any]) -> str:
     """
     are = "is" if part["wrong"] == 1 else "are"
     found = f"{part['accepted_checked']:,} of the accepted part, of which {part['wrong']:,} {are}"
-    said = [
-        f"A random check of {part['checked']:,} of {count(part['pool'], 'item')} contains {found} "
-        f"{fault_words(part['tolerance'])}."
-    ]
+    drawn = f"A random check of {part['checked']:,} of {count(part['pool'], 'item')}"
+    said = [f"{drawn} contains {found} {fault_words(part['tolerance'])}."]
+    if not part["accepted_checked"]:
+        said = [f"{drawn} was answered."]
     if part["unlabelable"]:
         counts = "counts" if part["unlabelable"] == 1 else "count"
         said.append(f"{part['unlabelable']:,} of these could not be labelled and {counts} as wrong.")

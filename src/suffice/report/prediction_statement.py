@@ -10,6 +10,7 @@ from suffice.presentation.given_words import (
     check_words,
     covered_sentence,
     group_rows,
+    groups_sentence,
     not_covered_by_check,
 )
 from suffice.presentation.text_format import count, percent, percent_at_least, shortened, utc_time
@@ -33,6 +34,7 @@ class CheckPart:
         groups: Rows of the table of groups.
         facts: How it was checked.
         proven: Whether it has proven what was asked for.
+        together: How the bounds of groups and the target belong together.
     """
 
     heading: str
@@ -41,6 +43,7 @@ class CheckPart:
     groups: list[tuple[str, ...]]
     facts: list[str]
     proven: bool
+    together: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,4 +146,4 @@ def _part(project: "Project", check: "ProjectCheck", *, several: bool) -> CheckP
         f"{percent(1.0 - result['confidence_level'])}, for any data and any predictions.",
         covered_sentence(draw.asked.first_item, draw.before.size, result["rows"]),
     ]
-    return CheckPart(heading, first, rest, group_rows(result), facts, result["guaranteed"])
+    return CheckPart(heading, first, rest, group_rows(result), facts, result["guaranteed"], groups_sentence(result))

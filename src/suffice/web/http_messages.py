@@ -978,6 +978,7 @@ class GroupAnswer(_Response):
     wrong: int
     wrong_at_most: int
     at_most: float
+    reaches_target: bool | None = None
 
 
 class ResultAnswer(_Response):
