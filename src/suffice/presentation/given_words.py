@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from suffice.presentation.check_words import sequential_words
 from suffice.presentation.statement_words import fault_words
-from suffice.presentation.text_format import count, percent, percent_at_least, percent_at_most
+from suffice.presentation.text_format import count, percent, percent_at_least, percent_at_most, shortened
 
 # Groups that are listed in sentences; all are in the table.
 _MOST_GROUPS: Final = 5
@@ -34,6 +34,16 @@ def result_sentences(result: Mapping[str, Any]) -> list[str]:
     if result["at_most"] is not None and not result["guaranteed"]:
         said.insert(0, f"Not proven: at most {percent_at_most(result['at_most'])} wrong.")
     return [sentence.replace("\u00a0", " ") for sentence in said]
+
+
+def given_column_sentence(column: str) -> str:
+    """Where predictions come from that were made elsewhere.
+
+    Examples:
+        >>> given_column_sentence("llm")
+        "The predictions are those of column 'llm'."
+    """
+    return f"The predictions are those of column {shortened(column, 60)!r}."
 
 
 def _statements(result: Mapping[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ from suffice.checks.sequential_terms import LONGEST
 from suffice.errors import InvalidValueError
 from suffice.presentation.check_words import guarantee_sentences
 from suffice.presentation.text_format import count
+from suffice.project.prediction_settings import GIVEN
 from suffice.session.model_check import (
     CheckedQuantity,
     checked_pool,
@@ -413,7 +414,9 @@ class ProjectCheck:
 
     @property
     def model_words(self) -> str:
-        """The checked model, for a guarantee."""
+        """The checked model, for a guarantee; empty for predictions made elsewhere."""
+        if self.draw.model == GIVEN:
+            return ""
         return f"{self.draw.model} at {count(self.n_labelled, 'label')}"
 
     @property
