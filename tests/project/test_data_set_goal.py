@@ -69,11 +69,6 @@ def checked(project: Project, **asked: Any) -> list[int]:
     return answer(project)
 
 
-def goal_of(project: Project) -> dict[str, Any]:
-    goal: dict[str, Any] = status(project, learned(project))["goal"]
-    return goal
-
-
 def contents(final: ProjectLabels) -> list[Any]:
     return [final.labels, final.source, final.person, final.at, str(final), np.nan_to_num(final.probability).tolist()]
 
@@ -319,7 +314,7 @@ def test_another_check_proves_what_the_first_one_did_not(project: Project) -> No
     assert second.draw.terms is not None
     assert (second.draw.terms.allowed, second.draw.number) == (11, 2)
     assert second.record.alpha_spent < first.record.alpha_spent
-    with pytest.raises(SufficeError, match="of the check ha(s|ve) no answer"):
+    with pytest.raises(SufficeError, match=r"of the check ha(s|ve) no answer"):
         project.final_labels()
     answer(project)
     assert project.final_labels().guarantee.wrong_at_most <= 11
