@@ -192,20 +192,24 @@ def test_a_reached_goal_of_given_predictions_ends_the_questions(tmp_path: Path) 
     with made(tmp_path / "a", table, of="all", probability="p") as project:
         with opened_labeller(project, "ann") as labeller:
             labeller.ask()
-            while labeller.item is not None:
-                labeller.label(truth[labeller.item.position])
+            assert 0 < labelled_to_the_end(labeller, truth) < 120
             assert project.reached_goal() is not None
-            assert labeller.labels < 120
             with LabelScreen(labeller, 120) as screen:
                 assert "Your goal is reached, and no more labels are needed." in screen.words()
                 # The last label can be undone, and is asked for again.
                 screen.press("u")
-                assert labeller.item is not None
-                labeller.label(truth[labeller.item.position])
-                assert labeller.item is None
-        with opened_labeller(project, "ann") as labeller:
+                assert labelled_to_the_end(labeller, truth) == 1
+        with opened_labeller(project, "ann", most=3) as labeller:
             labeller.ask()
-            assert labeller.item is not None
+            assert labelled_to_the_end(labeller, truth) == 3
+
+
+def labelled_to_the_end(labeller: Labeller, truth: list[str]) -> int:
+    number = 0
+    while (item := labeller.item) is not None:
+        labeller.label(truth[item.position])
+        number += 1
+    return number
 
 
 def test_when_nothing_is_left_it_is_said(project: Project) -> None:
