@@ -169,6 +169,47 @@ def test_labels_of_people_that_may_be_wrong_are_added() -> None:
     assert "of which at most 2 % are taken to be wrong" in str(found)
 
 
+def test_wrong_labels_of_people_are_a_whole_number_below_their_share() -> None:
+    # At most 4 % of 105 labels are wrong: 4, not 5, which would be more than the goal allows.
+    assert allowed_wrong(0.05, 110, 0.04) == 1
+    found = DataSetGuarantee(110, 105, proof(pool=20, allowed=1), 1, 0.05, annotator_error=0.04)
+    assert (found.wrong_at_most, found.reached) == (5, True)
+    assert "At most 5 of all 110 labels are wrong, 4.6 %" in str(found)
+    saved = found.to_dict()
+    assert DataSetGuarantee.from_dict(saved) == found
+    # As earlier versions have written it.
+    assert DataSetGuarantee.from_dict({**saved, "wrong_at_most": 6}) == found
+    with pytest.raises(InvalidValueError, match="wrong_at_most must be 5"):
+        DataSetGuarantee.from_dict({**saved, "wrong_at_most": 4})
+
+
+def test_what_is_proven_may_be_less_than_the_goal() -> None:
+    found = DataSetGuarantee(137, 60, proof(pool=120, allowed=8), 8, 0.05, left_out=43)
+    assert not found.reached
+    assert "At most 8 of all 137 labels are wrong, 5.9 %" in str(found)
+    corrected = found.after_corrections(2)
+    assert (corrected.wrong_at_most, corrected.reached) == (6, True)
+    assert "People found 2 more wrong afterwards, which are corrected too." in corrected.evidence
+    assert DataSetGuarantee.from_dict(json.loads(json.dumps(corrected.to_dict()))) == corrected
+    assert found.after_corrections(9).wrong_at_most == 0
+    # The exact share, without rounding of floating point numbers.
+    assert DataSetGuarantee(100, 50, proof(pool=80, allowed=29), 29, 0.29).reached
+    assert not DataSetGuarantee(99, 50, proof(pool=80, allowed=29), 29, 0.29).reached
+    assert DataSetGuarantee(0, 0, None, 0, 0.05, left_out=9).reached
+
+
+@given(st.integers(1, 400), st.data())
+def test_a_goal_is_reached_while_all_rows_stay(rows: int, data: st.DataObject) -> None:
+    goal, people = data.draw(st.integers(1, 100)), data.draw(st.integers(0, 99))
+    if people >= goal:
+        return
+    allowed = allowed_wrong(goal / 100, rows, people / 100)
+    by_people = data.draw(st.integers(max(0, rows - allowed), rows))
+    found = DataSetGuarantee(rows, by_people, None, allowed, goal / 100, annotator_error=people / 100)
+    assert found.reached
+    assert found.wrong_at_most <= Fraction(goal, 100) * rows
+
+
 @given(st.integers(1, 3000), st.data())
 def test_people_and_predictions_together_keep_the_goal(rows: int, data: st.DataObject) -> None:
     goal, people = data.draw(st.integers(1, 100)), data.draw(st.integers(0, 99))

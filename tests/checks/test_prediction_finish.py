@@ -102,6 +102,30 @@ def test_rows_that_nobody_can_label_are_left_out() -> None:
     assert final_errors(work, truth) <= guarantee.wrong_at_most
 
 
+def test_the_goal_is_reached_by_the_rows_that_are_left() -> None:
+    short = 0
+    for seed in range(40 if thorough() else 8):
+        truth, llm, confidence = world(180, 0.1, seed)
+        doubtful = np.random.default_rng(seed).random(180) < 0.3
+        work = of_predictions(llm, confidence).finish(at_most=0.05, seed=seed)
+        while work.open:
+            row = int(work.next()[0])
+            work.tell({row: None if doubtful[row] else truth[row]})
+            if work.open and work._proof is not None and work._check is None:
+                short += 1
+                assert "A check has proven" in str(work)
+                assert "and the goal is 5 %" in str(work)
+                with pytest.raises(SufficeError, match="the goal is not reached yet"):
+                    work.final_labels()
+        guarantee = work.guarantee
+        assert guarantee is not None
+        assert guarantee.reached
+        assert guarantee.wrong_at_most <= 0.05 * guarantee.rows
+        assert guarantee.rows == 180 - guarantee.left_out
+        assert final_errors(work, truth) <= guarantee.wrong_at_most
+    assert short, "no check has proven too little"
+
+
 def test_numbers_may_be_off_by_the_tolerance() -> None:
     rng = np.random.default_rng(0)
     truth = rng.normal(size=300)

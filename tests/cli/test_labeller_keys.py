@@ -1,13 +1,14 @@
 """What each key does to a project, and what is shown then."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from suffice import ErrorStability
-from suffice.cli.labeller import Labeller
+from suffice.cli.labeller import Labeller, opened_labeller
 from suffice.errors import InvalidValueError
 from suffice.project.create import write_project
 from suffice.project.items import Item, Items
@@ -16,6 +17,7 @@ from suffice.project.learning_status import LearningStatus
 from suffice.project.settings import Settings
 from suffice.tables.table_cells import CellColumns
 from tests.cli.label_screen import LabelScreen
+from tests.project.prediction_projects import made, rows
 
 RULE = ErrorStability(0.1).state_dict()
 MAILS = Settings(
@@ -183,6 +185,31 @@ def test_a_class_is_typed_and_a_colon_comes_before_a_command(project: Project) -
         assert "kind:" not in screen.text()
         screen.press("escape", "2", "\r")
         assert project.state().counts() == {"starling": 1, "robin": 1}
+
+
+def test_a_reached_goal_of_given_predictions_ends_the_questions(tmp_path: Path) -> None:
+    truth, table = rows(120, error=0.0)
+    with made(tmp_path / "a", table, of="all", probability="p") as project:
+        with opened_labeller(project, "ann") as labeller:
+            labeller.ask()
+            assert 0 < labelled_to_the_end(labeller, truth) < 120
+            assert project.reached_goal() is not None
+            with LabelScreen(labeller, 120) as screen:
+                assert "Your goal is reached, and no more labels are needed." in screen.words()
+                # The last label can be undone, and is asked for again.
+                screen.press("u")
+                assert labelled_to_the_end(labeller, truth) == 1
+        with opened_labeller(project, "ann", most=3) as labeller:
+            labeller.ask()
+            assert labelled_to_the_end(labeller, truth) == 3
+
+
+def labelled_to_the_end(labeller: Labeller, truth: list[str]) -> int:
+    number = 0
+    while (item := labeller.item) is not None:
+        labeller.label(truth[item.position])
+        number += 1
+    return number
 
 
 def test_when_nothing_is_left_it_is_said(project: Project) -> None:

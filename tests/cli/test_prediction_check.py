@@ -247,6 +247,48 @@ def test_a_goal_about_all_labels_ends_with_a_final_file(tmp_path: Path) -> None:
     assert SECRET in final.read_text(encoding="utf-8")
 
 
+GOAL = ["--prediction", "llm", "--probability", "p", "--at-most", "10%", "--of", "all", "--id", "id", "--seed", "0"]
+
+
+def test_a_check_for_a_goal_has_the_stated_confidence_and_earlier_checks(tmp_path: Path) -> None:
+    _, found = rows(150, error=0.0)
+    path, place = write_csv(tmp_path / "answers.csv", found), str(tmp_path / "answers.check.suffice")
+    first = told(path, *GOAL, "--answer", "verdict", "--earlier-checks", "5", "--confidence", "99%", lines=[])
+    assert (first["confidence_level"], first["guaranteed"]) == (0.99, False)
+    # A later call changes the number, and keeps the confidence.
+    told(place, "--earlier-checks", "7", lines=[])
+    answered = called(place, lines=["right"] * 150)
+    assert answered.exit_code == 0, answered.output
+    # The goal ends the work.
+    assert "Your goal is reached, and no more labels are needed." in answered.output
+    with open_project(place) as project:
+        (check,) = project.checks()
+        assert (check.draw.number, check.draw.alpha) == (8, 0.01)
+        assert check.record.alpha_spent == pytest.approx(0.01 / 72)
+        n_labelled = project.state().n_labelled
+        reached = project.reached_goal()
+        assert reached is not None
+        assert n_labelled == reached.guarantee.by_people < 150
+    last = told(place, lines=["right"] * 150)
+    assert (last["confidence_level"], last["labelled_by_people"]) == (0.99, n_labelled)
+    page = Path(last["statement_file"]).read_text(encoding="utf-8")
+    assert "column llm" in page
+    assert "predicted by the model" not in page
+    assert "The model predicted" not in page
+    assert "confidence must be 0.99, as for the first check" in refused(place, "--confidence", "95%")
+    # Somebody who opens the project again goes on.
+    more = RUN.invoke(app, ["label", place, "--json"], input="right\nq\n")
+    assert more.exit_code == 0, more.output
+    assert json.loads(more.stdout)["given"] == 1
+
+
+@pytest.mark.parametrize("option", ["--size", "--share-of", "--recall-of", "--precision-of", "--accept"])
+def test_a_goal_has_no_other_check(answers: str, tmp_path: Path, option: str) -> None:
+    given = {"--size": "10", "--accept": "all"}.get(option, "spam")
+    assert f"{option} is not used with --of all" in refused(answers, *GOAL, option, given)
+    assert [each.name for each in tmp_path.iterdir()] == ["answers.csv"]
+
+
 # Refusals.
 
 

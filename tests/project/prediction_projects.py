@@ -40,15 +40,15 @@ def made(
     text: str | None = "body",
     seed: int | None = 0,
     overlap: float = 0.0,
+    first_check: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Project:
     """A project that checks the column ``llm``, or others."""
     target = {"at_most": at_most, "of": of, "tolerance": tolerance}
     reading = ReadingOptions(text=text, id="id")
     chosen = PredictionOptions(**{"columns": ("llm",), **options})
-    return make_prediction_project(
-        place, data, reading, chosen, target=target, seed=seed, person="ann", overlap=overlap
-    )
+    more: dict[str, Any] = {"seed": seed, "person": "ann", "overlap": overlap, "first_check": first_check}
+    return make_prediction_project(place, data, reading, chosen, target=target, **more)
 
 
 def answer_all(

@@ -426,6 +426,66 @@ def _finish(project: Project, truth: list[Any], **more: Any) -> None:
     raise AssertionError("the goal is never reached")
 
 
+def test_the_settings_of_a_goal_hold_for_its_checks(tmp_path: Path) -> None:
+    truth, table = rows(200, error=0.15)
+    conditions = {"at_most": 0.1, "confidence": 0.98, "earlier_checks": 2}
+    with made(tmp_path / "a", table, of="all", probability="p", first_check=conditions) as project:
+        assert (project.settings.confidence, project.settings.earlier_checks) == (0.98, 2)
+        start_prediction_check(project, person="ann")
+        project.abort_check(person="ann")
+        # The second check of the project counts the same checks elsewhere once.
+        start_prediction_check(project, person="ann")
+        project.abort_check(person="ann")
+        project.change_settings({"earlier_checks": 4}, person="ann")
+        start_prediction_check(project, person="ann")
+        project.abort_check(person="ann")
+        # What is given with a check counts more than the settings.
+        start_prediction_check(project, person="ann", earlier_checks=1)
+        assert [check.number for check in project.checks()] == [3, 4, 7, 9]
+        assert {check.draw.alpha for check in project.checks()} == {0.02}
+        with pytest.raises(InvalidValueError, match=r"confidence must be 0.98, as for the first check"):
+            project.change_settings({"confidence": 0.9}, person="ann")
+        with pytest.raises(InvalidValueError, match="size is not used in a check for a goal about all labels"):
+            start_prediction_check(project, person="ann", size=10)
+        _finish(project, truth)
+        reached = project.reached_goal()
+        assert reached is not None
+        assert reached.guarantee.confidence == 0.98
+        assert "The predictions are those of column 'llm'." in reached.as_dict()["evidence"]
+        assert "this model" not in reached.as_dict()["evidence"]
+    with open_project(str(tmp_path / "a")) as project:
+        assert (project.settings.confidence, project.settings.earlier_checks) == (0.98, 4)
+
+
+def test_conditions_of_checks_are_settings_of_a_goal_only(tmp_path: Path) -> None:
+    _, table = rows(60)
+    with made(tmp_path / "a", table) as project:
+        assert not {"confidence", "earlier_checks"} & project.settings.as_dict().keys()
+        with pytest.raises(
+            InvalidValueError, match="confidence is a setting of a goal about predictions made elsewhere"
+        ):
+            project.change_settings({"confidence": 0.9}, person="ann")
+    for conditions, message in (({"confidence": 1.0}, "confidence"), ({"earlier_checks": -1}, "earlier_checks")):
+        with pytest.raises(InvalidValueError, match=message):
+            made(tmp_path / "b", table, of="all", first_check=conditions)
+    assert not (tmp_path / "b").exists()
+
+
+def test_rows_that_leave_make_more_labels_necessary(tmp_path: Path) -> None:
+    truth, table = rows(180, error=0.15)
+    skipped = set(range(0, 180, 4))
+    with made(tmp_path / "a", table, of="all", at_most=0.1, probability="p") as project:
+        _finish(project, [None if row in skipped else label for row, label in enumerate(truth)])
+        reached = project.reached_goal()
+        assert reached is not None
+        guarantee = reached.guarantee
+        assert guarantee.wrong_at_most <= guarantee.rows // 10
+        assert guarantee.rows == 180 - guarantee.left_out < 180
+        final = project.final_labels().labels
+        wrong = sum(label is not None and label != right for label, right in zip(final, truth, strict=True))
+        assert wrong <= guarantee.wrong_at_most
+
+
 def test_verdicts_with_corrections_give_final_texts(tmp_path: Path) -> None:
     n = 120
     right = [f"the right summary of text {k}" for k in range(n)]

@@ -272,10 +272,52 @@ def test_items_that_nobody_can_label_are_left_out_and_count_as_wrong_answers(pro
     project.skip(skipped, person="ann")
     assert project.checks()[0].progress["needed"] > needed - 1  # type: ignore[index]
     answer(project)
+    # 12 of the other 119 labels are more than 10 %.
+    assert project.reached_goal() is None
+    goal = goal_of(project)
+    assert (goal["reached"], goal["check_open"]) == (None, False)
+    said = "A check has proven 11 %, at most 12 of 119 labels, and the goal is 10 %: 1 row that nobody could label does"
+    assert said in " ".join(goal["sentences"])
+    with pytest.raises(SufficeError, match="a check has proven 11 %, at most 12 of 119 labels, and the goal is 10 %"):
+        project.final_labels()
+    # A wrong prediction that people correct is one less.
+    right, wrong = (
+        next(item for item in range(SIZE) if item not in project.state().labels.by_item and (item in WRONG) is each)
+        for each in (False, True)
+    )
+    project.label(right, truth(right), person="ann")
+    assert project.reached_goal() is None
+    project.label(wrong, truth(wrong), person="ann")
     final = project.final_labels()
     assert (final.labels[skipped], final.source[skipped]) == (None, "")
-    assert (final.guarantee.rows, final.guarantee.left_out) == (SIZE - 1, 1)
+    assert (final.guarantee.rows, final.guarantee.left_out, final.guarantee.wrong_at_most) == (SIZE - 1, 1, 11)
+    assert "People found 1 more wrong afterwards, which is corrected too." in final.guarantee.evidence
     assert "1 row that nobody could label has no label" in str(final)
+
+
+def test_a_proof_that_is_too_little_is_enough_when_the_row_is_labelled(project: Project) -> None:
+    project.start_check(person="ann", predict=predict)
+    skipped = int(project.state().checks.pending()[0])
+    project.skip(skipped, person="ann")
+    answer(project)
+    assert project.reached_goal() is None
+    project.label(skipped, truth(skipped), person="ann")
+    assert project.final_labels().guarantee.wrong_at_most == 12
+
+
+def test_another_check_proves_what_the_first_one_did_not(project: Project) -> None:
+    project.start_check(person="ann", predict=predict)
+    project.skip(int(project.state().checks.pending()[0]), person="ann")
+    answer(project)
+    project.start_check(person="ann", predict=predict)
+    first, second = project.checks()
+    assert second.draw.terms is not None
+    assert (second.draw.terms.allowed, second.draw.number) == (11, 2)
+    assert second.record.alpha_spent < first.record.alpha_spent
+    with pytest.raises(SufficeError, match=r"of the check ha(s|ve) no answer"):
+        project.final_labels()
+    answer(project)
+    assert project.final_labels().guarantee.wrong_at_most <= 11
 
 
 # Afterwards.
@@ -323,7 +365,9 @@ def test_a_label_that_is_taken_back_must_be_given_again(project: Project) -> Non
     assert project.final_labels().labels[5] == CLASSES[2]
     project.take_back(5, person="bob")
     project.skip(5, person="bob")
-    assert project.final_labels().guarantee.left_out == 1
+    assert project.reached_goal() is None
+    with pytest.raises(SufficeError, match="at most 12 of 119 labels, and the goal is 10 %"):
+        project.final_labels()
 
 
 def test_a_later_label_that_is_taken_back_leaves_the_covered_prediction(project: Project) -> None:

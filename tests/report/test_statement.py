@@ -72,7 +72,7 @@ def test_stated_errors_of_people(tmp_path: Path) -> None:
         items = checked(project)
         people = LABELLED + len(items)
         text, most = words(read_statement(project)), project.final_labels().guarantee.wrong_at_most
-        assert most == 6 + -(-people * 5 // 100)
+        assert most == 6 + people * 5 // 100
         assert f"At most {most} of all 120 labels" in text
         assert "At most 5 % of the labels of people are taken to be wrong" in text
         assert f"at most {most - 6} of both, as stated" in text

@@ -260,7 +260,7 @@ def test_labels_of_people_that_may_be_wrong_reduce_the_allowance() -> None:
     answered(check)
     final = made.final_labels()
     assert final.guarantee.annotator_error == 0.04
-    assert final.guarantee.wrong_at_most == 30 + int(np.ceil(0.04 * final.guarantee.by_people - 1e-9))
+    assert final.guarantee.wrong_at_most == 30 + 4 * final.guarantee.by_people // 100
     assert final.guarantee.value <= GOAL
     # People that are right keep the goal as well; the other way round nothing is proven.
     assert made.decision(at_most=GOAL, of="all").answer == "enough"

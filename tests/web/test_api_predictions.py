@@ -102,6 +102,47 @@ def test_a_check_from_its_start_to_its_statement(tmp_path: Path, table: dict[str
         assert result["sentences"][-1] in page.text
 
 
+UNUSED: list[tuple[str, Any]] = [
+    ("tolerance", 3.0),
+    ("share", 0.1),
+    ("annotator_error", 0.01),
+    ("unlabelable_as", "excluded"),
+    ("predicted_as_found", False),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), UNUSED)
+def test_what_a_check_of_predictions_does_not_use_is_refused(
+    tmp_path: Path, table: dict[str, list[Any]], name: str, value: Any
+) -> None:
+    project = made(tmp_path / "a", table, at_most=None)
+    with running_app(project) as app:
+        script = script_of(app)
+        answer = post(script, "checks", size=10, **{name: value})
+        assert answer.status_code == 422
+        assert f"{name} is not used in a check of predictions made elsewhere" in answer.json()["detail"]
+        assert not project.checks()
+        # The usual values are no request.
+        assert post(script, "checks", size=10, unlabelable_as="wrong", predicted_as_found=True).status_code == 200
+
+
+def test_the_tolerance_of_the_project_may_be_sent(blind: FastAPI) -> None:
+    script = script_of(blind)
+    assert post(script, "checks", size=10, tolerance=0.25).status_code == 422
+    assert post(script, "checks", size=10, tolerance=0.5).status_code == 200
+
+
+def test_a_check_for_a_goal_has_the_settings_of_the_project(tmp_path: Path, table: dict[str, list[Any]]) -> None:
+    conditions = {"confidence": 0.99, "earlier_checks": 5}
+    project = made(tmp_path / "a", table, of="all", first_check=conditions)
+    with running_app(project) as app:
+        script = script_of(app)
+        assert post(script, "checks", of="all", size=10).status_code == 422
+        assert post(script, "checks").status_code == 200
+        (check,) = project.checks()
+        assert (check.draw.number, check.draw.alpha) == (6, 0.01)
+
+
 def test_an_answer_with_a_correction(tmp_path: Path, table: dict[str, list[Any]]) -> None:
     project = made(tmp_path / "a", table, at_most=None, answer="verdict")
     with running_app(project) as app:

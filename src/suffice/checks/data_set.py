@@ -4,9 +4,9 @@ In a screening it is guaranteed how many items of a class people have found.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 from typing import Any, Final
 
 from suffice.checks.guarantee import Guarantee, known_fields
@@ -22,14 +22,15 @@ class DataSetGuarantee:
     """At most a known number of all final labels of a data set is wrong.
 
     Labels by people count as right, or a stated share of them counts as wrong. The check proves how many predictions
-    are wrong at most.
+    are wrong at most. This number is fixed when the check starts. Rows that nobody can label leave the data set, so
+    that it may be more than the goal allows of the others: see :attr:`reached`.
 
     Attributes:
         rows: Number of final labels.
         by_people: Number of them that people gave, those of the check included.
         proof: What the check has proven about the items that were unlabelled when it started; None if no check was
             necessary, because people labelled all items but the number that may be wrong.
-        allowed: Number of wrong predictions that the goal allows.
+        allowed: Largest number of wrong predictions: what the check allows, or the goal if there is no check.
         at_most: The goal: the largest acceptable share of wrong labels.
         annotator_error: Share of the labels by people that may be wrong.
         left_out: Number of items without a final label, because nobody could label them.
@@ -72,14 +73,38 @@ class DataSetGuarantee:
 
     @property
     def wrong_at_most(self) -> int:
-        """Largest number of wrong labels among all final labels, those of people included."""
+        r"""Largest number of wrong labels among all final labels, those of people included.
+
+        If at most a share :math:`a` of the :math:`n` labels by people is wrong, these are at most
+        :math:`\lfloor a n \rfloor`.
+        """
+        return self._predictions_wrong + floor(_exact(self.annotator_error) * self.by_people)
+
+    @property
+    def _predictions_wrong(self) -> int:
+        """Largest number of wrong predictions."""
         most = self.allowed if self.proof is None else min(self.allowed, self.proof.allowed or 0)
-        return min(self.predicted, most) + _rounded_up(self.annotator_error, self.by_people)
+        return min(self.predicted, most)
 
     @property
     def value(self) -> float:
         """The same as a share of all final labels."""
         return self.wrong_at_most / self.rows if self.rows else 0.0
+
+    @property
+    def reached(self) -> bool:
+        """Whether at most the share of the goal is wrong among the final labels that there are, without rounding."""
+        return self.wrong_at_most <= _exact(self.at_most) * self.rows
+
+    def after_corrections(self, found: int) -> "DataSetGuarantee":
+        """The guarantee when people have found more wrong predictions among the rows that the check left unlabelled.
+
+        If at most :math:`B` of these predictions were wrong, at most :math:`B - j` are when :math:`j` are corrected.
+
+        Args:
+            found: ``j``, the number of wrong predictions that have the label of a person now.
+        """
+        return self if self.proof is None else replace(self, allowed=max(0, (self.proof.allowed or 0) - found))
 
     @property
     def confidence(self) -> float:
@@ -103,6 +128,8 @@ class DataSetGuarantee:
             said = [f"Only {count(self.predicted, 'label')} of {self.rows:,} are predictions; no check was necessary."]
         else:
             said = [self.proof.evidence, "The items that it found wrong have the labels of people."]
+            if more := max(0, (self.proof.allowed or 0) - self.allowed):
+                said.append(f"People found {more:,} more wrong afterwards, which {_is(more)} corrected too.")
         if self.left_out:
             said.append(f"{count(self.left_out, 'item')} could not be labelled, and {_is(self.left_out)} not included.")
         return " ".join(said)
@@ -124,7 +151,9 @@ class DataSetGuarantee:
                 the others.
         """
         made = DataSetGuarantee(**_restored(DataSetGuarantee, saved, _DERIVED))
-        if saved.get("wrong_at_most", made.wrong_at_most) != made.wrong_at_most:
+        # Earlier versions rounded the wrong labels of people up.
+        earlier = made._predictions_wrong + ceil(_exact(made.annotator_error) * made.by_people)
+        if saved.get("wrong_at_most", made.wrong_at_most) not in (made.wrong_at_most, earlier):
             raise InvalidValueError(f"wrong_at_most must be {made.wrong_at_most}, by the counts")
         return made
 
@@ -225,7 +254,7 @@ class ScreeningGuarantee:
     @property
     def reached(self) -> bool:
         """Whether at most the share of the goal is missed, without rounding."""
-        return self.missed_at_most <= Fraction(repr(self.at_most)) * (self.found + self.missed_at_most)
+        return self.missed_at_most <= _exact(self.at_most) * (self.found + self.missed_at_most)
 
     @property
     def confidence(self) -> float:
@@ -315,8 +344,9 @@ def _require_count(value: Any, name: str) -> None:
         raise InvalidValueError(f"{name} must be a whole number of at least 0, not {value!r}")
 
 
-def _rounded_up(share: float, items: int) -> int:
-    return ceil(Fraction(repr(share)) * items)
+def _exact(share: float) -> Fraction:
+    """The decimal number that a share prints as."""
+    return Fraction(repr(float(share)))
 
 
 def _is(number: int) -> str:

@@ -11,12 +11,14 @@ from suffice.checks.data_set import DataSetGuarantee
 from suffice.checks.finish_plan import FinishPlan, allowed_wrong, joint_answers
 from suffice.checks.given_finish import expected_errors, given_plan, least_sure
 from suffice.checks.given_predictions import PredictedColumns, class_text, is_missing
+from suffice.checks.guarantee import Guarantee
 from suffice.checks.random_check import Check, is_wrong, sequential_progress, spent_alpha
 from suffice.checks.random_source import CHECK_STREAM, check_rng
 from suffice.checks.sequential_terms import SequentialTerms
 from suffice.checks.standing_finish import StandingFinish
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.check_words import sequential_words
+from suffice.presentation.goal_words import short_sentence
 
 # Rows that are drawn at random first, and afterwards one of so many.
 _INITIAL: Final = 10
@@ -29,6 +31,9 @@ class PredictionFinish:
     :meth:`GivenPredictions.finish` returns it. People label the rows of which the predictions are least sure, and some
     at random. When the plan says so, a check of the other rows starts. What it finds wrong is corrected, and it ends by
     itself. Predictions are replaced only by the answers of people.
+
+    Rows that nobody can label leave the data set. If the number of wrong labels that the check has proven is then more
+    than the goal allows of the others, people go on, and another check starts with an error probability of its own.
 
     Args:
         given: One column of predictions; with a probability, the least sure rows are known.
@@ -91,6 +96,10 @@ class PredictionFinish:
         self._random: set[int] = set()
         self._standing = StandingFinish()
         self._check: Check | None = None
+        # What the last check has proven, and the rows that it is about.
+        self._proof: Guarantee | None = None
+        self._proven_about: frozenset[int] = frozenset()
+        self._pool: list[int] = []
         self._order: list[int] = []
         self._asked: list[int] = []
 
@@ -171,6 +180,7 @@ class PredictionFinish:
         self._asked = [row for row in self._asked if row not in told]
         if self._check is not None:
             self._check = self._checked(self._check)
+            self._end(self._check)
         return self.guarantee
 
     def run(self, ask: Callable[[int], Any]) -> DataSetGuarantee:
@@ -222,6 +232,7 @@ class PredictionFinish:
         terms = SequentialTerms(len(rest), allowed, max(1, planned), spent, corrected=True)
         terms.require_provable()
         self._order = rest[self._rng.permutation(len(rest))[: terms.longest]].tolist()
+        self._pool = rest.tolist()
         first = tuple(self._order[: terms.proof([]) or 1])
         record = Check(first, len(rest), self._number, self._alpha, sequential=terms)
         self._asked, self._check = [], self._checked(record)
@@ -237,6 +248,17 @@ class PredictionFinish:
             record = record.tell(known).cannot_label(row for row in fresh if self.labels[row] is None)
             record = record.reaching(self._order, predicted, tolerance=self._tolerance)
 
+    def _end(self, record: Check) -> None:
+        """Keep what a check has proven; if that is less than the goal, another check is next."""
+        if not record.complete:
+            return
+        predicted = dict(zip(self._order, self.given.first[self._order].tolist(), strict=True))
+        self._proof = record.guarantee({row: predicted[row] for row in record.items}, tolerance=self._tolerance)
+        self._proven_about = frozenset(self._pool) - frozenset(record.items)
+        if self.guarantee is None:
+            self._check, self._order, self._number = None, [], self._number + 1
+            self._standing = StandingFinish()
+
     # Results.
 
     @property
@@ -246,22 +268,35 @@ class PredictionFinish:
     @property
     def guarantee(self) -> DataSetGuarantee | None:
         """What is guaranteed about all final labels; None before the goal is reached."""
+        proven = self._proven
+        if proven is not None and proven.reached:
+            return proven
+        counted = self._counted()
+        allowed = allowed_wrong(self._at_most, counted["rows"], self._annotator_error)
+        if counted["rows"] - counted["by_people"] > allowed:
+            return None
+        return DataSetGuarantee(proof=None, allowed=allowed, **counted)
+
+    @property
+    def _proven(self) -> DataSetGuarantee | None:
+        """What the last check has proven about the labels that there are now, which may be less than the goal."""
+        if self._proof is None:
+            return None
+        made = DataSetGuarantee(proof=self._proof, allowed=self._proof.allowed or 0, **self._counted())
+        if made.reached:
+            return made
+        return made.after_corrections(sum(wrong for row, wrong in self._wrong().items() if row in self._proven_about))
+
+    def _counted(self) -> dict[str, Any]:
         people, left_out = self._by_people, self._left_out
-        rows = len(self.given) - left_out
-        values: dict[str, Any] = {
-            "rows": rows,
+        return {
+            "rows": len(self.given) - left_out,
             "by_people": people,
             "at_most": self._at_most,
             "annotator_error": self._annotator_error,
             "left_out": left_out,
             "tolerance": self._tolerance,
         }
-        if self._check is not None and self._check.complete:
-            predicted = dict(zip(self._order, self.given.first[self._order].tolist(), strict=True))
-            proof = self._check.guarantee({row: predicted[row] for row in self._check.items}, tolerance=self._tolerance)
-            return DataSetGuarantee(proof=proof, allowed=proof.allowed or 0, **values)
-        allowed = allowed_wrong(self._at_most, rows, self._annotator_error)
-        return DataSetGuarantee(proof=None, allowed=allowed, **values) if rows - people <= allowed else None
 
     def final_labels(self) -> list[Any]:
         """The label of each row: that of people, otherwise the prediction; None for a row that nobody could label.
@@ -282,7 +317,8 @@ class PredictionFinish:
         if self._check is not None:
             predicted = dict(zip(self._order, self.given.first[self._order].tolist(), strict=True))
             return sequential_words(sequential_progress(self._check, predicted, self._tolerance) or {})
-        return f"{len(self.labels):,} labels so far." if self.plan is None else str(self.plan)
+        so_far = f"{len(self.labels):,} labels so far." if self.plan is None else str(self.plan)
+        return so_far if self._proven is None else f"{short_sentence(self._proven.to_dict())} {so_far}"
 
 
 def _label(value: Any, *, numbers: bool) -> Any:

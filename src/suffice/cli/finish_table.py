@@ -106,7 +106,7 @@ class _Finished(NamedTuple):
             "tolerance": guarantee.tolerance,
             "annotator_error": self.goal.annotator_error,
             "correction_cost": self.goal.answer_cost,
-            "guaranteed": guarantee.value <= self.goal.at_most,
+            "guaranteed": guarantee.reached,
             "wrong_at_most": guarantee.wrong_at_most,
             "true_wrong": run.true_wrong,
         }

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from suffice.arguments import whole
 from suffice.cli.check_options import CheckOptions
+from suffice.cli.goal_options import target_of
 from suffice.cli.prediction_options import PredictionChoice
 from suffice.cli.project_options import ProjectOptions, opened_project, person_name, plain_console, say, shown_place
 from suffice.cli.rule_options import share_of
@@ -200,6 +201,8 @@ def check_predictions(
     if wanted.truth is not None:
         _finish(_verified(place, options, wanted), as_json=as_json, more={}, resumable=False)
         return
+    if target_of(options.of) == "all":
+        _require_for_goal(_design(options, wanted))
     console = Console(stderr=as_json, highlight=False)
     console.soft_wrap = not console.is_terminal
     named = place if wanted.checked.given else place_of_check(place)
@@ -221,22 +224,34 @@ def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionC
     """Start a check, unless one is open or has answered what is asked for."""
     from suffice.project.prediction_results import first_checked_item, start_prediction_check
 
-    at_most = share_of(options.at_most, "--at-most")
+    at_most, design = share_of(options.at_most, "--at-most"), _design(options, wanted)
+    if project.settings.goal is not None:
+        # People label the least sure rows first; the labeller starts the check when the plan says so.
+        _keep_conditions(project, design, person)
+        return
     with project.lock:
         state = project.state()
         if state.checks.open_check is not None:
             return
         first = first_checked_item(state)
         done = [check for check in state.checks.all() if check.draw.asked.first_item == first]
-    if project.settings.goal is not None:
-        # People label the least sure rows first; the labeller starts the check when the plan says so.
-        return
-    design = _design(options, wanted)
     if done and done[-1].state == "complete" and _answers(done[-1], design):
         return
     target = project.settings.at_most if at_most is None else at_most
     _require_target({**design, "at_most": target})
     start_prediction_check(project, person=person, budget=wanted.budget, **{**design, "at_most": target})
+
+
+def _keep_conditions(project: "Project", design: Mapping[str, Any], person: str) -> None:
+    """Keep the confidence and the number of earlier checks, if they are given, for the checks that start later."""
+    settings = project.settings
+    _require_for_goal(design)
+    # This raises an error if the first check was started with another confidence.
+    project.checks_alpha(design.get("confidence"))
+    given = {name: design[name] for name in ("confidence", "earlier_checks") if design.get(name)}
+    changes = {name: value for name, value in given.items() if value != getattr(settings, name)}
+    if changes:
+        project.change_settings(changes, person=person)
 
 
 def _design(options: CheckOptions, wanted: PredictionCheckOptions) -> dict[str, Any]:
@@ -252,6 +267,13 @@ def _design(options: CheckOptions, wanted: PredictionCheckOptions) -> dict[str, 
         "earlier_checks": options.earlier_checks,
         **({} if confidence is None else {"confidence": confidence}),
     }
+
+
+def _require_for_goal(design: Mapping[str, Any]) -> None:
+    """Raise an error for what is not used with a goal about all labels."""
+    if given := [name for name in ("size", *_QUANTITIES) if design[name] is not None]:
+        option = given[0].replace("_", "-")
+        raise InvalidValueError(f"--{option} is not used with --of all, whose check ends by itself; leave it out")
 
 
 def _require_target(design: Mapping[str, Any]) -> None:
@@ -340,7 +362,7 @@ def _goal_result(project: "Project") -> dict[str, Any]:
         "predicted": goal["rows"] - goal["by_people"],
         "wrong_at_most": None if reached is None else reached["wrong_at_most"],
         "at_most": goal["at_most"],
-        "confidence_level": 0.95 if check is None else check["confidence"],
+        "confidence_level": project.settings.confidence if check is None else check["confidence"],
         "checked": 0 if check is None else check["answered"],
         "wrong": 0 if check is None or check["sequential"] is None else check["sequential"]["wrong"],
         "groups": {},

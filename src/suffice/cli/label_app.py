@@ -431,7 +431,7 @@ _BEGINNINGS: Final = frozenset("0123456789+-.eE:")
 _GIVEN: Final = 10
 # Seconds between two updates of the screen without a key, because the model may have learned labels.
 _LOOK: Final = 0.25
-_NOTHING_LEFT: Final = "Nothing is left to label for you: every item is labelled, skipped, or with somebody else."
+_TAKEN: Final = ": every item is labelled, skipped, or with somebody else"
 
 
 class Mode(Enum):
@@ -737,7 +737,8 @@ class LabelApp(App[None]):
         if self._mode is Mode.pick:
             return Text("which label is to be corrected?"), lambda _: self._given_labels()
         if item is None:
-            return Text("done"), lambda size: [*map(Text, wrapped(_NOTHING_LEFT, size.width))]
+            said = self._labeller.nothing_left(_TAKEN)
+            return Text("done"), lambda size: [*map(Text, wrapped(said, size.width))]
         title = f"correct {item.id}" if self._mode is Mode.correct else item.id
         shown = ShownItem(item, self._settings, self._labeller.picture(item), self._plain or self.no_color)
         return cut(title, 60), partial(item_lines, shown)

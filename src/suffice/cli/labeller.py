@@ -30,6 +30,8 @@ COMMANDS: Final = {"s": "skip", "u": "undo", "c": "correct", "?": "help", "q": "
 #: Styles of the tones of a decision in the terminal.
 TONE_STYLES: Final = {"quiet": "bold", "on": "bold", "good": "bold green", "limit": "bold yellow"}
 _MOST_KEYS: Final = 9
+_NOTHING_LEFT: Final = "Nothing is left to label for you"
+_REACHED: Final = "Your goal is reached, and no more labels are needed. To label more, open the project again."
 
 
 def direct_keys(classes: Sequence[str]) -> tuple[str, ...]:
@@ -175,6 +177,8 @@ class Labeller:
         why: Why it is this one.
         in_check: Whether it is an item of a random check.
         labels: Labels given here.
+        goal_reached: Whether nothing is asked because the goal of predictions made elsewhere is reached. A person who
+            opens a project with a reached goal is asked all the same.
     """
 
     def __init__(
@@ -185,6 +189,8 @@ class Labeller:
         self.why = ""
         self.in_check = False
         self.labels = 0
+        self.goal_reached = False
+        self._to_goal = self._for_given and project.reached_goal() is None
         self._asked = -_ASK_AGAIN
         self._request = uuid4().hex
         self._pictures = Pictures(Path(project.settings.root)) if project.settings.shown == "image" else None
@@ -199,11 +205,27 @@ class Labeller:
         self.item, self._asked = None, time.monotonic()
         if self.most is not None and self.labels >= self.most:
             return
-        if self.project.settings.checked is not None and self.project.settings.goal is not None:
+        self.goal_reached = self._to_goal and self.project.reached_goal() is not None
+        if self.goal_reached:
+            return
+        if self._for_given:
             self._start_check_if_due()
         asked = self.project.next(self.person, queue=self.background.learning_status.queue)
         if asked:
             self._show(asked[0].position, asked[0].why, in_check=asked[0].check)
+
+    @property
+    def _for_given(self) -> bool:
+        """Whether the project has a goal for all labels of predictions made elsewhere."""
+        return self.project.settings.checked is not None and self.project.settings.goal is not None
+
+    def nothing_left(self, more: str = "") -> str:
+        """Why there is no item to label, in a sentence.
+
+        Args:
+            more: What is said besides if every item is taken.
+        """
+        return _REACHED if self.goal_reached else f"{_NOTHING_LEFT}{more}."
 
     def _start_check_if_due(self) -> None:
         """Start the check for the goal about all labels, when the plan says so."""
@@ -392,7 +414,7 @@ def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) 
             for sentence in checks.sentences():
                 _say(console, sentence)
         if labeller.item is None:
-            _say(console, "Nothing is left to label for you.")
+            _say(console, labeller.nothing_left())
             return
         _print_item(labeller, console)
 

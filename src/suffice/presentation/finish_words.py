@@ -57,11 +57,13 @@ def finish_words(decision: Mapping[str, Any]) -> FinishWords:
     if decision["answer"] == "complete":
         return FinishWords("Nothing is left to label", "quiet", ["Nothing is left to label."])
     plan = decision["finish"]
-    goal = f"Your goal: {_goal(plan)}."
+    # A check may start before the first plan.
+    goal = "" if plan is None else f" Your goal: {_goal(plan)}."
     if pending:
         headline = "A check is running"
         now = f"{count(pending, 'random item')} {'is' if pending == 1 else 'are'} to be answered now"
-        return FinishWords(headline, "on", [f"{headline}: {now}.", f"It ends as soon as your goal is proven. {goal}"])
+        return FinishWords(headline, "on", [f"{headline}: {now}.", f"It ends as soon as your goal is proven.{goal}"])
+    goal = goal.lstrip()
     screening = plan.get("class_name") is not None
     headline = "Time for a check" if plan["check_now"] else "Keep screening" if screening else "Keep labelling"
     unlabelled = decision["unlabelled"]

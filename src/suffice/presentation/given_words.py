@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from suffice.presentation.check_words import sequential_words
 from suffice.presentation.statement_words import fault_words
-from suffice.presentation.text_format import count, percent, percent_at_least, percent_at_most
+from suffice.presentation.text_format import count, percent, percent_at_least, percent_at_most, shortened
 
 # Groups that are listed in sentences; all are in the table.
 _MOST_GROUPS: Final = 5
@@ -61,6 +61,16 @@ def _corrections(result: Mapping[str, Any], said: Sequence[str]) -> list[str]:
         # With other answers the check would not have ended, so that they state no other bound.
         return [f"{corrected} The first answers do not prove it."]
     return [f"{corrected} By the first answers: {before[0]}"]
+
+
+def given_column_sentence(column: str) -> str:
+    """Where predictions come from that were made elsewhere.
+
+    Examples:
+        >>> given_column_sentence("llm")
+        "The predictions are those of column 'llm'."
+    """
+    return f"The predictions are those of column {shortened(column, 60)!r}."
 
 
 def _statements(result: Mapping[str, Any]) -> list[str]:

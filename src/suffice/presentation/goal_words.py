@@ -77,9 +77,9 @@ def missing_sentence(missing: Mapping[str, Any]) -> str:
 
     Args:
         missing: ``reason``: ``"no goal"``, ``"unchecked"`` (with ``at_most`` and ``left``), ``"open"`` or
-            ``"incomplete"`` (with ``pending``), ``"taken back"`` (with ``labels``), ``"classes"``, or ``"corrected"``
-            (in a screening: too few items of the class are left after corrections). In a screening also
-            ``class_name``.
+            ``"incomplete"`` (with ``pending``), ``"taken back"`` (with ``labels``), ``"classes"``, ``"short"`` (as for
+            :func:`short_sentence`), or ``"corrected"`` (in a screening: too few items of the class are left after
+            corrections). In a screening also ``class_name``.
 
     Examples:
         >>> print(missing_sentence({"reason": "unchecked", "at_most": 0.05, "left": 3000}))
@@ -108,6 +108,9 @@ def missing_sentence(missing: Mapping[str, Any]) -> str:
     elif reason == "classes":
         why = "classes were added or removed since the check, whose predictions are about the classes of that time; "
         why += "start another check"
+    elif reason == "short":
+        proven = short_sentence(missing)
+        why = f"{proven[0].lower()}{proven[1:-1]}; label rows that were skipped, or go on until another check proves it"
     elif reason == "corrected":
         why = "labels were corrected since the check started, and fewer items of the class are found than it counted "
         why += "with; start another check, or label more items"
@@ -118,11 +121,30 @@ def missing_sentence(missing: Mapping[str, Any]) -> str:
     return _plain([f"the goal is not reached: {why}"])[0]
 
 
+def short_sentence(proven: Mapping[str, Any]) -> str:
+    """What a check has proven, if it is less than the goal because rows have left the data set.
+
+    Args:
+        proven: The result of :meth:`suffice.checks.DataSetGuarantee.to_dict`.
+
+    Examples:
+        >>> print(short_sentence({"wrong_at_most": 8, "rows": 137, "left_out": 43, "value": 8 / 137, "at_most": 0.05}))
+        A check has proven 5.9 %, at most 8 of 137 labels, and the goal is 5 %: 43 rows that nobody could label do not
+        count.
+    """
+    left_out = proven["left_out"]
+    most = f"at most {proven['wrong_at_most']:,} of {count(proven['rows'], 'label')}"
+    rows = f"{count(left_out, 'row')} that nobody could label {'does' if left_out == 1 else 'do'} not count"
+    said = f"A check has proven {percent_at_most(proven['value'])}, {most}, and the goal is "
+    return _plain([f"{said}{percent_at_most(proven['at_most'])}: {rows}."])[0]
+
+
 def goal_sentences(goal: Mapping[str, Any]) -> list[str]:
     r"""The goal of a project, how far it is, and what counts as right.
 
     Args:
-        goal: ``goal`` of the status of a project, without its sentences.
+        goal: ``goal`` of the status of a project, without its sentences; and ``proven``, as for
+            :func:`short_sentence`, if that is less than the goal.
 
     Examples:
         >>> goal = {"at_most": 0.05, "rows": 4000, "allowed": 200, "tolerance": None, "annotator_error": 0.0,
@@ -139,6 +161,8 @@ def goal_sentences(goal: Mapping[str, Any]) -> list[str]:
         return _plain([*reached_sentences(goal["reached"]), *people_sentences(goal)])
     screening = goal.get("class_name") is not None
     said = [_screening_goal_sentence(goal) if screening else _all_labels_goal_sentence(goal)]
+    if goal.get("proven") is not None:
+        said.append(short_sentence(goal["proven"]))
     if goal["check_open"] and goal["plan"] is not None:
         so_far = f"{count(goal['by_people'], 'label')} by people so far"
         so_far = f"{count(goal['by_people'], 'item')} read so far" if screening else so_far

@@ -173,6 +173,8 @@ def _setting_in_words(name: str, before: Any, after: Any) -> list[str]:
         "annotator_error": "the share of labels by people that may be wrong",
         "correction_cost": "the cost of an answer in a check",
         "tolerance": "the tolerance",
+        "confidence": "the confidence of the checks",
+        "earlier_checks": "the number of earlier checks",
     }
     if name in words:
         shown = [

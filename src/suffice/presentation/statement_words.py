@@ -89,8 +89,14 @@ def confidence_sentences(guarantee: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def check_facts(
-    guarantee: Mapping[str, Any], *, started: str, by: str, given_up: int = 0, merged: bool = False
+def check_facts(  # noqa: PLR0913 - all but one by keyword
+    guarantee: Mapping[str, Any],
+    *,
+    started: str,
+    by: str,
+    given_up: int = 0,
+    merged: bool = False,
+    column: str | None = None,
 ) -> list[str]:
     """How the statement was checked, in sentences.
 
@@ -100,6 +106,7 @@ def check_facts(
         by: Who started it.
         given_up: Number of earlier checks that proved nothing.
         merged: Whether classes were merged since the check.
+        column: The column of the predictions, if these were made elsewhere; otherwise None.
 
     Examples:
         >>> proof = {"pool": 800, "checked": 110, "wrong": 2, "number": 1, "unlabelable": 0}
@@ -118,9 +125,12 @@ def check_facts(
         ]
     found = proof["wrong"] + proof.get("unlabelable", 0)
     was = "prediction was" if found == 1 else "predictions were"
+    recorded = "The model predicted all of them, and these predictions were recorded."
+    if column is not None:
+        recorded = f"The predictions for them in column {shortened(column, 60)!r} were recorded."
     facts = [
-        f"{_which_check(proof, started, by)}. At that time {count(proof['pool'], 'row')} "
-        "had no label of a person. The model predicted all of them, and these predictions were recorded.",
+        f"{_which_check(proof, started, by)}. At that time {count(proof['pool'], 'row')} had no label of a person. "
+        f"{recorded}",
         f"{proof['checked']:,} of these were drawn at random and labelled by people, who did not see the predictions.",
         f"{found:,} of the {proof['checked']:,} {was} {fault_words(guarantee.get('tolerance'))}."
         + (" In the final file, these rows have the labels of people." if found else ""),

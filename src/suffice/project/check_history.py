@@ -182,6 +182,14 @@ class CheckHistory:
         """Number of the next check: one more than that of the last one."""
         return self._checks[-1].draw.number + 1 if self._checks else 1
 
+    def number_after(self, elsewhere: int) -> int:
+        """Number of the next check, if some checks of the same items were started elsewhere.
+
+        Args:
+            elsewhere: Number of checks elsewhere. Those that an earlier check counted are not counted again.
+        """
+        return max(self.next_number, elsewhere + len(self._checks) + 1)
+
     @property
     def alpha(self) -> float | None:
         """The error probability of all checks together, or None before the first."""

@@ -119,7 +119,8 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
         )
     with project.lock:
         state = project.state()
-        alpha, number = project.checks_alpha(confidence), state.checks.next_number
+        alpha = project.checks_alpha(confidence)
+        number = state.checks.number_after(project.settings.earlier_checks)
         skipped, left, n_labelled = state.n_skipped, state.left, state.n_labelled
         one_class = classes and sum(each > 0 for each in state.counts().values()) < 2
         own = project.settings.at_most if classes and project.settings.of == "rest" else None
@@ -286,7 +287,8 @@ def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
         raise InvalidValueError(f"the class must be one of those of the project, {known}; not {name!r}")
     with project.lock:
         state = project.state()
-        before, number, alpha = state.labels.items_before(), state.checks.next_number, project.checks_alpha(confidence)
+        before, alpha = state.labels.items_before(), project.checks_alpha(confidence)
+        number = state.checks.number_after(project.settings.earlier_checks)
         found = state.counts().get(name, 0)
     pool = before.unlabelled
     if unlabelable_as == "excluded":

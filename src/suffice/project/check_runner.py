@@ -41,12 +41,13 @@ class CheckSize(NamedTuple):
     Attributes:
         size: Number of items; None for a sequential check.
         expected: For a sequential check, the expected share of wrong predictions, or None.
-        elsewhere: Number of checks of these items that were started elsewhere and are not counted yet.
+        elsewhere: Number of checks of these items that were started elsewhere and are not counted yet; None for those
+            of the settings.
     """
 
     size: int | None
     expected: float | None
-    elsewhere: int
+    elsewhere: int | None
 
 
 class _Predicted(NamedTuple):
@@ -91,13 +92,20 @@ class CheckRunner:
         """The error probability of all checks of the project together.
 
         Args:
-            confidence: The confidence. If left out, that of the first check, or 0.95 if there is no check yet.
+            confidence: The confidence. If left out, that of the first check, or that of the settings if there is no
+                check yet.
 
         Raises:
             InvalidValueError: It is not between 0 and 1, or not that of the first check.
         """
         with self._journal.lock:
-            return shared_alpha(confidence, self._journal.state().checks.alpha)
+            return self._alpha(confidence, self._journal.state())
+
+    def _alpha(self, confidence: float | None, state: ProjectState) -> float:
+        """As :meth:`alpha`."""
+        if confidence is None and state.checks.alpha is None:
+            confidence = self._journal.settings.confidence
+        return shared_alpha(confidence, state.checks.alpha)
 
     def start(  # noqa: PLR0913 - one quantity of several, by keyword
         self,
@@ -114,7 +122,7 @@ class CheckRunner:
         unlabelable_as: str = "wrong",
         predicted_as_found: bool = True,
         confidence: float | None = None,
-        earlier_checks: int = 0,
+        earlier_checks: int | None = None,
         of: TargetOf | None = None,
         annotator_error: float | None = None,
         predict: Predict | None = None,
@@ -127,7 +135,7 @@ class CheckRunner:
         """
         name, sent = checked_person(person), checked_request(request)
         n_items = None if size is None else whole(size, "size", least=1)
-        elsewhere = whole(earlier_checks, "earlier_checks", least=0)
+        elsewhere = None if earlier_checks is None else whole(earlier_checks, "earlier_checks", least=0)
         given = {"recall_of": recall_of, "precision_of": precision_of, "tolerance": tolerance, "share": share}
         with self._journal.lock:
             self._journal.state()
@@ -155,7 +163,7 @@ class CheckRunner:
             event = self._journal.earlier_event(state, message)
             if event is None:
                 _require_none_open(state)
-                shared_alpha(confidence, state.checks.alpha)
+                self._alpha(confidence, state)
             return event
 
         def attempt(model: str, answers: list[Answer], predictions: _Predicted) -> WriteReceipt | None:
@@ -169,7 +177,7 @@ class CheckRunner:
                 same_model = self._journal.settings.using(state.model).model == model
                 if not same_model or state.answers() != answers or len(predictions.labels) != state.labels.size:
                     return [], None
-                draw = self._draw(state, asked, predictions, plan, shared_alpha(confidence, state.checks.alpha))
+                draw = self._draw(state, asked, predictions, plan, self._alpha(confidence, state))
                 return [Draft(EventKind.check_started, name, data=draw.event_data(), request=sent)], None
 
             events, event = self._journal.write(decide)
@@ -235,7 +243,9 @@ class CheckRunner:
     ) -> CheckDraw:
         """The next check of the present model."""
         settings = self._journal.settings
-        before, number = state.labels.items_before(), state.checks.next_number + plan.elsewhere
+        before, number = state.labels.items_before(), state.checks.number_after(settings.earlier_checks)
+        if plan.elsewhere is not None:
+            number = state.checks.next_number + plan.elsewhere
         rng = check_rng(settings.seed, PROJECT_STREAM, number)
         predicted = predictions.labels[before.unlabelled]
         items, pool = drawn_items(plan.size, asked, before, predicted, rng)

@@ -23,7 +23,7 @@ from suffice.project.labelling_project import Project
 from suffice.project.prediction_columns import class_codes, group_codes, predicted_column, probability_column
 from suffice.project.prediction_settings import GIVEN, CheckedPredictions, given_predictions
 from suffice.project.read_items import ReadingOptions, checked_classes, read_source
-from suffice.project.settings import DEFAULT_INITIAL, Settings, default_rule
+from suffice.project.settings import DEFAULT_INITIAL, Settings, checked_conditions, default_rule
 from suffice.tables.file_reader import read_columns
 from suffice.tables.table import are_classes, named_column
 from suffice.tables.table_columns import Column, TableColumns, Texts, is_path
@@ -281,7 +281,8 @@ def make_prediction_project(  # noqa: PLR0913 - options of a project, by keyword
         seed: Seed of all randomness; checks are drawn anew without one.
         person: Who creates the project.
         first_check: Fields of :class:`suffice.checks.prediction_check.CheckDesign` for a check that starts afterwards;
-            nothing is created if it cannot. None for none. A goal about all labels has no check at first.
+            nothing is created if it cannot. None for none. A goal about all labels has no check at first; its
+            ``confidence`` and ``earlier_checks`` are settings of the project, for the checks that start for the goal.
         progress: Receives the present activity.
 
     Raises:
@@ -304,7 +305,9 @@ def make_prediction_project(  # noqa: PLR0913 - options of a project, by keyword
         raise InvalidValueError("--of all needs --at-most, the share of wrong labels that is acceptable, such as 5%")
     if values.get("at_most") is not None:
         real(values["at_most"], "--at-most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
-    if first_check is not None and values["of"] != "all":
+    if first_check is not None and values["of"] == "all":
+        values |= checked_conditions(first_check)
+    elif first_check is not None:
         given = given_predictions(checked, items.classes, items.X)
         design = CheckDesign(**{"tolerance": values["tolerance"], **first_check})
         design.checked(given, answer=checked.answer, classes=items.classes).terms(given)

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from suffice.checks.data_set import FinalGuarantee
+from suffice.checks.data_set import DataSetGuarantee, FinalGuarantee
+from suffice.checks.random_check import is_wrong
 from suffice.errors import SufficeError
+from suffice.presentation.given_words import given_column_sentence
 from suffice.presentation.goal_words import missing_sentence, reached_figure, reached_sentences
 from suffice.project.events import moment
 from suffice.project.learning_status import Predictions
@@ -25,11 +27,13 @@ class ReachedGoal:
         guarantee: The statement.
         check: The check that proves it; None if no check was necessary.
         added: Number of rows that were added since the check started; they are not covered.
+        column: The column of the predictions, if these were made elsewhere; otherwise None.
     """
 
     guarantee: FinalGuarantee
     check: ProjectCheck | None = None
     added: int = 0
+    column: str | None = None
 
     def sentences(self) -> list[str]:
         """The statement, what it does not cover, and its evidence."""
@@ -40,12 +44,20 @@ class ReachedGoal:
         check = self.check
         return {
             **self.guarantee.to_dict(),
-            "evidence": self.guarantee.evidence,
+            "evidence": self._evidence,
             "check": None if check is None else check.number,
             "at": None if check is None else moment(check.draw.at),
             "classes_since": "same" if check is None else check.classes_since,
             "added": self.added,
         }
+
+    @property
+    def _evidence(self) -> str:
+        """The check behind the statement, and where the predictions come from."""
+        evidence = self.guarantee.evidence
+        if self.column is None or not self.guarantee.predicted:
+            return evidence
+        return f"{evidence} {given_column_sentence(self.column)}"
 
     def as_dict(self) -> dict[str, Any]:
         """The same with sentences, and as a figure with a note."""
@@ -92,14 +104,20 @@ def reached_goal(state: ProjectState, settings: Settings) -> ReachedGoal | None:
         return None
     check = state.goal_proof(goal, settings.tolerance)
     found = None if check is None or _voided(state, check) else _proven(state, check, goal)
+    found = None if found is None or not found.guarantee.reached else found
     if found is None or found.added:
         # If people have labelled nearly all rows, a statement without a check covers the new ones too.
         counted: dict[str, Any] = {"by_people": state.n_labelled, "left_out": state.n_skipped}
         counted["found"] = found_items(state, goal)
         unchecked = unchecked_data_set(goal, state.left, **counted, tolerance=settings.tolerance)
         if unchecked is not None and state.n_labelled:
-            return ReachedGoal(unchecked)
-    return found
+            return ReachedGoal(unchecked, column=_given_column(settings))
+    return None if found is None else replace(found, column=_given_column(settings))
+
+
+def _given_column(settings: Settings) -> str | None:
+    """The column of predictions that were made elsewhere, or None."""
+    return None if settings.checked is None else settings.checked.columns[0]
 
 
 def found_items(state: ProjectState, goal: Goal, size: int | None = None) -> int | None:
@@ -128,15 +146,34 @@ def missing_for_goal(state: ProjectState, settings: Settings) -> str:
         return missing_sentence({"reason": "no goal"})
     if reached_goal(state, settings) is not None:
         return ""
-    check = state.goal_proof(goal, settings.tolerance)
-    if check is not None:
+    check, newest = state.goal_proof(goal, settings.tolerance), state.newest_check()
+    if check is not None and (goal.class_name is not None or _voided(state, check)):
         reason = _voided(state, check) or "corrected"
         return missing_sentence({"reason": reason, "labels": len(_taken_back(state, check.draw))})
-    newest = state.newest_check()
+    proven = proven_short(state, settings)
+    if proven is not None and newest is not None and newest.state != "open":
+        return missing_sentence({"reason": "short", **proven.to_dict()})
     if newest is not None and newest.draw.asked.of == "all" and newest.state in ("open", "incomplete"):
         return missing_sentence({"reason": newest.state, "pending": len(newest.record.pending)})
     unchecked = {"left": state.left, "at_most": goal.at_most, "class_name": goal.class_name}
     return missing_sentence({"reason": "unchecked", **unchecked})
+
+
+def proven_short(state: ProjectState, settings: Settings) -> FinalGuarantee | None:
+    """What a check has proven about all final labels, if it is less than the goal; None otherwise.
+
+    Rows that nobody could label have left the data set since the check started. Then the number of wrong labels that
+    the check allows is more than the goal allows of the others.
+
+    Args:
+        state: The state of the project.
+        settings: Settings of the project.
+    """
+    goal = settings.goal
+    if goal is None or goal.class_name is not None or reached_goal(state, settings) is not None:
+        return None
+    check = state.goal_proof(goal, settings.tolerance)
+    return None if check is None or _voided(state, check) else _proven(state, check, goal).guarantee
 
 
 def _voided(state: ProjectState, check: ProjectCheck) -> str:
@@ -159,11 +196,8 @@ def _taken_back(state: ProjectState, draw: CheckDraw) -> list[int]:
     return found
 
 
-def _proven(state: ProjectState, check: ProjectCheck, goal: Goal) -> ReachedGoal | None:
-    """What a check guarantees about the labels of the items that existed when it started; None if that is too little.
-
-    In a screening, labels that were corrected since may leave too few items of the class.
-    """
+def _proven(state: ProjectState, check: ProjectCheck, goal: Goal) -> ReachedGoal:
+    """What a check guarantees about the labels of the items that existed when it started; it may be too little now."""
     assert check.guarantee is not None
     size = check.draw.before.size
     labels = [label for item, label in state.labels.by_item.items() if item < size]
@@ -172,8 +206,24 @@ def _proven(state: ProjectState, check: ProjectCheck, goal: Goal) -> ReachedGoal
     counted: dict[str, Any] = {"by_people": people, "left_out": left_out, "found": found_items(state, goal, size)}
     # The class of a screening may have another name now.
     asked = replace(check.draw.asked, class_name=goal.class_name)
-    made = proven_data_set(asked, check.guarantee, rows=rows, **counted)
-    return None if made is None else ReachedGoal(made, check, state.labels.size - size)
+    made = proven_data_set(asked, check.guarantee, goal=goal, rows=rows, **counted)
+    if isinstance(made, DataSetGuarantee) and not made.reached:
+        made = made.after_corrections(_found_later(state, check))
+    return ReachedGoal(made, check, state.labels.size - size)
+
+
+def _found_later(state: ProjectState, check: ProjectCheck) -> int:
+    """Number of wrong predictions that people have corrected among the items that a check left unlabelled."""
+    draw, labels = check.draw, state.labels
+    informed, counted = labels.informed, list(check.record.items)
+    known = {item: label for item, label in labels.by_item.items() if label is not None and item not in informed}
+    later = np.setdiff1d(np.intersect1d(np.array(list(known), dtype=np.intp), draw.covered), counted).tolist()
+    # After a merge of classes, a label is wrong only if it was wrong before.
+    names, predicted = check.present_names, draw.prediction_of(later)
+    return sum(
+        is_wrong(known[item], names.get(value, value) if names else value, draw.asked.tolerance)
+        for item, value in predicted.items()
+    )
 
 
 def needs_present_model(state: ProjectState, settings: Settings) -> bool:

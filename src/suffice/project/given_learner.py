@@ -94,7 +94,7 @@ class GivenLearner(ItemLearner):
                 self._errors(known),
                 at_most=goal.at_most,
                 by_people=labels,
-                alpha=spent_alpha(1),
+                alpha=spent_alpha(self._settings.earlier_checks + 1, round(1.0 - self._settings.confidence, 15)),
                 annotator_error=goal.annotator_error,
                 answer_cost=goal.answer_cost,
             )

@@ -9,7 +9,7 @@ from suffice.checks import FinishPlan
 from suffice.checks.finish_plan import joint_answers
 from suffice.presentation.goal_words import goal_check_sentences, goal_sentences
 from suffice.presentation.text_format import thinned_positions
-from suffice.project.data_set_goal import found_items, missing_for_goal, reached_goal
+from suffice.project.data_set_goal import found_items, missing_for_goal, proven_short, reached_goal
 from suffice.project.labelling_pace import pace
 from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings
@@ -106,4 +106,7 @@ def goal_status(
         "class_name": goal.class_name,
         "found": found,
     }
-    return {**told, "sentences": goal_sentences(told), "check_sentences": goal_check_sentences(told)}
+    proven = proven_short(state, settings)
+    short = None if proven is None else proven.to_dict()
+    sentences = goal_sentences({**told, "proven": short})
+    return {**told, "sentences": sentences, "check_sentences": goal_check_sentences(told)}

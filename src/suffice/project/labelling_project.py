@@ -787,7 +787,7 @@ class Project:
         unlabelable_as: str = "wrong",
         predicted_as_found: bool = True,
         confidence: float | None = None,
-        earlier_checks: int = 0,
+        earlier_checks: int | None = None,
         of: TargetOf | None = None,
         annotator_error: float | None = None,
         predict: Predict | None = None,
@@ -814,10 +814,10 @@ class Project:
             share: Share of the predictions that may exceed the tolerance that the check finds.
             unlabelable_as: Whether skipped items count as ``"wrong"`` or are ``"excluded"``.
             predicted_as_found: Whether items predicted as the class count as found, for ``recall_of``.
-            confidence: Confidence of all checks of the project together; 0.95 if left out at the first check, and that
-                of the first check afterwards.
+            confidence: Confidence of all checks of the project together; that of the settings if left out at the first
+                check, which is 0.95 if nothing else was stated, and that of the first check afterwards.
             earlier_checks: Number of checks of these items that were started outside the project, and were not stated
-                before. Each check of the same items has a smaller error probability.
+                before; those of the settings if left out. Each check of the same items has a smaller error probability.
             of: With ``at_most``: what it is a share of. ``"rest"``: the items that are unlabelled now. ``"all"``: all
                 final labels. Then the items that the check finds wrong count as corrected, skipped items are left out,
                 and :meth:`final_labels` returns the result. By default that of the settings. If that is ``"all"``,
@@ -949,7 +949,8 @@ class Project:
         """The error probability of all checks of the project together.
 
         Args:
-            confidence: The confidence. If left out, that of the first check, or 0.95 if there is no check yet.
+            confidence: The confidence. If left out, that of the first check, or that of the settings if there is no
+                check yet.
 
         Raises:
             InvalidValueError: It is not between 0 and 1, or not that of the first check.

@@ -47,7 +47,7 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
     precision_of: str | None = None,
     accept: str | None = None,
     confidence: float | None = None,
-    earlier_checks: int = 0,
+    earlier_checks: int | None = None,
     budget: int | None = None,
     request: str | None = None,
 ) -> WriteReceipt:
@@ -65,8 +65,8 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
         recall_of: Class whose recall is guaranteed.
         precision_of: Class whose precision is guaranteed.
         accept: Goal of the accepted part of the predictions.
-        confidence: Confidence of all checks of the same rows together.
-        earlier_checks: Number of checks of these rows that were started elsewhere.
+        confidence: Confidence of all checks of the same rows together; that of the settings if left out.
+        earlier_checks: Number of checks of these rows that were started elsewhere; those of the settings if left out.
         budget: Size of a check that has a fixed one, if ``size`` is left out.
         request: A name for this message.
 
@@ -87,6 +87,11 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
         )
     common: dict[str, Any] = {"person": person, "confidence": confidence, "request": request}
     if (of or settings.of) == "all":
+        others = {"size": size, "share_of": share_of, "recall_of": recall_of, "precision_of": precision_of}
+        if given_too := [name for name, value in {**others, "accept": accept}.items() if value is not None]:
+            raise InvalidValueError(
+                f"{given_too[0]} is not used in a check for a goal about all labels, which ends by itself; leave it out"
+            )
         return project.start_check(at_most=at_most, of="all", earlier_checks=earlier_checks, **common)
     rows = unlabelled[unlabelled >= first]
     if not len(rows):
@@ -101,8 +106,8 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
         recall_of=recall_of,
         precision_of=precision_of,
         accept=accept,  # type: ignore[arg-type]
-        confidence=0.95 if confidence is None else confidence,
-        earlier_checks=before + earlier_checks,
+        confidence=settings.confidence if confidence is None else confidence,
+        earlier_checks=before + (earlier_checks or 0),
     )
     if budget is not None and not design.sequential(part):
         design = replace(design, size=size or min(budget, design.pool(part)))
@@ -111,7 +116,7 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
     shared["parts"] = design.parts(part)
     if first:
         # Rows that were added later are other items, whose checks are counted apart.
-        shared["batch_check"] = before + 1 + earlier_checks
+        shared["batch_check"] = before + 1 + (earlier_checks or 0)
         earlier_checks = 0
     tolerance = settings.tolerance
     if design.sequential(given):

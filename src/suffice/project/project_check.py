@@ -417,7 +417,9 @@ class ProjectCheck:
 
     @property
     def model_words(self) -> str:
-        """The checked model, for a guarantee."""
+        """The checked model, for a guarantee; empty for predictions made elsewhere."""
+        if self.draw.model == GIVEN:
+            return ""
         return f"{self.draw.model} at {count(self.n_labelled, 'label')}"
 
     @property

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 from unicodedata import category
 
 from suffice.acquisition import RANDOM_SHARES
-from suffice.arguments import real
+from suffice.arguments import real, whole
 from suffice.criteria import Criterion, LabelWorth, criterion_from_dict
 from suffice.errors import InvalidValueError, upgrade_advice
 from suffice.models.factory import MODEL_FAMILIES, chooses_components, make_model, model_description
@@ -26,6 +26,8 @@ DEFAULT_RECALL: Final = 0.95
 LONGEST_GUIDELINES: Final = 20_000
 LONGEST_DESCRIPTION: Final = 500
 LONGEST_TITLE: Final = 200
+# What holds for the checks for a goal about predictions made elsewhere.
+_OF_CHECKS: Final = ("confidence", "earlier_checks")
 # Settings of a goal for the whole data set, besides the share.
 _OF_GOAL: Final = ("of", "annotator_error", "correction_cost", "tolerance")
 #: In place of the name of a model: the best of several on the labels so far.
@@ -34,6 +36,7 @@ AUTO: Final = "auto"
 CHANGEABLE: Final = (
     *("name", "guidelines", "descriptions", "label_cost", "mistake_cost", "at_most", "overlap"),
     *_OF_GOAL,
+    *_OF_CHECKS,
 )
 # Settings that do not affect learning.
 _ONLY_SHOWN: Final = frozenset(
@@ -57,6 +60,8 @@ _WHERE_USED: Final[Mapping[str, Any]] = {
     "tolerance": None,
     "checked": None,
     "choose_model": False,
+    "confidence": 0.95,
+    "earlier_checks": 0,
 }
 
 
@@ -103,6 +108,8 @@ class Settings:
         checked: The predictions made elsewhere that the project checks, instead of having a model; or None.
         choose_model: For ``"all"`` and classes: whether the best of several models on the labels so far is used, until
             a check starts or somebody chooses a model. ``model`` is then the one that starts.
+        confidence: For ``"all"`` and predictions made elsewhere: confidence of all checks together.
+        earlier_checks: For the same: number of checks of these items that were started elsewhere.
     """
 
     name: str
@@ -135,6 +142,8 @@ class Settings:
     tolerance: float | None = None
     checked: CheckedPredictions | None = None
     choose_model: bool = False
+    confidence: float = 0.95
+    earlier_checks: int = 0
 
     @property
     def goal(self) -> Goal | None:
@@ -223,8 +232,9 @@ class Settings:
         Args:
             changes: New values of some of ``name``, ``guidelines``, ``descriptions`` (a text for each class),
                 ``label_cost``, ``mistake_cost``, ``at_most`` (None for none), ``overlap``, ``of``,
-                ``annotator_error``, ``correction_cost`` and ``tolerance``. Without a target or with ``of="rest"``, the
-                last three have their defaults again.
+                ``annotator_error``, ``correction_cost``, ``tolerance``, ``confidence`` and ``earlier_checks``. Without
+                a target or with ``of="rest"``, ``annotator_error``, ``correction_cost`` and ``tolerance`` have their
+                defaults again.
 
         Raises:
             InvalidValueError: A value cannot be used, or the setting cannot be changed.
@@ -244,6 +254,7 @@ class Settings:
         if "descriptions" in changes:
             found["descriptions"] = self._checked_descriptions(changes["descriptions"])
         found |= self._checked_goal({name: changes[name] for name in ("at_most", *_OF_GOAL) if name in changes})
+        found |= self._checked_conditions({name: changes[name] for name in _OF_CHECKS if name in changes})
         if "overlap" in changes:
             found["overlap"] = real(changes["overlap"], "overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
         if costs := {name: changes[name] for name in ("label_cost", "mistake_cost") if name in changes}:
@@ -279,6 +290,15 @@ class Settings:
         share = changes.get("at_most", self.at_most)
         at_most = None if share is None else real(share, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
         return {"at_most": at_most}
+
+    def _checked_conditions(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Validated changes of what holds for the checks for a goal; empty without changes."""
+        if changes and (self.checked is None or self.goal is None):
+            raise InvalidValueError(
+                f"{next(iter(changes))} is a setting of a goal about predictions made elsewhere; in another project, "
+                "give it when a check starts"
+            )
+        return checked_conditions(changes)
 
     def _checked_descriptions(self, descriptions: Any) -> dict[str, str]:
         if not isinstance(descriptions, Mapping):
@@ -435,6 +455,28 @@ def checked_goal_settings(
         "correction_cost": goal.answer_cost,
         "tolerance": tolerance,
     }
+
+
+def checked_conditions(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what holds for the checks for a goal, validated: ``confidence`` and ``earlier_checks``.
+
+    Args:
+        given: The values; those that are left out are not returned.
+
+    Raises:
+        InvalidValueError: A value is out of range.
+
+    Examples:
+        >>> checked_conditions({"confidence": 0.99})
+        {'confidence': 0.99}
+    """
+    values: dict[str, Any] = {}
+    if "confidence" in given:
+        wanted = "above 0 and below 1"
+        values["confidence"] = real(given["confidence"], "confidence", wanted, lambda x: 0.0 < x < 1.0)
+    if "earlier_checks" in given:
+        values["earlier_checks"] = whole(given["earlier_checks"], "earlier_checks", least=0)
+    return values
 
 
 def _text(value: Any, name: str, longest: int, *, least: int = 0, lines: bool = False) -> str:

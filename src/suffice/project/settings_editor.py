@@ -7,6 +7,7 @@ from suffice.project.events import Draft, Event, EventKind, checked_person, chec
 from suffice.project.journal import ConflictError, ProjectJournal, WriteReceipt
 from suffice.project.model_selection import chooses_model
 from suffice.project.state import ModelComparison, ProjectState
+from suffice.session.model_check import shared_alpha
 
 _CHANGES: Final = frozenset({EventKind.settings_changed, EventKind.classes_changed, EventKind.model_changed})
 
@@ -25,9 +26,11 @@ class SettingsEditor:
         """Change settings; see :meth:`suffice.project.Project.change_settings`."""
         message = Draft(EventKind.settings_changed, checked_person(person), request=checked_request(request))
 
-        def decide(_: ProjectState, __: float) -> Draft:
+        def decide(state: ProjectState, _: float) -> Draft:
             settings = self._journal.settings
             new = settings.checked_changes(changes)
+            # The first check has fixed the confidence.
+            shared_alpha(new.get("confidence"), state.checks.alpha)
             if not new:
                 raise ConflictError("nothing changes: the settings have these values already")
             before = {key: getattr(settings, key) for key in new}

@@ -207,7 +207,7 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
         told,
         guarantee,
         state.n_labelled - state.n_learned,
-        spent_alpha(state.checks.next_number, record.alpha),
+        spent_alpha(state.checks.number_after(settings.earlier_checks), record.alpha),
         found.guarantee if found is not None and found.about_present_model else None,
         newest.least_error if state.checks.learned is not None else None,
         data_set,

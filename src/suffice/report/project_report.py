@@ -441,7 +441,9 @@ def _guarantee_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
     items = count(len(check.draw.before.unlabelled), "item")
     pairs = [
         ("Evidence", found["evidence"]),
-        ("Model", f"{described_model(check.draw.model)}, as it was after {count(check.n_labelled, 'label')}"),
+        ("Model", f"{described_model(check.draw.model)}, as it was after {count(check.n_labelled, 'label')}")
+        if told.settings.checked is None
+        else ("Predictions", f"column {shortened(', '.join(told.settings.checked.columns), 120)}"),
         ("Items", f"the {items} without a label when the check started; items added later are not covered"),
     ]
     if found["classes"]:

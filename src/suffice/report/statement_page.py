@@ -106,6 +106,7 @@ def statement_contents(project: "Project", final: "ProjectLabels") -> StatementC
     """
     with project.lock:
         checks, settings = project.checks(), project.settings
+    column = final.reached.column
     proof, check = final.guarantee.proof, final.reached.check
     # Values of a saved proof that are not stated are left out.
     told = {**final.guarantee.to_dict(), "proof": None if proof is None else asdict(proof)}
@@ -120,6 +121,7 @@ def statement_contents(project: "Project", final: "ProjectLabels") -> StatementC
         by="" if check is None else shortened(check.draw.person, 60),
         given_up=given_up,
         merged=check is not None and check.classes_since == "merged",
+        column=column,
     )
     about = [
         ("Data", f"{shortened(data, 120)}, {covered:,} rows"),
@@ -128,14 +130,16 @@ def statement_contents(project: "Project", final: "ProjectLabels") -> StatementC
         ("Final file as CSV, SHA-256", final_digest(project, final)),
         ("Made with", f"suffice {suffice.__version__}"),
     ]
-    if check is not None:
+    if column is not None:
+        about.insert(3, ("Predictions", f"column {shortened(column, 120)}"))
+    elif check is not None:
         about.insert(3, ("Model", f"{described_model(check.draw.model)}, at {count(check.n_labelled, 'label')}"))
     return StatementContents(
         title=f"Statement about the labels of {shortened(settings.name, 80)}",
         statement=guaranteed_sentence(told),
         sure=[people_sentence(told), *confidence_sentences(told)],
         facts=facts,
-        sources=_found_sources(final, covered, told) if screening else _sources(final.source[:covered], told),
+        sources=_found_sources(final, covered, told) if screening else _sources(final.source[:covered], told, column),
         counted=class_words(told) if screening else "wrong among them",
         people=_people(final, covered),
         not_covered=not_covered(told, added=final.reached.added, data=shortened(data, 80)),
@@ -143,19 +147,22 @@ def statement_contents(project: "Project", final: "ProjectLabels") -> StatementC
     )
 
 
-def _sources(source: list[str], told: dict[str, Any]) -> list[SourceRow]:
+def _sources(source: list[str], told: dict[str, Any], column: str | None) -> list[SourceRow]:
     """Rows by source, and all rows."""
     rows = max(1, told["rows"])
     predicted = min(told["predicted"], told["allowed"])
     meant = same = "counted as right"
     if told.get("annotator_error"):
-        # The wrong labels of people are rounded up once, for both sources together.
+        # The wrong labels of people are rounded once, for both sources together.
         in_check = " of both" if source.count(CHECK) else ""
         meant, same = f"at most {told['wrong_at_most'] - predicted:,}{in_check}, as stated", "see above"
+    predicted_by = "predicted by the model"
+    if column is not None:
+        predicted_by = f"prediction of column {shortened(column, 60)}"
     named = [
         (PERSON, "labelled by a person", meant),
         (CHECK, "labelled by a person in the random check", same),
-        (MODEL, "predicted by the model", f"at most {predicted:,}"),
+        (MODEL, predicted_by, f"at most {predicted:,}"),
     ]
     found = [
         SourceRow(name, meaning, number, percent(number / rows), wrong)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +17,11 @@ from suffice.checks import (
     plan_screening,
 )
 from suffice.checks.data_set import FinalGuarantee
+from suffice.checks.random_check import is_wrong
 from suffice.checks.standing_finish import StandingFinish
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
+from suffice.presentation.goal_words import missing_sentence
 from suffice.session.goals import Goal
 from suffice.session.model_check import CheckedQuantity, ModelCheck, SessionChecks
 
@@ -160,17 +162,35 @@ class DataSetFinish:
             tolerance: For numbers: the largest error that is not wrong.
         """
         check, labels = self.proof(goal), self._labels
-        counted = {"by_people": len(labels.everything), "left_out": len(labels.skipped)}
-        if check is not None and check.asked.tolerance == tolerance and check.guarantee is not None:
-            found = None if check.asked.relevant is None else labels.of_class(check.asked.relevant)
-            rows = labels.size - counted["left_out"]
-            made = proven_data_set(check.asked, check.guarantee, rows=rows, found=found, **counted)
-            if made is not None and self._covers(check):
+        if check is not None and check.asked.tolerance == tolerance and self._covers(check):
+            made = self._proven(check, goal)
+            if made.reached:
                 return made
+        counted = {"by_people": len(labels.everything), "left_out": len(labels.skipped)}
         if goal is None:
             return None
         found = None if goal.class_name is None else labels.of_class(goal.class_name)
         return unchecked_data_set(goal, labels.left, found=found, tolerance=tolerance, **counted)
+
+    def _proven(self, check: ModelCheck, goal: Goal | None) -> FinalGuarantee:
+        """What a check has proven about the labels that there are now."""
+        assert check.guarantee is not None
+        labels, asked = self._labels, check.asked
+        made = proven_data_set(
+            asked,
+            check.guarantee,
+            goal=goal,
+            rows=labels.size - len(labels.skipped),
+            by_people=len(labels.everything),
+            left_out=len(labels.skipped),
+            found=None if asked.relevant is None else labels.of_class(asked.relevant),
+        )
+        if made.reached or isinstance(made, ScreeningGuarantee):
+            return made
+        predicted = dict(zip(check.unlabelled.tolist(), check.predictions.tolist(), strict=True))
+        later = labels.everything.keys() & predicted.keys() - set(check.record.items)
+        wrong = sum(is_wrong(labels.everything[item], predicted[item], asked.tolerance) for item in later)
+        return made.after_corrections(wrong)
 
     def _covers(self, check: ModelCheck) -> bool:
         """Whether each item without a label was one of those that a check was drawn from; others were taken back."""
@@ -192,12 +212,17 @@ class DataSetFinish:
             tolerance = check.asked.tolerance
         guarantee = self.guarantee(goal, tolerance)
         if guarantee is None:
-            raise SufficeError(
-                'the goal is not reached: no check has proven it; decision(at_most, of="all") says what is missing'
-            )
+            raise SufficeError(self._missing(check, goal))
         answered = set() if check is None else set(check.record.labels)
+        covering = None if guarantee.proof is None else check
         people = (self._labels.everything, answered, self._labels.skipped)
-        return joined_labels(self._labels.size, self._predictions(view, check), *people, guarantee)
+        return joined_labels(self._labels.size, self._predictions(view, covering), *people, guarantee)
+
+    def _missing(self, check: ModelCheck | None, goal: Goal | None) -> str:
+        """Why there are no final labels, in a sentence."""
+        if check is not None and check.guarantee is not None and check.asked.relevant is None and self._covers(check):
+            return missing_sentence({"reason": "short", **self._proven(check, goal).to_dict()})
+        return 'the goal is not reached: no check has proven it; decision(at_most, of="all") says what is missing'
 
     def _predictions(self, view: "ModelView | None", check: ModelCheck | None) -> tuple[NDArray[np.intp], Any, Floats]:
         """Items, their predictions, and the probabilities of these."""
@@ -250,16 +275,21 @@ def proven_data_set(  # noqa: PLR0913 - all but two by keyword
     asked: CheckedQuantity,
     proven: Guarantee,
     *,
+    goal: Goal | None,
     rows: int,
     by_people: int,
     left_out: int,
     found: int | None = None,
-) -> FinalGuarantee | None:
-    """What a check has proven about all final labels, or about a class; None if too few of the class are found now.
+) -> FinalGuarantee:
+    """What a check has proven about all final labels, or about a class.
+
+    This can be less than the goal: rows that nobody could label have left the data set since the check started, or
+    labels of a class that is looked for have been corrected.
 
     Args:
         asked: What it was to guarantee.
         proven: What it has proven about the items that were unlabelled when it started.
+        goal: The goal, which may be less strict than that of the check; that of the check if None.
         rows: Number of final labels.
         by_people: Number of them that people gave.
         left_out: Number of items without a final label.
@@ -269,12 +299,13 @@ def proven_data_set(  # noqa: PLR0913 - all but two by keyword
     assert proven.allowed is not None
     given: dict[str, Any] = {"rows": rows, "by_people": by_people, "left_out": left_out, "proof": proven}
     given |= {"allowed": proven.allowed, "at_most": asked.at_most}
+    made: FinalGuarantee
     if asked.relevant is None:
-        return DataSetGuarantee(**given, annotator_error=asked.annotator_error, tolerance=asked.tolerance)
-    assert found is not None
-    made = ScreeningGuarantee(str(asked.relevant), **given, found=found)
-    # Labels may have been corrected since the check started.
-    return made if made.reached else None
+        made = DataSetGuarantee(**given, annotator_error=asked.annotator_error, tolerance=asked.tolerance)
+    else:
+        assert found is not None
+        made = ScreeningGuarantee(str(asked.relevant), **given, found=found)
+    return made if goal is None or made.reached else replace(made, at_most=goal.at_most)
 
 
 def unchecked_data_set(  # noqa: PLR0913 - all but two by keyword

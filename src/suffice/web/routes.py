@@ -942,6 +942,13 @@ def start_check(sent: CheckSent, context: Context) -> Receipt:
 def _start_prediction_check(sent: CheckSent, project: Project) -> WriteReceipt:
     from suffice.project.prediction_results import start_prediction_check
 
+    # What is fixed by the project may be sent with the same value.
+    settings = project.settings
+    fixed = {"tolerance": settings.tolerance, "annotator_error": settings.annotator_error}
+    for name in ("tolerance", "share", "annotator_error", "unlabelable_as", "predicted_as_found"):
+        value = getattr(sent, name)
+        if value not in (CheckSent.model_fields[name].default, fixed.get(name)):
+            raise InvalidValueError(f"{name} is not used in a check of predictions made elsewhere; leave it out")
     names = ("person", "at_most", "of", "size", "recall_of", "precision_of", "confidence", "request")
     return start_prediction_check(project, **sent.model_dump(include=set(names)))
 
