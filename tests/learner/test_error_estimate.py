@@ -211,7 +211,7 @@ def test_a_model_that_cannot_leave_labels_out_predicts_them_before() -> None:
     assert losses.losses_of(view, labels, [0, 1, 2]).tolist() == [0.0, 1.0, 1.0]
     assert losses.count(model, [0, 1, 2, 9]) == 3
     # They were predicted by a model with half of the labels, so they have a quarter of the weight.
-    fallen = 0.5 ** (1.0 / 3.0)
+    fallen = 0.5 ** (1.0 / 5.0 + 0.7 / 6.0)
     expected = class_error([0.3] * 5, [0.3] * 3, [0.0, fallen, fallen], [0.25] * 3)
     estimate = losses.estimate(view, np.arange(5), labels, [0, 1, 2])
     assert estimate[:5] == pytest.approx(expected[:5], rel=1e-12)

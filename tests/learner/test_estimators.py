@@ -309,7 +309,7 @@ def test_the_error_of_a_regressor_without_deviations_is_that_of_a_cross_validati
         squares[test] = (Ridge().fit(X[train], NUMBERS[train]).predict(X[test]) - NUMBERS[test]) ** 2
     estimate, variance = learner.error_estimate(), NUMBERS[:25].var()
     weight = (20 / 25) ** 2
-    ratio = (1.0 + weight * 0.8 ** (1.0 / 3.0) * squares.sum() / variance) / (1.0 + 25 * weight)
+    ratio = (1.0 + weight * 0.8 ** (1.0 / 5.0) * squares.sum() / variance) / (1.0 + 25 * weight)
     assert estimate.model_alone == pytest.approx(variance)
     assert estimate.value == pytest.approx(variance * ratio)
     assert estimate.random_labels == 25

@@ -190,7 +190,7 @@ def classes_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
         facts |= pool_facts(p_pool, before=changes)
         wrong, expected, then = np.array(losses, dtype=float).reshape(-1, 3).T
         own = 1.0 - p.max(axis=1)[rest]
-        estimate = class_error(own, expected, wrong * (then / n) ** (1.0 / 3.0), (then / n) ** 2)
+        estimate = class_error(own, expected, wrong * (then / n) ** (1.0 / 5.0 + 0.5 / 6.0), (then / n) ** 2)
         facts["calibration"] = estimate.value / own.mean() if losses else 1.0
         facts["random_labels"] = len(losses)
         if name in COMMITTEES:
@@ -251,7 +251,7 @@ def numbers_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
             guess, spread = old.predict(pool[new], return_std=True)
             losses += list(zip((labels[new] - guess) ** 2, spread**2, np.full(len(new), before), strict=True))
         squares, expected, then = np.array(losses, dtype=float).reshape(-1, 3).T
-        weights, fallen = (then / n) ** 2, (then / n) ** (1.0 / 3.0)
+        weights, fallen = (then / n) ** 2, (then / n) ** (1.0 / 5.0 + 0.5 / 6.0)
         relative = fallen * squares / np.maximum(expected, 1e-300)
         facts["calibration"] = (10.0 + weights @ relative) / (10.0 + weights.sum())
         facts["random_labels"] = len(losses)
