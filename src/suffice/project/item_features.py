@@ -16,7 +16,6 @@ from zipfile import BadZipFile
 import numpy as np
 
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
-from suffice.models.capacity import FEWEST_COMPONENTS, Capacity, most_components, most_features
 from suffice.numerics import Floats
 from suffice.project.images import image_transformer
 from suffice.project.items import Items
@@ -43,6 +42,8 @@ def limited(items: Items) -> Items:
     """
     from sklearn.decomposition import PCA
     from sklearn.pipeline import make_pipeline
+
+    from suffice.models.capacity import FEWEST_COMPONENTS, Capacity, most_features
 
     classes = len(items.classes) if len(items.classes) > 2 else 1
     n, width = items.X.shape
@@ -226,6 +227,7 @@ def _candidates(
     settings: Settings, reading: Mapping[str, Any], cells: Sequence[Sequence[str]]
 ) -> Iterator[tuple[TableColumns, Any]]:
     """Candidate tables and transformers for the features; a single one if the reading options are known."""
+    from suffice.models.capacity import most_components
     from suffice.tables.transformers import TableTransformer
 
     columns = dict(zip(settings.columns, zip(*cells, strict=True), strict=True))

@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from suffice.errors import InvalidValueError
-from suffice.models.capacity import most_components
 from suffice.numerics import Floats
 from suffice.project.events import LONGEST_CLASS, MOST_CLASSES, Label, printable, shown
 from suffice.project.images import ENDINGS, KINDS, found_images, image_paths, image_transformer, pixel_features
@@ -384,6 +383,9 @@ def table_items(
         MissingExtraError: A package is required that is not installed.
         SufficeError: The model for ``embed`` cannot be loaded.
     """
+    # Checks of predictions made elsewhere have no model, and its import takes a tenth of a second.
+    from suffice.models.capacity import most_components
+
     source = _table_source(path, request, table, progress)
     n = len(source.ids)
     labelling = _labelling(source, request)
