@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -330,12 +331,29 @@ def test_what_was_drawn_stays_as_it_is(answers: str, tmp_path: Path, table: dict
     told(place, lines=[table["truth"][row] for row in _pending(place)[:5]])
     changes: list[tuple[list[str], str]] = [
         (["--prediction", "topic"], "has --prediction"),
-        (["--prediction", "llm", "--probability", "p"], "has --probability None, and p is asked for"),
+        (["--prediction", "llm", "--probability", "p"], "has no --probability, and p is asked for"),
         (["--prediction", "llm", "--answer", "verdict"], "has --answer blind, and verdict is asked for"),
         (["--prediction", "llm", "--of", "all"], "has --of rest, and all is asked for"),
     ]
     for options, message in changes:
         assert message in refused(answers, *options, "--at-most", "10%")
+    others: list[tuple[list[str], str]] = [
+        (["--at-most", "1%", "--confidence", "99%"], "--at-most 1% asks for another one"),
+        (["--at-most", "10%", "--confidence", "99%"], "--confidence 99% asks for another one"),
+        (["--at-most", "10%", "--earlier-checks", "2"], "--earlier-checks 2 asks for another one"),
+        (["--size", "50"], "--size 50 asks for another one"),
+        (["--share-of", "ham"], "--share-of ham asks for another one"),
+        (["--text", "body"], "has no --text, and body is asked for"),
+        (["--show", "topic"], "has no --show, and topic is asked for"),
+        (["--ignore", "topic"], "has no --ignore, and topic is asked for"),
+        (["--seed", "1"], "has --seed 0, and 1 is asked for"),
+        (["--classes", "ham,eel"], "has --classes ham, spam, zebrafinch, and eel, ham is asked for"),
+    ]
+    for options, message in others:
+        assert message in refused(answers, "--prediction", "llm", *options), options
+    assert "or end it without a result: suffice check" in refused(place, "--at-most", "3%")
+    same = ["--at-most", "10%", "--confidence", "95%", "--classes", "zebrafinch,spam,ham"]
+    assert told(place, *same)["checked"] == 5
     del table["truth"]
     kept = Path(answers).read_bytes()
     write_csv(Path(answers), {**table, "llm": ["ham" if k != 7 else "spam" for k in range(200)]})
@@ -375,3 +393,37 @@ def test_a_check_is_given_up(answers: str, tmp_path: Path) -> None:
     told(place, "--at-most", "10%")
     with open_project(place) as project:
         assert project.checks()[1].draw.number == 2
+
+
+def test_people_see_what_they_need_and_nothing_that_tells_the_prediction(
+    tmp_path: Path, table: dict[str, list[Any]]
+) -> None:
+    table |= {"rules": table["llm"][:-1] + ["ham"], "gold": table["truth"], "mood": ["calm", "loud"] * 100}
+    del table["truth"]
+    path, place = write_csv(tmp_path / "answers.csv", table), tmp_path / "answers.check.suffice"
+
+    def seen(*options: str) -> tuple[set[str], str]:
+        result = called(path, "--prediction", "llm", "--at-most", "10%", *options)
+        assert result.exit_code == 0, (result.output, result.exception)
+        with open_project(place) as project:
+            names = {name for name, _ in project.item(0).cells}
+        rmtree(place)
+        return names, result.output
+
+    # With --text nothing else, with a note.
+    names, output = seen("--text", "body", "--probability", "p", "--group", "topic")
+    assert names == {"body"}
+    assert "people see 'body', and no other column; --show COLUMN shows one more" in output
+    assert seen("--text", "body", "--show", "mood", "--show", "p")[0] == {"body", "mood", "p"}
+    assert seen("--text", "body", "--answer", "verdict", "--probability", "p")[0] == {"body", "llm"}
+    # Without it, all but what is like the predictions.
+    names, output = seen("--probability", "p")
+    assert names == {"body", "topic", "mood"}
+    for name in ("rules", "gold"):
+        assert f"column '{name}' is not shown, because its values are like the predictions" in output
+    for options, message in (
+        (["--show", "nowhere"], "--show"),
+        (["--show", "llm"], "--show names the column 'llm', which is checked"),
+        (["--show", "mood", "--ignore", "mood"], "given as --show and as --ignore"),
+    ):
+        assert message in refused(path, "--prediction", "llm", "--at-most", "10%", *options)

@@ -22,7 +22,7 @@ from suffice.files import write_bytes_whole
 if TYPE_CHECKING:
     from suffice.checks.prediction_check import PredictionResult
     from suffice.project.labelling_project import Project
-    from suffice.project.project_check import ProjectCheck
+    from suffice.project.project_check import CheckDraw
 
 #: Exit status if the check has ended and does not prove the target.
 NOT_PROVEN = 1
@@ -221,20 +221,21 @@ def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionC
     """Start a check, unless one is open or has answered what is asked for."""
     from suffice.project.prediction_results import first_checked_item, start_prediction_check
 
-    at_most = share_of(options.at_most, "--at-most")
     with project.lock:
         state = project.state()
-        if state.checks.open_check is not None:
-            return
+        open_check = state.checks.open_check
         first = first_checked_item(state)
         done = [check for check in state.checks.all() if check.draw.asked.first_item == first]
     if project.settings.goal is not None:
         # People label the least sure rows first; the labeller starts the check when the plan says so.
         return
     design = _design(options, wanted)
-    if done and done[-1].state == "complete" and _answers(done[-1], design):
+    if open_check is not None:
+        _require_as_open(project, open_check, design)
         return
-    target = project.settings.at_most if at_most is None else at_most
+    if done and done[-1].state == "complete" and not _differences(done[-1].draw, design):
+        return
+    target = project.settings.at_most if design["at_most"] is None else design["at_most"]
     _require_target({**design, "at_most": target})
     start_prediction_check(project, person=person, budget=wanted.budget, **{**design, "at_most": target})
 
@@ -260,19 +261,37 @@ def _require_target(design: Mapping[str, Any]) -> None:
         raise InvalidValueError("give --at-most, the largest acceptable share of wrong predictions, such as 5%")
 
 
-def _answers(check: "ProjectCheck", design: Mapping[str, Any]) -> bool:
-    """Whether a check that has ended answers what is asked for, so that the same command shows it again."""
-    before = check.draw.asked
-    was: dict[str, Any] = {"share_of": before.share_of, "accept": before.accept}
-    was |= {f"{name}_of": before.class_name if before.quantity == name else None for name in ("recall", "precision")}
-    asked = {name: design[name] for name in _QUANTITIES}
-    error_asked = not any(asked.values()) and (design["at_most"] is not None or design["size"] is not None)
-    if (any(asked.values()) or error_asked) and asked != was:
-        return False
-    target = before.target if before.at_most is None else before.at_most
-    if design["at_most"] not in (None, target):
-        return False
-    return design["size"] is None or (check.draw.terms is None and design["size"] == len(check.draw.items))
+def _differences(draw: "CheckDraw", design: Mapping[str, Any]) -> list[str]:
+    """The given options that ask for another check than one that was started before, with their values."""
+    before = draw.asked
+    there: dict[str, Any] = {"share_of": before.share_of, "accept": before.accept}
+    there |= {f"{name}_of": before.class_name if before.quantity == name else None for name in ("recall", "precision")}
+    there |= {"at_most": before.target if before.at_most is None else before.at_most}
+    there |= {"size": None if draw.terms is not None else len(draw.items)}
+    there |= {"confidence": round(1.0 - draw.alpha, 15)}
+    given = {name: design[name] for name in there if design.get(name) is not None}
+    differ = [name for name, value in given.items() if value != there[name]]
+    asked = [name for name in _QUANTITIES if name in given]
+    if not asked and any(there[name] is not None for name in _QUANTITIES):
+        # A target or a size alone asks for a check of the error.
+        differ += [name for name in ("at_most", "size") if name in given]
+    shown = {name: f"{100.0 * given[name]:g}%" for name in ("at_most", "confidence") if name in given}
+    return [f"--{name.replace('_', '-')} {shown.get(name, given[name])}" for name in dict.fromkeys(differ)]
+
+
+def _require_as_open(project: "Project", draw: "CheckDraw", design: Mapping[str, Any]) -> None:
+    """Raise an error if options ask for another check than the open one."""
+    place = shown_place(_place(project))
+    same = [each for each in project.checks() if each.draw.asked.first_item == draw.asked.first_item]
+    differ = _differences(draw, design)
+    if design["earlier_checks"] not in (0, draw.spends_as - len(same)):
+        differ.append(f"--earlier-checks {design['earlier_checks']}")
+    if differ:
+        raise InvalidValueError(
+            f"check {draw.number} of {place} is open, and {differ[0]} asks for another one; finish the open check "
+            f"first, or end it without a result: suffice check {place} --abort. Another project for the same file: "
+            "--project FOLDER"
+        )
 
 
 def _ask(project: "Project", console: Console, person: str, budget: int | None) -> None:

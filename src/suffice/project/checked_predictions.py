@@ -22,7 +22,7 @@ from suffice.project.items import ItemProgress, Items, no_progress
 from suffice.project.labelling_project import Project
 from suffice.project.prediction_columns import class_codes, group_codes, predicted_column, probability_column
 from suffice.project.prediction_settings import GIVEN, CheckedPredictions, given_predictions
-from suffice.project.read_items import ReadingOptions, checked_classes, read_source
+from suffice.project.read_items import ReadingOptions, TableSource, checked_classes, read_source
 from suffice.project.settings import DEFAULT_INITIAL, Settings, default_rule
 from suffice.tables.file_reader import read_columns
 from suffice.tables.table import are_classes, named_column
@@ -32,6 +32,8 @@ from suffice.tables.table_columns import Column, TableColumns, Texts, is_path
 _MOST_BLIND: Final = 50
 # Predictions of which this share is different are texts, not classes.
 _LIKE_TEXTS: Final = 0.5
+# A column that has the value of the prediction in this share of the rows tells people what is predicted.
+_AGREEING: Final = 0.6
 # Rows that are compared at a time.
 _COMPARED: Final = 5000
 _ELSEWHERE: Final = "use the file as it was, or make another project with --project FOLDER"
@@ -49,6 +51,7 @@ class PredictionOptions:
         numbers: Whether the predictions are numbers; determined from them if None.
         classes: Further classes that are not predicted.
         spans: Columns with the start and the end of a marked part of the text, or None.
+        show: Columns that people see besides the text or image.
     """
 
     columns: tuple[str, ...]
@@ -58,6 +61,7 @@ class PredictionOptions:
     numbers: bool | None = None
     classes: tuple[str, ...] = ()
     spans: tuple[str, str] | None = None
+    show: tuple[str, ...] = ()
 
 
 def prediction_items(
@@ -103,14 +107,59 @@ def prediction_items(
     if options.group is not None:
         groups, codes = group_codes(file, options.group)
         parts.append(codes)
+    concealed, notes = _concealed(source, reading, options, answer)
     checked = CheckedPredictions(
-        options.columns, answer, options.probability, options.group, groups, _spans(file, options, source.text)
+        options.columns,
+        answer,
+        options.probability,
+        options.group,
+        groups,
+        _spans(file, options, source.text),
+        concealed,
     )
     known = {"image": reading.image, "id": reading.id, "ignore": list(reading.ignore), "text": reading.text}
+    known["show"] = list(options.show)
     if is_path(data):
         known["digest"] = digest_of(Path(data))
     made = source.items(X=np.column_stack(parts), task="regression" if numbers else "classification", classes=classes)
-    return replace(made, reading={**(made.reading or {}), **known}), checked
+    return replace(made, notes=(*made.notes, *notes), reading={**(made.reading or {}), **known}), checked
+
+
+def _concealed(
+    source: TableSource, reading: ReadingOptions, options: PredictionOptions, answer: AnswerWay
+) -> tuple[tuple[str, ...], list[str]]:
+    """Columns besides those of the check that people do not see, and sentences about it."""
+    predictions = set(options.columns) | ({options.probability} if answer == "blind" else set())
+    others = [name for name in source.shown if name not in predictions]
+    if reading.text or reading.image or options.show:
+        seen = {source.text, source.image, *options.show, *options.columns, *(options.spans or ())}
+        concealed = tuple(name for name in others if name not in seen)
+        shown = [repr(name) for name in others if name in seen - {*options.columns, *(options.spans or ())}]
+        if not concealed:
+            return (), []
+        return concealed, [f"people see {', '.join(shown)}, and no other column; --show COLUMN shows one more"]
+    if answer == "verdict":
+        return (), []
+    found = [name for name in others if name != source.text and _like_predictions(source.file, name, options)]
+    notes = [
+        f"column {name!r} is not shown, because its values are like the predictions; --show {name} shows it"
+        for name in found
+    ]
+    return tuple(found), notes
+
+
+def _like_predictions(file: TableColumns, name: str, options: PredictionOptions) -> bool:
+    """Whether a column may tell people what is predicted: it has the same classes, or mostly the same values."""
+    levels, codes = class_codes(file[name])
+    for column in options.columns:
+        predicted, places = class_codes(file[column])
+        if len(levels) > 1 and set(levels) <= set(predicted) and isinstance(file[column], Texts):
+            return True
+        same = {level: place for place, level in enumerate(predicted)}
+        there = np.array([*(same.get(level, -2) for level in levels), -2], dtype=np.intp)[codes]
+        if np.mean(there == places) >= _AGREEING:
+            return True
+    return False
 
 
 def _named(options: PredictionOptions) -> list[tuple[str, str]]:
@@ -118,6 +167,7 @@ def _named(options: PredictionOptions) -> list[tuple[str, str]]:
     named = [(name, "--prediction") for name in options.columns]
     named += [] if options.probability is None else [(options.probability, "--probability")]
     named += [] if options.group is None else [(options.group, "--group")]
+    named += [(name, "--show") for name in options.show]
     return named + [(name, "--spans") for name in options.spans or ()]
 
 
@@ -141,6 +191,13 @@ def _require_shown(reading: ReadingOptions, options: PredictionOptions) -> None:
             raise InvalidValueError(f"column {name!r} is given as --prediction and as {option}; name another {option}")
     if needed := [name for name in (*options.columns, *(options.spans or ())) if name in reading.ignore]:
         raise InvalidValueError(f"--ignore names the column {needed[0]!r}, which is checked; leave it out of --ignore")
+    for name in options.show:
+        if name in reading.ignore:
+            raise InvalidValueError(f"column {name!r} is given as --show and as --ignore; it can be one of them")
+        if name in options.columns:
+            raise InvalidValueError(
+                f"--show names the column {name!r}, which is checked; with --answer verdict people see it anyway"
+            )
 
 
 def _answer_way(options: PredictionOptions, found: Mapping[str, Column]) -> AnswerWay:

@@ -92,6 +92,7 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
     if not len(rows):
         raise InvalidValueError("every row has an answer, so there is nothing to check")
     target = settings.at_most if at_most is None else at_most
+    sure = 1.0 - project.check_runner.alpha(confidence)
     part = given.part(rows)
     design = CheckDesign(
         at_most=target,
@@ -101,7 +102,7 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
         recall_of=recall_of,
         precision_of=precision_of,
         accept=accept,  # type: ignore[arg-type]
-        confidence=0.95 if confidence is None else confidence,
+        confidence=sure,
         earlier_checks=before + earlier_checks,
     )
     if budget is not None and not design.sequential(part):
