@@ -124,6 +124,69 @@ def test_some_known_answers_are_the_sample(tmp_path: Path, table: dict[str, list
     )
 
 
+def test_a_statement_is_written_about_known_answers(known: str, tmp_path: Path, table: dict[str, list[Any]]) -> None:
+    common = ["--prediction", "llm", "--truth", "truth", "--at-most", "20%", "--statement"]
+    page = tmp_path / "statement.html"
+    assert told(known, *common, str(page))["statement_file"] == str(page)
+    text = page.read_text(encoding="utf-8")
+    assert "At most 20" in text
+    assert "known.csv, 200 rows" in text
+    assert "were drawn at random, and answered from column &#39;truth&#39; of the file" in text
+    table["truth"] = [label if row % 2 else "" for row, label in enumerate(table["truth"])]
+    told(write_csv(tmp_path / "some.csv", table), *common, str(page))
+    text = page.read_text(encoding="utf-8")
+    assert "suffice did not draw it" in text
+    assert "their number was fixed before anybody saw an answer" in text
+
+
+def test_people_are_simulated_until_the_goal_about_all_labels_is_reached(
+    known: str, tmp_path: Path, table: dict[str, list[Any]]
+) -> None:
+    common = ["--prediction", "llm", "--probability", "p", "--of", "all", "--at-most", "10%", "--seed", "0"]
+    result = called(known, *common, "--truth", "truth", "--json")
+    assert result.exit_code == 0, (result.output, result.exception)
+    found = json.loads(result.stdout)
+    assert found["guaranteed"]
+    assert found["labelled_by_people"] + found["predicted"] == found["rows"] == 200
+    assert (found["at_most"], found["confidence_level"]) == (0.1, 0.95)
+    assert found["true_wrong"] <= found["wrong_at_most"] <= 20
+    printed = called(known, *common, "--truth", "truth").output
+    assert found["sentences"][0] in " ".join(printed.split())
+    assert "--budget is not used with --truth and --of all" in refused(known, *common, "--truth", "truth", "--budget=3")
+    table["truth"][7] = ""
+    some = write_csv(tmp_path / "some.csv", table)
+    assert "has no answer in 1 row; fill them in" in refused(some, *common, "--truth", "truth")
+
+
+def test_a_class_may_be_called_none(tmp_path: Path) -> None:
+    llm = ["None", "bug", "1.0"] * 40
+    table = {"body": [f"text {k}" for k in range(120)], "llm": llm, "truth": ["bug", *llm[1:]]}
+    path = write_csv(tmp_path / "answers.csv", table)
+    common = ["--prediction", "llm", "--classes", "None,bug,1"]
+    found = told(path, *common, "--truth", "truth", "--size", "120")
+    assert (found["checked"], found["wrong"]) == (120, 1)
+    found = told(path, *common, "--at-most", "20%", lines=["q"])
+    more = write_csv(tmp_path / "more.csv", {"body": ["new", "newer"], "llm": ["bug", "None"], "truth": ["", ""]})
+    with open_project(tmp_path / "answers.check.suffice") as project:
+        assert set(project.settings.classes) == {"None", "bug", "1"}
+        assert project.add_items(more, person="ann") == 2
+
+
+def test_confidences_may_be_percentages(known: str, tmp_path: Path, table: dict[str, list[Any]]) -> None:
+    common = ["--prediction", "llm", "--truth", "truth", "--accept", "accepted", "--at-most", "10%", "--seed", "0"]
+    shares = told(known, *common, "--probability", "p")
+    table["p"] = [f"{100 * p:.4f}%" for p in table["p"]]
+    percents = told(write_csv(tmp_path / "percents.csv", table), *common, "--probability", "p")
+    assert percents["accepted"]["accepted"] == shares["accepted"]["accepted"]
+
+
+def test_classes_that_differ_in_case_only_are_noted(tmp_path: Path) -> None:
+    table = {"body": [f"text {k}" for k in range(60)], "llm": ["bug", "Bug", "ham"] * 20}
+    path = write_csv(tmp_path / "answers.csv", table)
+    result = called(path, "--prediction", "llm", "--at-most", "20%")
+    assert "the classes 'Bug' and 'bug' differ in upper and lower case or spaces only" in result.output
+
+
 # Questions in the terminal.
 
 
@@ -250,7 +313,7 @@ BAD: list[tuple[list[str], str]] = [
     (["--prediction", "llm", "--prediction", "llm", "--at-most", "5%"], "--prediction names a column twice"),
     (["--prediction", "llm", "--at-most", "many"], "--at-most"),
     (["--prediction", "llm", "--at-most", "500"], "--at-most"),
-    (["--prediction", "llm"], "give at_most"),
+    (["--prediction", "llm"], "give --at-most"),
     (
         ["--prediction", "llm", "--at-most", "5%", "--probability", "topic"],
         "column 'topic' has texts; it must have numbers",
@@ -263,7 +326,10 @@ BAD: list[tuple[list[str], str]] = [
     (["--prediction", "llm", "--at-most", "5%", "--spans", "p"], "--spans must be two columns, as in start,end"),
     (["--prediction", "llm", "--at-most", "5%", "--spans", "topic,p", "--text", "body"], "column 'topic' has texts"),
     (["--prediction", "llm", "--at-most", "5%", "--spans", "big,p", "--text", "none"], "--text"),
-    (["--prediction", "llm", "--at-most", "5%", "--accept", "all"], "accept needs the probability of each prediction"),
+    (
+        ["--prediction", "llm", "--at-most", "5%", "--accept", "all"],
+        "--accept needs --probability, the confidence in each prediction",
+    ),
     (["--prediction", "llm", "--at-most", "5%", "--accept", "most"], "--accept must be all or accepted, not 'most'"),
     (["--prediction", "llm", "--at-most", "5%", "--answer", "guess"], "--answer must be blind or verdict, not 'guess'"),
     (["--prediction", "llm", "--at-most", "5%", "--id", "topic"], "--id"),
@@ -271,8 +337,8 @@ BAD: list[tuple[list[str], str]] = [
     (["--prediction", "llm", "--at-most", "5%", "--ignore", "llm"], "--ignore"),
     (["--prediction", "llm", "--at-most", "5%", "--tolerance", "1"], "--tolerance is for numbers"),
     (["--prediction", "llm", "--at-most", "5%", "--budget", "0"], "--budget"),
-    (["--prediction", "llm", "--size", "900"], "size must be at most the 200 rows, not 900"),
-    (["--prediction", "llm", "--recall-of", "newt"], "recall_of must be one of the predicted classes"),
+    (["--prediction", "llm", "--size", "900"], "--size must be at most the 200 rows, not 900"),
+    (["--prediction", "llm", "--recall-of", "newt"], "--recall-of must be one of the predicted classes"),
     (["--prediction", "llm", "--at-most", "5%", "--of", "some"], "--of"),
     (["--prediction", "llm", "--of", "all"], "--of all needs --at-most"),
     (
@@ -282,10 +348,27 @@ BAD: list[tuple[list[str], str]] = [
     (["--prediction", "llm", "--at-most", "5%", "--truth", "nowhere"], "--truth"),
     (["--prediction", "llm", "--at-most", "5%", "--truth", "llm"], "given as --prediction and as --truth"),
     (["--prediction", "llm", "--at-most", "5%", "--truth", "topic"], "which is none of the predicted classes"),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "topic", "--group", "topic"], "as --group and as --truth"),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "topic", "--project", "a"], "--project is of no use"),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "topic", "--annotator-error", "1%"], "give --of all too"),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "empty"], "column 'empty' has no answer in any row"),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "topic", "--id", "topic"], "as --id and as --truth"),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "body", "--id", "topic"], "must name each item differently"),
+    (["--prediction", "llm", "--truth", "topic", "--of", "all"], "--of all needs --at-most"),
+    (["--prediction", "llm", "--at-most", "5%", "--classes", "ham,spam"], "--classes leaves out 'zebrafinch'"),
     (
-        ["--prediction", "llm", "--at-most", "5%", "--truth", "topic", "--of", "all"],
-        "--truth is for predictions as they",
+        ["--prediction", "llm", "--at-most", "5%", "--classes", "ham,spam", "--truth", "topic"],
+        "--classes leaves out 'zebrafinch'",
     ),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "loud"], "only upper and lower case or spaces differ from"),
+    (["--prediction", "absent", "--at-most", "5%"], "has 'None', which is read as empty"),
+    (["--prediction", "llm", "--at-most", "5%", "--probability", "percent"], "divide the column by 100"),
+    (["--prediction", "llm", "--at-most", "120%"], "such as 5% or 0.05, not '120%'"),
+    (["--prediction", "llm", "--prediction", "topic", "--at-most", "5%", "--accept", "all"], "--accept is for one"),
+    (["--prediction", "llm", "--share-of", "ham", "--answer", "verdict"], "with --answer blind"),
+    (["--prediction", "llm", "--recall-of", "ham", "--precision-of", "ham"], "give --recall-of or --precision-of"),
+    (["--prediction", "p", "--at-most", "5%"], "give --tolerance, the largest error"),
+    (["--prediction", "p", "--at-most", "5%", "--truth", "big"], "give --tolerance, the largest error"),
     (["--probability", "p"], "--probability is for --prediction; name the column of predictions too"),
     (["--budget", "3"], "name the column of predictions to check with --prediction"),
 ]
@@ -297,6 +380,8 @@ def test_bad_input_is_refused_and_leaves_nothing_behind(
 ) -> None:
     del table["truth"]
     table |= {"same": ["ham"] * 200, "gaps": ["ham", "", *["spam"] * 198], "big": [k / 100 for k in range(200)]}
+    table |= {"empty": [""] * 200, "loud": [str(name).upper() for name in table["llm"]]}
+    table |= {"absent": ["None", *["ham", "spam"] * 99, "ham"], "percent": [96.7] * 200}
     path = write_csv(tmp_path / "answers.csv", table)
     assert message in refused(path, *options)
     assert [each.name for each in tmp_path.iterdir()] == ["answers.csv"]

@@ -169,7 +169,7 @@ class CheckDesign:
                     f"{name} needs the class of each row, and verdicts only say whether a prediction is right; let "
                     'people label without seeing the predictions, with answer="blind"'
                 )
-            known = [*given.classes, *(classes if name == "share_of" else ())]
+            known = list(dict.fromkeys([*given.classes, *(classes if name == "share_of" else ())]))
             if value not in known:
                 some = ", ".join(map(repr, known[:10])) + (", ..." if len(known) > 10 else "")
                 more = "; name classes that are never predicted with classes" if name == "share_of" else ""

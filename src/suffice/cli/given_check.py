@@ -11,16 +11,20 @@ import typer
 from rich.console import Console
 
 from suffice.arguments import whole
+from suffice.cli.argument_names import option_names
 from suffice.cli.check_options import CheckOptions
+from suffice.cli.goal_options import target_of
 from suffice.cli.prediction_options import PredictionChoice
 from suffice.cli.project_options import ProjectOptions, opened_project, person_name, plain_console, say, shown_place
 from suffice.cli.rule_options import share_of
 from suffice.cli.settings_options import settings_of
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import write_bytes_whole
+from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:
     from suffice.checks.prediction_check import PredictionResult
+    from suffice.project.checked_predictions import KnownAnswers
     from suffice.project.labelling_project import Project
     from suffice.project.project_check import CheckDraw
 
@@ -198,8 +202,17 @@ def check_predictions(
     if wanted.accept is not None and wanted.accept not in ("all", "accepted"):
         raise InvalidValueError(f"--accept must be all or accepted, not {wanted.accept!r}")
     if wanted.truth is not None:
-        _finish(_verified(place, options, wanted), as_json=as_json, more={})
+        with option_names():
+            _report_known(place, options, wanted, as_json=as_json)
         return
+    with option_names():
+        _check_in_project(place, options, wanted, person, as_json=as_json)
+
+
+def _check_in_project(
+    place: str, options: CheckOptions, wanted: PredictionCheckOptions, person: str | None, *, as_json: bool
+) -> None:
+    """Check in a project: start or continue the check, ask, and report."""
     console = Console(stderr=as_json, highlight=False)
     console.soft_wrap = not console.is_terminal
     named = place if wanted.checked.given else place_of_check(place)
@@ -397,22 +410,72 @@ def _finish(result: "PredictionResult", *, as_json: bool, more: dict[str, Any], 
 # Answers that are known.
 
 
-def _verified(place: str, options: CheckOptions, wanted: PredictionCheckOptions) -> "PredictionResult":
-    """The result with answers in the file: of a simulated check, or of a sample that was labelled before."""
-    from suffice.project.checked_predictions import known_answers
-
-    if not wanted.checked.given:
-        raise InvalidValueError("--truth is for --prediction; name the column of predictions too")
-    if options.of not in (None, "rest"):
-        raise InvalidValueError("--truth is for predictions as they are; for --of all use suffice run")
-    from suffice.project.read_items import parse_classes
+def _report_known(place: str, options: CheckOptions, wanted: PredictionCheckOptions, *, as_json: bool) -> None:
+    """Report what follows from answers in the file; nobody is asked, and no project is made."""
+    from suffice.project.checked_predictions import digest_of, known_answers
+    from suffice.project.read_items import ReadingOptions, parse_classes
 
     assert wanted.truth is not None
+    whole_file = target_of(options.of) == "all"
+    _require_for_truth(options, wanted, whole_file=whole_file)
     classes = () if wanted.classes is None else parse_classes(wanted.classes)
     choice = wanted.checked.options(numbers=options.tolerance is not None, classes=classes)
-    known = known_answers(Path(place), choice, wanted.truth)
-    _require_target(_design(options, wanted))
+    reading = ReadingOptions(text=wanted.text, image=wanted.image, id=wanted.id, ignore=tuple(wanted.ignore or ()))
+    known = known_answers(Path(place), reading, choice, wanted.truth)
+    for note in known.notes:
+        print(f"- {note}", file=sys.stderr)
+    if whole_file:
+        _report_finished(known, options, wanted, as_json=as_json)
+        return
+    result = _known_result(known, options, wanted)
+    more: dict[str, Any] = {}
+    if wanted.statement is not None and result.complete:
+        from suffice.report.prediction_statement import known_statement
+
+        page = known_statement(
+            result,
+            source=Path(place).name,
+            digest=digest_of(Path(place)),
+            truth=wanted.truth,
+            drawn=known.complete,
+            earlier_checks=options.earlier_checks,
+        )
+        write_bytes_whole(wanted.statement, page.encode())
+        more["statement_file"] = str(wanted.statement)
+    elif wanted.statement is not None:
+        print("The check has not ended, so that no statement is written.", file=sys.stderr)
+    _finish(result, as_json=as_json, more=more)
+
+
+def _require_for_truth(options: CheckOptions, wanted: PredictionCheckOptions, *, whole_file: bool) -> None:
+    """Raise an error for options that are of no use if the answers are known."""
+    if not wanted.checked.given:
+        raise InvalidValueError("--truth is for --prediction; name the column of predictions too")
+    asks = {name: getattr(wanted.checked, name) for name in ("answer", "spans", "show")}
+    asks |= {name: getattr(wanted, name) for name in ("project", "add", "guidelines")}
+    asks |= {"abort": options.abort or None}
+    if unused := [name for name, value in asks.items() if value is not None]:
+        raise InvalidValueError(
+            f"--truth asks nobody and keeps no project, so that --{unused[0]} is of no use; leave one of them out"
+        )
+    if options.annotator_error is not None and not whole_file:
+        raise InvalidValueError("--annotator-error is for a goal about all labels; give --of all too")
+    if not whole_file:
+        return
+    if options.at_most is None:
+        raise InvalidValueError("--of all needs --at-most, the share of wrong labels that is acceptable, such as 5%")
+    others: dict[str, Any] = {name: getattr(wanted, name) for name in ("share_of", "accept", "budget", "statement")}
+    others |= {name: getattr(options, name) for name in ("size", "recall_of", "precision_of")}
+    others |= {"group": wanted.checked.group}
+    if unused := [name for name, value in others.items() if value is not None]:
+        name = unused[0].replace("_", "-")
+        raise InvalidValueError(f"--{name} is not used with --truth and --of all; leave one of them out")
+
+
+def _known_result(known: "KnownAnswers", options: CheckOptions, wanted: PredictionCheckOptions) -> "PredictionResult":
+    """The result of a check that is drawn now, or of a sample that was labelled before."""
     design = {**_design(options, wanted), "tolerance": options.tolerance}
+    _require_target(design)
     if known.complete:
         check = known.given.check(**design, seed=wanted.seed, classes=known.classes)
         return check.run(lambda row: known.truth[row], wanted.budget)
@@ -428,3 +491,47 @@ def _verified(place: str, options: CheckOptions, wanted: PredictionCheckOptions)
         file=sys.stderr,
     )
     return known.sample_result(design)
+
+
+def _report_finished(
+    known: "KnownAnswers", options: CheckOptions, wanted: PredictionCheckOptions, *, as_json: bool
+) -> None:
+    """Label by the known answers until the goal about all labels is reached, and report what it took."""
+    if not known.complete:
+        missing = len(known.given) - len(known.answered)
+        raise InvalidValueError(
+            f"--of all asks for any row, and column {wanted.truth!r} has no answer in {count(missing, 'row')}; fill "
+            "them in, or leave these rows out of the file"
+        )
+    confidence = share_of(options.confidence, "--confidence")
+    work = known.given.finish(
+        at_most=share_of(options.at_most, "--at-most"),
+        annotator_error=share_of(options.annotator_error, "--annotator-error") or 0.0,
+        earlier_checks=options.earlier_checks,
+        tolerance=options.tolerance,
+        seed=wanted.seed,
+        **({} if confidence is None else {"confidence": confidence}),
+    )
+    reached = work.run(lambda row: known.truth[row])
+    wrong = known.wrong(work.final_labels(), options.tolerance)
+    sentences = [
+        str(reached),
+        f"By the answers in column {wanted.truth!r}, {wrong:,} of the {count(reached.rows, 'final label')} "
+        f"{'is' if wrong == 1 else 'are'} wrong.",
+    ]
+    if not as_json:
+        for line in sentences:
+            plain_console().print(line)
+        return
+    told = {
+        "guaranteed": True,
+        "rows": reached.rows,
+        "labelled_by_people": reached.by_people,
+        "predicted": reached.rows - reached.by_people,
+        "wrong_at_most": reached.wrong_at_most,
+        "at_most": reached.at_most,
+        "confidence_level": 0.95 if confidence is None else confidence,
+        "true_wrong": wrong,
+        "sentences": sentences,
+    }
+    typer.echo(json.dumps(told, allow_nan=False))

@@ -13,6 +13,7 @@ from suffice.checks import Check
 from suffice.checks.given_predictions import AnswerWay
 from suffice.checks.made_elsewhere import GivenPredictions
 from suffice.checks.prediction_check import RIGHT, WRONG, CheckDesign, PredictionCheck, PredictionResult
+from suffice.checks.random_check import is_wrong
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
 from suffice.presentation.text_format import count
@@ -20,11 +21,16 @@ from suffice.project.create import require_empty, write_project
 from suffice.project.events import LONGEST_CLASS, MOST_CLASSES
 from suffice.project.items import ItemProgress, Items, no_progress
 from suffice.project.labelling_project import Project
-from suffice.project.prediction_columns import class_codes, group_codes, predicted_column, probability_column
+from suffice.project.prediction_columns import (
+    class_codes,
+    class_column,
+    group_codes,
+    predicted_column,
+    probability_column,
+)
 from suffice.project.prediction_settings import GIVEN, CheckedPredictions, given_predictions
 from suffice.project.read_items import ReadingOptions, TableSource, checked_classes, read_source
 from suffice.project.settings import DEFAULT_INITIAL, Settings, default_rule
-from suffice.tables.file_reader import read_columns
 from suffice.tables.table import are_classes, named_column
 from suffice.tables.table_columns import Column, TableColumns, Texts, is_path
 
@@ -90,7 +96,7 @@ def prediction_items(
             named_column(file, name, path)
         except InvalidValueError as error:
             raise InvalidValueError(f"{option}: {error}") from None
-    found = {name: predicted_column(file, name) for name in options.columns}
+    found = {name: predicted_column(file, name, options.classes) for name in options.columns}
     answer = _answer_way(options, found)
     classes: tuple[str, ...] = ()
     numbers = answer == "blind" and _are_numbers(options, found)
@@ -108,6 +114,7 @@ def prediction_items(
         groups, codes = group_codes(file, options.group)
         parts.append(codes)
     concealed, notes = _concealed(source, reading, options, answer)
+    notes += _alike(classes)
     checked = CheckedPredictions(
         options.columns,
         answer,
@@ -397,18 +404,29 @@ class KnownAnswers:
         given: The predictions.
         truth: The answer for each row; None where there is none.
         answered: Rows with an answer.
-        classes: Classes that are named or occur among the answers.
+        classes: Classes that are named or predicted.
+        notes: Sentences about the answers.
     """
 
     given: GivenPredictions
     truth: list[Any]
     answered: NDArray[np.intp]
     classes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
         """Whether all rows have an answer."""
         return len(self.answered) == len(self.given)
+
+    def wrong(self, labels: Sequence[Any], tolerance: float | None) -> int:
+        """Number of final labels that differ from the answers.
+
+        Args:
+            labels: The final label of each row.
+            tolerance: For numbers: the largest error that is not wrong.
+        """
+        return sum(is_wrong(truth, label, tolerance) for truth, label in zip(self.truth, labels, strict=True))
 
     def sample_result(self, design: Mapping[str, Any]) -> PredictionResult:
         """The result if the rows with an answer were drawn at random.
@@ -428,11 +446,12 @@ class KnownAnswers:
         return PredictionCheck.restored(self.given, fixed, record, "blind").result
 
 
-def known_answers(path: Path, options: PredictionOptions, truth: str) -> KnownAnswers:
+def known_answers(data: Any, reading: ReadingOptions, options: PredictionOptions, truth: str) -> KnownAnswers:
     """Read predictions together with answers that are known already.
 
     Args:
-        path: The file.
+        data: Path of a table, or a table in memory.
+        reading: Which columns are the text, the image and the id.
         options: Which columns are predictions.
         truth: Column of the answers; empty cells are rows without an answer.
 
@@ -440,15 +459,20 @@ def known_answers(path: Path, options: PredictionOptions, truth: str) -> KnownAn
         InvalidValueError: A column is missing, or a value cannot be used; the message gives a remedy.
     """
     _require_distinct(options)
-    file = read_columns(path)
+    _require_shown(reading, options)
+    used = {"--text": reading.text, "--image": reading.image, "--id": reading.id}
+    for name, option in [*_named(options), *((name, option) for option, name in used.items())]:
+        if name == truth:
+            why = "; groups must be known before the check, and the answers are not" if option == "--group" else ""
+            raise InvalidValueError(f"column {truth!r} is given as {option} and as --truth{why}")
+    source = read_source(data, reading)
+    file, path = source.file, source.path
     for name, option in [*_named(options), (truth, "--truth")]:
         try:
             named_column(file, name, path)
         except InvalidValueError as error:
             raise InvalidValueError(f"{option}: {error}") from None
-    if truth in options.columns:
-        raise InvalidValueError(f"column {truth!r} is given as --prediction and as --truth")
-    found = {name: predicted_column(file, name) for name in options.columns}
+    found = {name: predicted_column(file, name, options.classes) for name in options.columns}
     numbers = _are_numbers(options, found)
     columns: dict[str, NDArray[Any]] = {}
     for name, values in found.items():
@@ -461,29 +485,57 @@ def known_answers(path: Path, options: PredictionOptions, truth: str) -> KnownAn
         groups = np.array(names, dtype=object)[places.astype(np.intp)]
     given = GivenPredictions(columns, probability, groups, numbers)
     classes = tuple(dict.fromkeys((*options.classes, *given.classes)))
-    answers = _answers(file, truth, given, options)
+    answers, notes = _answers(file, truth, given, options)
     answered = np.array([row for row, answer in enumerate(answers) if answer is not None], dtype=np.intp)
     if not len(answered):
-        raise InvalidValueError(f"column {truth!r} has no answer in any row; fill in those that are known")
-    return KnownAnswers(given, answers, answered, classes)
+        raise InvalidValueError(f"--truth: column {truth!r} has no answer in any row; fill in those that are known")
+    return KnownAnswers(given, answers, answered, classes, (*notes, *_alike(classes)))
 
 
-def _answers(file: TableColumns, name: str, given: GivenPredictions, options: PredictionOptions) -> list[Any]:
-    """The answer for each row, None where it is missing."""
-    values = file[name]
+def _answers(
+    file: TableColumns, name: str, given: GivenPredictions, options: PredictionOptions
+) -> tuple[list[Any], list[str]]:
+    """The answer for each row, None where it is missing; and notes."""
+    values = class_column(file, name, options.classes)
     if given.numbers:
         if isinstance(values, Texts):
             raise InvalidValueError(f"--truth: column {name!r} has texts, and the predictions are numbers")
-        return [None if np.isnan(value) else float(value) for value in values]
+        return [None if np.isnan(value) else float(value) for value in values], []
     levels, codes = class_codes(values)
     known = {*given.classes, *options.classes}
     unknown = [place for place, level in enumerate(levels) if level not in known]
+    answers = [None if code < 0 else levels[code] for code in codes.tolist()]
+    same = {_folded(level): level for level in known}
+    alike = [place for place in unknown if _folded(levels[place]) in same]
     # Free texts are compared as they are; classes must be known.
     if unknown and len(known) <= _MOST_BLIND:
-        row = int(np.flatnonzero(codes == unknown[0])[0])
+        first = (alike or unknown)[0]
+        row = int(np.flatnonzero(codes == first)[0])
         some = ", ".join(sorted(known)[:20])
+        like = f"; only upper and lower case or spaces differ from {same[_folded(levels[first])]!r}" if alike else ""
         raise InvalidValueError(
-            f"--truth: {file.place(row)} has {levels[unknown[0]]!r} in column {name!r}, which is none of the predicted "
-            f"classes {some}; correct it, or name all classes with --classes"
+            f"--truth: {file.place(row)} has {levels[first]!r} in column {name!r}, which is none of the predicted "
+            f"classes {some}{like}; correct it, or name all classes with --classes"
         )
-    return [None if code < 0 else levels[code] for code in codes.tolist()]
+    if not alike:
+        return answers, []
+    number = int(np.isin(codes, alike).sum())
+    return answers, [
+        f"{count(number, 'answer')} differ from a prediction in upper and lower case or spaces only, such as "
+        f"{levels[alike[0]]!r}; they are counted as different"
+    ]
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.split()).casefold()
+
+
+def _alike(classes: Sequence[str]) -> list[str]:
+    """Notes about classes that are probably the same."""
+    first: dict[str, str] = {}
+    pairs = [(first.setdefault(_folded(name), name), name) for name in classes]
+    return [
+        f"the classes {one!r} and {other!r} differ in upper and lower case or spaces only, and are counted as different"
+        for one, other in pairs
+        if one != other
+    ]
