@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from suffice.cli.app import app
-from suffice.errors import SufficeError
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.files import digest_of
 from suffice.project.create import open_project
 from tests.project.prediction_projects import SECRET, rows
 
@@ -234,6 +235,80 @@ def test_a_verdict_check_and_new_rows(answers: str, tmp_path: Path) -> None:
     assert found["rows"] == 150
     assert not found["guaranteed"]
     assert found["wrong"] == found["checked"] > 0
+
+
+def test_new_rows_are_compared_with_the_rows_before(answers: str, tmp_path: Path, table: dict[str, list[Any]]) -> None:
+    place = str(tmp_path / "answers.check.suffice")
+    more_truth, more = rows(150, seed=1)
+    truth = [*table["truth"], *more_truth]
+    added = write_csv(tmp_path / "more.csv", more)
+    told(answers, "--prediction", "llm", "--text", "body", "--at-most", "20%", "--id", "id", "--seed", "0")
+    assert "--at-most 3% asks for another one" in refused(place, "--add", added, "--at-most", "3%")
+    output = called(place, "--add", added).output
+    assert "150 rows are added as rows 201 to 350. The open check of rows 1 to 200 is finished first" in output
+    first = told(place, lines=drawn(place, lambda row: truth[row]))
+    assert (first["change"], len(first["batches"])) == (None, 1)
+    assert "It does not cover the 150 items that were added" not in first["sentences"]
+    told(place)
+    found = told(place, lines=drawn(place, lambda row: truth[row]))
+    assert [(each["first_row"], each["last_row"]) for each in found["batches"]] == [(1, 200), (201, 350)]
+    assert [each["rows"] for each in found["batches"]] == [200, 150]
+    assert all(each["guaranteed"] for each in found["batches"])
+    change = found["change"]
+    assert change["sentences"][0] == "Rows 1 to 200 and rows 201 to 350 are compared."
+    for part, sample in zip(change["batches"], (change["first"], change["second"]), strict=True):
+        assert part["compared"] == sample[1] <= part["answers"]
+    fewer = any(part["compared"] < part["answers"] for part in change["batches"])
+    assert fewer == any("because their number was fixed before" in line for line in change["sentences"])
+    lines = called(place).output.splitlines()
+    assert "Rows 201 to 350:" in lines
+    assert change["sentences"][0] in lines
+    page = Path(found["statement_file"]).read_text(encoding="utf-8")
+    assert "answers.csv, 200 rows" in page
+    assert "more.csv, 150 rows, rows 201 to 350" in page
+    assert digest_of(Path(added)) in page
+
+
+def test_a_changed_source_is_noted(answers: str, tmp_path: Path, table: dict[str, list[Any]]) -> None:
+    place = str(tmp_path / "answers.check.suffice")
+    told(answers, "--prediction", "llm", "--at-most", "20%")
+    note = "answers.csv has changed since the project was made"
+    assert note not in called(place).stderr
+    del table["truth"]
+    table["llm"][5] = "ham" if table["llm"][5] == "spam" else "spam"
+    write_csv(Path(answers), table)
+    result = called(place, "--json")
+    assert result.exit_code == 0
+    assert note in result.stderr
+    Path(answers).unlink()
+    assert note not in called(place).stderr
+
+
+def test_the_size_of_a_check_is_said_before_the_first_question(answers: str, tmp_path: Path) -> None:
+    def output(*options: str) -> str:
+        result = called(answers, "--prediction", "llm", *options)
+        assert result.exit_code == 0, (result.output, result.exception)
+        rmtree(tmp_path / "answers.check.suffice")
+        return result.output
+
+    strict = output("--group", "topic", "--at-most", "2%")
+    assert "This check takes 200 answers of 200 rows. Nearly all rows are needed" in strict
+    assert "3 bounds that hold together" in strict
+    for options in (["--budget", "40"], ["--group", "topic", "--budget", "40"], ["--size", "40"]):
+        said = output(*options)
+        assert "This check takes 40 answers of 200 rows." in said
+        assert "Nearly all" not in said
+    assert "This check takes" not in output("--at-most", "20%")
+    assert "--size, the number of answers" in refused(answers, "--prediction", "llm", "--group", "topic")
+
+
+def test_a_budget_is_the_size_of_a_simulated_check(known: str) -> None:
+    common = ["--prediction", "llm", "--truth", "truth", "--seed", "0"]
+    for options in (["--budget", "40"], ["--group", "topic", "--at-most", "20%", "--budget", "40"]):
+        found = called(known, *common, *options, "--json")
+        result = json.loads(found.stdout)
+        assert (result["checked"], result["complete"]) == (40, True)
+    assert told(known, *common, "--at-most", "5%", "--budget", "7")["checked"] == 7
 
 
 def test_a_check_of_another_quantity(answers: str, tmp_path: Path) -> None:
@@ -483,7 +558,7 @@ def test_a_check_is_given_up(answers: str, tmp_path: Path) -> None:
 def test_people_see_what_they_need_and_nothing_that_tells_the_prediction(
     tmp_path: Path, table: dict[str, list[Any]]
 ) -> None:
-    table |= {"rules": table["llm"][:-1] + ["ham"], "gold": table["truth"], "mood": ["calm", "loud"] * 100}
+    table |= {"rules": [*table["llm"][:-1], "ham"], "gold": table["truth"], "mood": ["calm", "loud"] * 100}
     del table["truth"]
     path, place = write_csv(tmp_path / "answers.csv", table), tmp_path / "answers.check.suffice"
 
@@ -512,3 +587,52 @@ def test_people_see_what_they_need_and_nothing_that_tells_the_prediction(
         (["--show", "mood", "--ignore", "mood"], "given as --show and as --ignore"),
     ):
         assert message in refused(path, "--prediction", "llm", "--at-most", "10%", *options)
+
+
+def test_verdicts_and_corrections_are_typed(tmp_path: Path) -> None:
+    table = {
+        "body": [f"first line {k}\nsecond line" for k in range(60)],
+        "start": [6] * 60,
+        "end": [10] * 59 + [999],
+        "llm": [f"a name {k}" for k in range(60)],
+    }
+    path, place = write_csv(tmp_path / "answers.csv", table), str(tmp_path / "answers.check.suffice")
+    options = ["--prediction", "llm", "--size", "60", "--text", "body", "--spans", "start,end"]
+    result = called(path, *options, lines=["y", "N", "= the right name", "=", "right", "wrong", "u", "q"])
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert "is the prediction right? y (right), n (wrong), or = and what is right instead" in result.output
+    assert "  body: first [[line]] " in result.output
+    assert "\n    second line" in result.output
+    assert "  start:" not in result.output
+    assert "= is followed by what is right" in result.output
+    with open_project(place) as project:
+        labels = project.state().labels
+        assert [labels.by_item[item] for item in project.checks()[0].record.items[:4]] == [
+            "right",
+            "wrong",
+            "wrong",
+            "right",
+        ]
+        assert list(labels.corrections.values()) == ["the right name"]
+
+
+def test_the_status_of_a_check_is_not_about_a_model(answers: str, tmp_path: Path) -> None:
+    place = str(tmp_path / "answers.check.suffice")
+    called(answers, "--prediction", "llm", "--size", "9", lines=["ham"] * 5)
+    shown = RUN.invoke(app, ["status", place]).output
+    assert f"Go on with: suffice check {place}" in " ".join(shown.split("\n"))
+    called(place, lines=["ham"] * 4)
+    shown = RUN.invoke(app, ["status", place]).output
+    assert "The model has learned" not in shown
+    for option in ("--final", "--statement"):
+        result = RUN.invoke(app, ["export", place, option, str(tmp_path / "x.csv")])
+        assert "final labels need a goal about all labels" in str(result.exception)
+
+
+def test_a_project_that_is_not_there_is_wrong_use(answers: str, tmp_path: Path) -> None:
+    common = ["--prediction", "llm", "--at-most", "5%"]
+    nowhere = str(tmp_path / "no" / "x.suffice")
+    for arguments in ([nowhere], [str(tmp_path / "x.check.suffice")], [answers, *common, "--project", nowhere]):
+        result = called(*arguments)
+        assert isinstance(result.exception, InvalidValueError)
+    assert "suffice check FILE --prediction COLUMN" in refused(nowhere)

@@ -11,7 +11,6 @@ _NAMES: Final = "at_most|share_of|recall_of|precision_of|earlier_checks|annotato
 # Arguments of Python in messages, each with the option. Words that are names of arguments too are replaced only where
 # a message uses them as such.
 _ARGUMENTS: Final = (
-    (re.compile(r'set at_most and of="all" in its settings'), "give --at-most and --of all when the project is made"),
     (re.compile(rf"(?<!['\w])({_NAMES})=([\w.]+)"), lambda found: f"{_option(found[1])} {found[2]}"),
     (re.compile(rf"(?<!['\w-])({_NAMES})(?!['\w])"), lambda found: _option(found[1])),
     (re.compile(r"^(tolerance|accept|size|confidence|budget)(?= (must|needs|is|are)\b)"), r"--\1"),

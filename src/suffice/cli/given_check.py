@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +19,8 @@ from suffice.cli.project_options import ProjectOptions, opened_project, person_n
 from suffice.cli.rule_options import share_of
 from suffice.cli.settings_options import settings_of
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.files import write_bytes_whole
+from suffice.files import digest_of, write_bytes_whole
+from suffice.presentation.given_words import fixed_size_sentence, rows_words
 from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:
@@ -176,6 +177,11 @@ def checks_predictions(place: str) -> bool:
             )
         return False
     if not has_project(location):
+        if is_project and not is_url(place):
+            raise InvalidValueError(
+                f"there is no project in {place}; to check predictions in a file: suffice check FILE --prediction "
+                "COLUMN; to label data: suffice label DATA"
+            )
         return False
     with open_project(location) as project:
         return project.settings.checked is not None
@@ -217,21 +223,60 @@ def _check_in_project(
     console.soft_wrap = not console.is_terminal
     named = place if wanted.checked.given else place_of_check(place)
     wanted_project = wanted.project_options(named, options, person)
-    with opened_project(wanted_project, console, labels=True, first_check=_design(options, wanted)) as project:
+    first = _design(options, wanted)
+    if all(first[each] is None for each in ("at_most", "size", *_QUANTITIES)):
+        # A budget alone is the size of the check.
+        first["size"] = wanted.budget
+    with opened_project(wanted_project, console, labels=True, first_check=first) as project:
         name = person_name(person)
+        if not wanted.checked.given and (changed := _changed_source(project)):
+            print(changed, file=sys.stderr)
         if wanted.add is not None:
-            added = project.add_items(wanted.add, person=name)
-            say(console, f"{added:,} rows are added; they are checked on their own.")
+            say(console, _added(project, wanted.add, _design(options, wanted), name))
         if options.abort:
             project.abort_check(person=name)
         else:
-            _start_if_due(project, options, wanted, name)
+            if words := _start_if_due(project, options, wanted, name):
+                say(console, words)
             _ask(project, console, name, wanted.budget)
         _report(project, wanted, as_json=as_json)
 
 
-def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionCheckOptions, person: str) -> None:
-    """Start a check, unless one is open or has answered what is asked for."""
+def _changed_source(project: "Project") -> str:
+    """A note if the file of a project is still beside it, and has other content; otherwise nothing."""
+    digest, folder = project.made_with.get("digest"), project.folder
+    if digest is None or folder is None:
+        return ""
+    path = folder.absolute().parent / project.settings.source
+    if not path.is_file() or digest_of(path) == digest:
+        return ""
+    return (
+        f"- {path.name} has changed since the project was made. The check is about the rows and predictions as they "
+        "were then."
+    )
+
+
+def _added(project: "Project", path: Path, design: Mapping[str, Any], person: str) -> str:
+    """Add rows with predictions, and say when they are checked."""
+    with project.lock:
+        open_check, first = project.state().checks.open_check, project.size
+    if open_check is not None:
+        # Nothing is added by a command that is refused.
+        _require_as_open(project, open_check, design)
+    added = project.add_items(path, person=person)
+    rows = rows_words(first, first + added)
+    words = f"{count(added, 'row')} {'is' if added == 1 else 'are'} added as {rows}"
+    if open_check is None:
+        return f"{words}, and checked on their own."
+    checked = rows_words(open_check.asked.first_item, open_check.before.size)
+    return (
+        f"{words}. The open check of {checked} is finished first; then suffice check {shown_place(_place(project))} "
+        "checks the new rows on their own."
+    )
+
+
+def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionCheckOptions, person: str) -> str:
+    """Start a check, unless one is open or has answered what is asked for; return what there is to say about it."""
     from suffice.project.prediction_results import first_checked_item, start_prediction_check
 
     with project.lock:
@@ -241,16 +286,22 @@ def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionC
         done = [check for check in state.checks.all() if check.draw.asked.first_item == first]
     if project.settings.goal is not None:
         # People label the least sure rows first; the labeller starts the check when the plan says so.
-        return
+        return ""
     design = _design(options, wanted)
     if open_check is not None:
         _require_as_open(project, open_check, design)
-        return
+        return ""
     if done and done[-1].state == "complete" and not _differences(done[-1].draw, design):
-        return
+        return ""
     target = project.settings.at_most if design["at_most"] is None else design["at_most"]
-    _require_target({**design, "at_most": target})
+    _require_target({**design, "at_most": target}, wanted.budget)
     start_prediction_check(project, person=person, budget=wanted.budget, **{**design, "at_most": target})
+    with project.lock:
+        started = project.state().checks.open_check
+    if started is None or started.terms is not None:
+        return ""
+    given = options.size is not None or wanted.budget is not None
+    return fixed_size_sentence(len(started.items), started.pool, parts=1 if given else started.asked.parts)
 
 
 def _design(options: CheckOptions, wanted: PredictionCheckOptions) -> dict[str, Any]:
@@ -268,10 +319,13 @@ def _design(options: CheckOptions, wanted: PredictionCheckOptions) -> dict[str, 
     }
 
 
-def _require_target(design: Mapping[str, Any]) -> None:
-    """Raise an error if nothing says what a check is to prove."""
-    if all(design[name] is None for name in ("at_most", "size", *_QUANTITIES)):
-        raise InvalidValueError("give --at-most, the largest acceptable share of wrong predictions, such as 5%")
+def _require_target(design: Mapping[str, Any], budget: int | None) -> None:
+    """Raise an error if nothing says what a check is to prove, or how large it is."""
+    if budget is None and all(design[name] is None for name in ("at_most", "size", *_QUANTITIES)):
+        raise InvalidValueError(
+            "give --at-most, the largest acceptable share of wrong predictions, such as 5%; or --size, the number of "
+            "answers"
+        )
 
 
 def _differences(draw: "CheckDraw", design: Mapping[str, Any]) -> list[str]:
@@ -319,7 +373,7 @@ def _ask(project: "Project", console: Console, person: str, budget: int | None) 
 
 
 def _report(project: "Project", wanted: PredictionCheckOptions, *, as_json: bool) -> None:
-    from suffice.project.prediction_results import check_result
+    from suffice.project.prediction_results import batch_change, batch_results, check_result
 
     with project.lock:
         newest = project.state().newest_check()
@@ -329,12 +383,15 @@ def _report(project: "Project", wanted: PredictionCheckOptions, *, as_json: bool
         return
     if newest is None:
         raise SufficeError("no check is started; give --at-most, the share of wrong predictions that is acceptable")
-    result = check_result(project, newest)
-    more: dict[str, Any] = {"project": _place(project)}
+    result, batches = check_result(project, newest), batch_results(project)
+    change = batch_change(project) if result.complete else None
+    more: dict[str, Any] = {"project": _place(project), "change": change, "batches": batches}
     if result.complete:
         more["statement_file"] = str(_write_statement(project, wanted))
-    how = [] if result.complete else [f"Go on with: suffice check {shown_place(_place(project))}"]
-    _finish(result, as_json=as_json, more=more, lines=how)
+    how = [] if change is None else list(change["sentences"])
+    how += [] if result.complete else [f"Go on with: suffice check {shown_place(_place(project))}"]
+    about = rows_words(newest.draw.asked.first_item, newest.draw.before.size).capitalize()
+    _finish(result, as_json=as_json, more=more, lines=how, about=f"{about}:" if len(batches) > 1 else "")
 
 
 def _place(project: "Project") -> str:
@@ -377,7 +434,7 @@ def _goal_result(project: "Project") -> dict[str, Any]:
         "wrong": 0 if check is None or check["sequential"] is None else check["sequential"]["wrong"],
         "groups": {},
         "goal": goal,
-        "project": project.place,
+        "project": _place(project),
         "sentences": goal["sentences"],
     }
 
@@ -393,13 +450,20 @@ def _write_statement(project: "Project", wanted: PredictionCheckOptions) -> Path
     return path
 
 
-def _finish(result: "PredictionResult", *, as_json: bool, more: dict[str, Any], lines: list[str] | None = None) -> None:
+def _finish(
+    result: "PredictionResult",
+    *,
+    as_json: bool,
+    more: dict[str, Any],
+    lines: Sequence[str] = (),
+    about: str = "",
+) -> None:
     """Print a result, and leave with status 1 if a complete check does not prove its target."""
     if as_json:
         typer.echo(json.dumps({**result.to_dict(), **more, "sentences": result.sentences()}, allow_nan=False))
     else:
         console = plain_console()
-        for line in [*result.sentences(), *(lines or [])]:
+        for line in [*([about] if about else []), *result.sentences(), *lines]:
             console.print(line)
         if "statement_file" in more:
             console.print(f"Statement: {more['statement_file']}")
@@ -412,7 +476,7 @@ def _finish(result: "PredictionResult", *, as_json: bool, more: dict[str, Any], 
 
 def _report_known(place: str, options: CheckOptions, wanted: PredictionCheckOptions, *, as_json: bool) -> None:
     """Report what follows from answers in the file; nobody is asked, and no project is made."""
-    from suffice.project.checked_predictions import digest_of, known_answers
+    from suffice.project.checked_predictions import known_answers
     from suffice.project.read_items import ReadingOptions, parse_classes
 
     assert wanted.truth is not None
@@ -475,8 +539,9 @@ def _require_for_truth(options: CheckOptions, wanted: PredictionCheckOptions, *,
 def _known_result(known: "KnownAnswers", options: CheckOptions, wanted: PredictionCheckOptions) -> "PredictionResult":
     """The result of a check that is drawn now, or of a sample that was labelled before."""
     design = {**_design(options, wanted), "tolerance": options.tolerance}
-    _require_target(design)
+    _require_target(design, wanted.budget)
     if known.complete:
+        design |= {"size": _size_of_budget(design, known, wanted.budget)}
         check = known.given.check(**design, seed=wanted.seed, classes=known.classes)
         return check.run(lambda row: known.truth[row], wanted.budget)
     if options.size is not None or wanted.budget is not None:
@@ -491,6 +556,16 @@ def _known_result(known: "KnownAnswers", options: CheckOptions, wanted: Predicti
         file=sys.stderr,
     )
     return known.sample_result(design)
+
+
+def _size_of_budget(design: Mapping[str, Any], known: "KnownAnswers", budget: int | None) -> int | None:
+    """The size of the check: without one, a budget is that of a check of fixed size."""
+    from suffice.checks.prediction_check import CheckDesign
+
+    made = CheckDesign(**design)
+    if design["size"] is not None or budget is None or (made.sequential(known.given) and design["at_most"] is not None):
+        return made.size
+    return min(budget, made.pool(known.given))
 
 
 def _report_finished(

@@ -440,7 +440,7 @@ def resumed(place: str, options: ProjectOptions, person: str, console: Console, 
     except BaseException:
         project.close()
         raise
-    say(console, f"Project {hidden(place)}: resumed, {done} of {project.size} labelled.")
+    say(console, f"Project {hidden(place)}: resumed, {done:,} of {project.size:,} labelled.")
     if _newer(options.data, made_at):
         say(console, f"The project keeps its own copy of the items; changes in {options.data} since then are not seen.")
     return project
@@ -484,7 +484,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
         labelled = project.state().n_labelled
     what = f"{len(project.settings.classes)} classes" if project.settings.classes else "numbers"
     there = f", {labelled} of them labelled already" if labelled else ""
-    say(console, f"Project {hidden(place)}: made, {project.size} items{there}; labels are {what}.")
+    say(console, f"Project {hidden(place)}: made, {project.size:,} items{there}; labels are {what}.")
     return project
 
 

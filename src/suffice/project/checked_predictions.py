@@ -15,6 +15,7 @@ from suffice.checks.made_elsewhere import GivenPredictions
 from suffice.checks.prediction_check import RIGHT, WRONG, CheckDesign, PredictionCheck, PredictionResult
 from suffice.checks.random_check import is_wrong
 from suffice.errors import InvalidValueError
+from suffice.files import digest_of
 from suffice.numerics import Floats
 from suffice.presentation.text_format import count
 from suffice.project.create import require_empty, write_project
@@ -268,14 +269,6 @@ def _spans(file: TableColumns, options: PredictionOptions, text: str | None) -> 
         if isinstance(file[name], Texts):
             raise InvalidValueError(f"--spans: column {name!r} has texts; it must have positions in the text")
     return options.spans
-
-
-def digest_of(path: Path) -> str:
-    """A digest of the content of a file."""
-    from hashlib import file_digest
-
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def require_same_rows(project: Project, path: Path, place: str) -> None:

@@ -13,10 +13,11 @@ from suffice.presentation.given_words import (
     covered_sentence,
     group_rows,
     not_covered_by_check,
+    rows_words,
 )
 from suffice.presentation.text_format import count, percent, percent_at_least, shortened, utc_time
-from suffice.project.events import moment
-from suffice.project.prediction_results import changed_error, check_result
+from suffice.project.events import EventKind, moment
+from suffice.project.prediction_results import batch_change, check_result
 from suffice.report.html_page import rendered
 
 if TYPE_CHECKING:
@@ -97,14 +98,19 @@ def statement_contents(project: "Project") -> PredictionStatement:
             ended[check.draw.asked.first_item] = check
     if not ended:
         raise SufficeError("no check has ended, so there is nothing to state yet; answer the rows of the check first")
-    change = changed_error(checks)
+    change = batch_change(project)
     data = shortened(settings.source or settings.name, 120)
     return PredictionStatement(
         title=f"Statement about the predictions in {shortened(settings.name, 80)}",
         checks=[_part(project, ended[first], several=len(ended) > 1) for first in sorted(ended)],
-        change="" if change is None else str(change),
+        change="" if change is None else " ".join(change["sentences"]),
         not_covered=not_covered_by_check(settings.checked.answer),
-        about=_about(data, project.size, settings.checked.columns, str(project.made_with.get("digest", "not known"))),
+        about=[
+            *_about(
+                data, project.n_items_made, settings.checked.columns, str(project.made_with.get("digest", "not known"))
+            ),
+            *_added(project),
+        ],
     )
 
 
@@ -123,7 +129,7 @@ def _part(project: "Project", check: "ProjectCheck", *, several: bool) -> CheckP
     result, draw = check_result(project, check).to_dict(), check.draw
     heading = None
     if several:
-        heading = f"Rows {draw.asked.first_item + 1:,} to {draw.before.size:,}"
+        heading = rows_words(draw.asked.first_item, draw.before.size).capitalize()
     facts = [
         f"Random check number {draw.spends_as} of these rows{_elsewhere(project, check)}, started on "
         f"{utc_time(moment(draw.at))} by {shortened(draw.person, 60)}. {count(result['rows'], 'row')} had no answer "
@@ -192,6 +198,19 @@ def known_statement(  # noqa: PLR0913 - all but one by keyword
         about=_about(shortened(source, 120), told["rows"], list(result.wrong), digest),
     )
     return rendered("predictions.html.jinja", statement=statement)
+
+
+def _added(project: "Project") -> list[tuple[str, str]]:
+    """Names and values about the files whose rows were added later."""
+    said = []
+    for event in project.events():
+        if event.kind is EventKind.items_added:
+            first, number = int(event.data["first"]), int(event.data["count"])
+            name = shortened(str(event.data.get("source", "not known")), 120)
+            rows = f"{count(number, 'row')}, {rows_words(first, first + number)}"
+            digest = event.data.get("digest", "not known")
+            said += [("Added later", f"{name}, {rows}"), (f"Digest of {name}, SHA-256", str(digest))]
+    return said
 
 
 def _about(source: str, rows: int, columns: Sequence[str], digest: str) -> list[tuple[str, str]]:
