@@ -13,8 +13,8 @@ from uuid import uuid4
 
 from rich.console import Console
 
-from suffice.cli.terminal_display import Picture, Pictures, one_line, visible
 from suffice.checks.prediction_check import RIGHT, WRONG
+from suffice.cli.terminal_display import Picture, Pictures, one_line, visible
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.text_format import item_summary
 from suffice.project.events import EventKind, Label, checked_label

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from suffice.presentation.check_words import sequential_words
 from suffice.presentation.statement_words import fault_words
-from suffice.presentation.text_format import count, percent, percent_at_least, percent_at_most
+from suffice.presentation.text_format import count, percent_at_least, percent_at_most
 
 # Share of the rows from which on a check takes nearly all of them.
 _NEARLY_ALL: Final = 0.8
