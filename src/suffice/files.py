@@ -20,6 +20,18 @@ _SHARED_FOLDER: Final = 0o2770
 _SHARED_FILE: Final = 0o660
 
 
+def digest_of(path: Path) -> str:
+    """The SHA-256 digest of the content of a file.
+
+    Args:
+        path: The file.
+    """
+    from hashlib import file_digest
+
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
 def require_writable(path: Path, what: str) -> None:
     """Raise an error before a long computation if its file cannot be written.
 

@@ -5,13 +5,15 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from suffice.cli.app import app
-from suffice.errors import SufficeError
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.files import digest_of
 from suffice.project.create import open_project
 from tests.project.prediction_projects import SECRET, rows
 
@@ -134,6 +136,69 @@ def test_some_known_answers_are_the_sample(tmp_path: Path, table: dict[str, list
     )
 
 
+def test_a_statement_is_written_about_known_answers(known: str, tmp_path: Path, table: dict[str, list[Any]]) -> None:
+    common = ["--prediction", "llm", "--truth", "truth", "--at-most", "20%", "--statement"]
+    page = tmp_path / "statement.html"
+    assert told(known, *common, str(page))["statement_file"] == str(page)
+    text = page.read_text(encoding="utf-8")
+    assert "At most 20" in text
+    assert "known.csv, 200 rows" in text
+    assert "were drawn at random, and answered from column &#39;truth&#39; of the file" in text
+    table["truth"] = [label if row % 2 else "" for row, label in enumerate(table["truth"])]
+    told(write_csv(tmp_path / "some.csv", table), *common, str(page))
+    text = page.read_text(encoding="utf-8")
+    assert "suffice did not draw it" in text
+    assert "their number was fixed before anybody saw an answer" in text
+
+
+def test_people_are_simulated_until_the_goal_about_all_labels_is_reached(
+    known: str, tmp_path: Path, table: dict[str, list[Any]]
+) -> None:
+    common = ["--prediction", "llm", "--probability", "p", "--of", "all", "--at-most", "10%", "--seed", "0"]
+    result = called(known, *common, "--truth", "truth", "--json")
+    assert result.exit_code == 0, (result.output, result.exception)
+    found = json.loads(result.stdout)
+    assert found["guaranteed"]
+    assert found["labelled_by_people"] + found["predicted"] == found["rows"] == 200
+    assert (found["at_most"], found["confidence_level"]) == (0.1, 0.95)
+    assert found["true_wrong"] <= found["wrong_at_most"] <= 20
+    printed = called(known, *common, "--truth", "truth").output
+    assert found["sentences"][0] in " ".join(printed.split())
+    assert "--budget is not used with --truth and --of all" in refused(known, *common, "--truth", "truth", "--budget=3")
+    table["truth"][7] = ""
+    some = write_csv(tmp_path / "some.csv", table)
+    assert "has no answer in 1 row; fill them in" in refused(some, *common, "--truth", "truth")
+
+
+def test_a_class_may_be_called_none(tmp_path: Path) -> None:
+    llm = ["None", "bug", "1.0"] * 40
+    table = {"body": [f"text {k}" for k in range(120)], "llm": llm, "truth": ["bug", *llm[1:]]}
+    path = write_csv(tmp_path / "answers.csv", table)
+    common = ["--prediction", "llm", "--classes", "None,bug,1"]
+    found = told(path, *common, "--truth", "truth", "--size", "120")
+    assert (found["checked"], found["wrong"]) == (120, 1)
+    found = told(path, *common, "--at-most", "20%", lines=["q"])
+    more = write_csv(tmp_path / "more.csv", {"body": ["new", "newer"], "llm": ["bug", "None"], "truth": ["", ""]})
+    with open_project(tmp_path / "answers.check.suffice") as project:
+        assert set(project.settings.classes) == {"None", "bug", "1"}
+        assert project.add_items(more, person="ann") == 2
+
+
+def test_confidences_may_be_percentages(known: str, tmp_path: Path, table: dict[str, list[Any]]) -> None:
+    common = ["--prediction", "llm", "--truth", "truth", "--accept", "accepted", "--at-most", "10%", "--seed", "0"]
+    shares = told(known, *common, "--probability", "p")
+    table["p"] = [f"{100 * p:.4f}%" for p in table["p"]]
+    percents = told(write_csv(tmp_path / "percents.csv", table), *common, "--probability", "p")
+    assert percents["accepted"]["accepted"] == shares["accepted"]["accepted"]
+
+
+def test_classes_that_differ_in_case_only_are_noted(tmp_path: Path) -> None:
+    table = {"body": [f"text {k}" for k in range(60)], "llm": ["bug", "Bug", "ham"] * 20}
+    path = write_csv(tmp_path / "answers.csv", table)
+    result = called(path, "--prediction", "llm", "--at-most", "20%")
+    assert "the classes 'Bug' and 'bug' differ in upper and lower case or spaces only" in result.output
+
+
 # Questions in the terminal.
 
 
@@ -181,6 +246,80 @@ def test_a_verdict_check_and_new_rows(answers: str, tmp_path: Path) -> None:
     assert found["rows"] == 150
     assert not found["guaranteed"]
     assert found["wrong"] == found["checked"] > 0
+
+
+def test_new_rows_are_compared_with_the_rows_before(answers: str, tmp_path: Path, table: dict[str, list[Any]]) -> None:
+    place = str(tmp_path / "answers.check.suffice")
+    more_truth, more = rows(150, seed=1)
+    truth = [*table["truth"], *more_truth]
+    added = write_csv(tmp_path / "more.csv", more)
+    told(answers, "--prediction", "llm", "--text", "body", "--at-most", "20%", "--id", "id", "--seed", "0")
+    assert "--at-most 3% asks for another one" in refused(place, "--add", added, "--at-most", "3%")
+    output = called(place, "--add", added).output
+    assert "150 rows are added as rows 201 to 350. The open check of rows 1 to 200 is finished first" in output
+    first = told(place, lines=drawn(place, lambda row: truth[row]))
+    assert (first["change"], len(first["batches"])) == (None, 1)
+    assert "It does not cover the 150 items that were added" not in first["sentences"]
+    told(place)
+    found = told(place, lines=drawn(place, lambda row: truth[row]))
+    assert [(each["first_row"], each["last_row"]) for each in found["batches"]] == [(1, 200), (201, 350)]
+    assert [each["rows"] for each in found["batches"]] == [200, 150]
+    assert all(each["guaranteed"] for each in found["batches"])
+    change = found["change"]
+    assert change["sentences"][0] == "Rows 1 to 200 and rows 201 to 350 are compared."
+    for part, sample in zip(change["batches"], (change["first"], change["second"]), strict=True):
+        assert part["compared"] == sample[1] <= part["answers"]
+    fewer = any(part["compared"] < part["answers"] for part in change["batches"])
+    assert fewer == any("because their number was fixed before" in line for line in change["sentences"])
+    lines = called(place).output.splitlines()
+    assert "Rows 201 to 350:" in lines
+    assert change["sentences"][0] in lines
+    page = Path(found["statement_file"]).read_text(encoding="utf-8")
+    assert "answers.csv, 200 rows" in page
+    assert "more.csv, 150 rows, rows 201 to 350" in page
+    assert digest_of(Path(added)) in page
+
+
+def test_a_changed_source_is_noted(answers: str, tmp_path: Path, table: dict[str, list[Any]]) -> None:
+    place = str(tmp_path / "answers.check.suffice")
+    told(answers, "--prediction", "llm", "--at-most", "20%")
+    note = "answers.csv has changed since the project was made"
+    assert note not in called(place).stderr
+    del table["truth"]
+    table["llm"][5] = "ham" if table["llm"][5] == "spam" else "spam"
+    write_csv(Path(answers), table)
+    result = called(place, "--json")
+    assert result.exit_code == 0
+    assert note in result.stderr
+    Path(answers).unlink()
+    assert note not in called(place).stderr
+
+
+def test_the_size_of_a_check_is_said_before_the_first_question(answers: str, tmp_path: Path) -> None:
+    def output(*options: str) -> str:
+        result = called(answers, "--prediction", "llm", *options)
+        assert result.exit_code == 0, (result.output, result.exception)
+        rmtree(tmp_path / "answers.check.suffice")
+        return result.output
+
+    strict = output("--group", "topic", "--at-most", "2%")
+    assert "This check takes 200 answers of 200 rows. Nearly all rows are needed" in strict
+    assert "3 bounds that hold together" in strict
+    for options in (["--budget", "40"], ["--group", "topic", "--budget", "40"], ["--size", "40"]):
+        said = output(*options)
+        assert "This check takes 40 answers of 200 rows." in said
+        assert "Nearly all" not in said
+    assert "This check takes" not in output("--at-most", "20%")
+    assert "--size, the number of answers" in refused(answers, "--prediction", "llm", "--group", "topic")
+
+
+def test_a_budget_is_the_size_of_a_simulated_check(known: str) -> None:
+    common = ["--prediction", "llm", "--truth", "truth", "--seed", "0"]
+    for options in (["--budget", "40"], ["--group", "topic", "--at-most", "20%", "--budget", "40"]):
+        found = called(known, *common, *options, "--json")
+        result = json.loads(found.stdout)
+        assert (result["checked"], result["complete"]) == (40, True)
+    assert told(known, *common, "--at-most", "5%", "--budget", "7", code=1)["checked"] == 7
 
 
 def test_a_check_of_another_quantity(answers: str, tmp_path: Path) -> None:
@@ -302,7 +441,7 @@ BAD: list[tuple[list[str], str]] = [
     (["--prediction", "llm", "--prediction", "llm", "--at-most", "5%"], "--prediction names a column twice"),
     (["--prediction", "llm", "--at-most", "many"], "--at-most"),
     (["--prediction", "llm", "--at-most", "500"], "--at-most"),
-    (["--prediction", "llm"], "give at_most"),
+    (["--prediction", "llm"], "give --at-most"),
     (
         ["--prediction", "llm", "--at-most", "5%", "--probability", "topic"],
         "column 'topic' has texts; it must have numbers",
@@ -315,7 +454,10 @@ BAD: list[tuple[list[str], str]] = [
     (["--prediction", "llm", "--at-most", "5%", "--spans", "p"], "--spans must be two columns, as in start,end"),
     (["--prediction", "llm", "--at-most", "5%", "--spans", "topic,p", "--text", "body"], "column 'topic' has texts"),
     (["--prediction", "llm", "--at-most", "5%", "--spans", "big,p", "--text", "none"], "--text"),
-    (["--prediction", "llm", "--at-most", "5%", "--accept", "all"], "accept needs the probability of each prediction"),
+    (
+        ["--prediction", "llm", "--at-most", "5%", "--accept", "all"],
+        "--accept needs --probability, the confidence in each prediction",
+    ),
     (["--prediction", "llm", "--at-most", "5%", "--accept", "most"], "--accept must be all or accepted, not 'most'"),
     (["--prediction", "llm", "--at-most", "5%", "--answer", "guess"], "--answer must be blind or verdict, not 'guess'"),
     (["--prediction", "llm", "--at-most", "5%", "--id", "topic"], "--id"),
@@ -323,8 +465,8 @@ BAD: list[tuple[list[str], str]] = [
     (["--prediction", "llm", "--at-most", "5%", "--ignore", "llm"], "--ignore"),
     (["--prediction", "llm", "--at-most", "5%", "--tolerance", "1"], "--tolerance is for numbers"),
     (["--prediction", "llm", "--at-most", "5%", "--budget", "0"], "--budget"),
-    (["--prediction", "llm", "--size", "900"], "size must be at most the 200 rows, not 900"),
-    (["--prediction", "llm", "--recall-of", "newt"], "recall_of must be one of the predicted classes"),
+    (["--prediction", "llm", "--size", "900"], "--size must be at most the 200 rows, not 900"),
+    (["--prediction", "llm", "--recall-of", "newt"], "--recall-of must be one of the predicted classes"),
     (["--prediction", "llm", "--at-most", "5%", "--of", "some"], "--of"),
     (["--prediction", "llm", "--of", "all"], "--of all needs --at-most"),
     (
@@ -334,10 +476,27 @@ BAD: list[tuple[list[str], str]] = [
     (["--prediction", "llm", "--at-most", "5%", "--truth", "nowhere"], "--truth"),
     (["--prediction", "llm", "--at-most", "5%", "--truth", "llm"], "given as --prediction and as --truth"),
     (["--prediction", "llm", "--at-most", "5%", "--truth", "topic"], "which is none of the predicted classes"),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "topic", "--group", "topic"], "as --group and as --truth"),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "topic", "--project", "a"], "--project is of no use"),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "topic", "--annotator-error", "1%"], "give --of all too"),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "empty"], "column 'empty' has no answer in any row"),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "topic", "--id", "topic"], "as --id and as --truth"),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "body", "--id", "topic"], "must name each item differently"),
+    (["--prediction", "llm", "--truth", "topic", "--of", "all"], "--of all needs --at-most"),
+    (["--prediction", "llm", "--at-most", "5%", "--classes", "ham,spam"], "--classes leaves out 'zebrafinch'"),
     (
-        ["--prediction", "llm", "--at-most", "5%", "--truth", "topic", "--of", "all"],
-        "--truth is for predictions as they",
+        ["--prediction", "llm", "--at-most", "5%", "--classes", "ham,spam", "--truth", "topic"],
+        "--classes leaves out 'zebrafinch'",
     ),
+    (["--prediction", "llm", "--at-most", "5%", "--truth", "loud"], "only upper and lower case or spaces differ from"),
+    (["--prediction", "absent", "--at-most", "5%"], "has 'None', which is read as empty"),
+    (["--prediction", "llm", "--at-most", "5%", "--probability", "percent"], "divide the column by 100"),
+    (["--prediction", "llm", "--at-most", "120%"], "such as 5% or 0.05, not '120%'"),
+    (["--prediction", "llm", "--prediction", "topic", "--at-most", "5%", "--accept", "all"], "--accept is for one"),
+    (["--prediction", "llm", "--share-of", "ham", "--answer", "verdict"], "with --answer blind"),
+    (["--prediction", "llm", "--recall-of", "ham", "--precision-of", "ham"], "give --recall-of or --precision-of"),
+    (["--prediction", "p", "--at-most", "5%"], "give --tolerance, the largest error"),
+    (["--prediction", "p", "--at-most", "5%", "--truth", "big"], "give --tolerance, the largest error"),
     (["--probability", "p"], "--probability is for --prediction; name the column of predictions too"),
     (["--budget", "3"], "name the column of predictions to check with --prediction"),
 ]
@@ -349,6 +508,8 @@ def test_bad_input_is_refused_and_leaves_nothing_behind(
 ) -> None:
     del table["truth"]
     table |= {"same": ["ham"] * 200, "gaps": ["ham", "", *["spam"] * 198], "big": [k / 100 for k in range(200)]}
+    table |= {"empty": [""] * 200, "loud": [str(name).upper() for name in table["llm"]]}
+    table |= {"absent": ["None", *["ham", "spam"] * 99, "ham"], "percent": [96.7] * 200}
     path = write_csv(tmp_path / "answers.csv", table)
     assert message in refused(path, *options)
     assert [each.name for each in tmp_path.iterdir()] == ["answers.csv"]
@@ -383,12 +544,29 @@ def test_what_was_drawn_stays_as_it_is(answers: str, tmp_path: Path, table: dict
     told(place, lines=[table["truth"][row] for row in _pending(place)[:5]])
     changes: list[tuple[list[str], str]] = [
         (["--prediction", "topic"], "has --prediction"),
-        (["--prediction", "llm", "--probability", "p"], "has --probability None, and p is asked for"),
+        (["--prediction", "llm", "--probability", "p"], "has no --probability, and p is asked for"),
         (["--prediction", "llm", "--answer", "verdict"], "has --answer blind, and verdict is asked for"),
         (["--prediction", "llm", "--of", "all"], "has --of rest, and all is asked for"),
     ]
     for options, message in changes:
         assert message in refused(answers, *options, "--at-most", "10%")
+    others: list[tuple[list[str], str]] = [
+        (["--at-most", "1%", "--confidence", "99%"], "--at-most 1% asks for another one"),
+        (["--at-most", "10%", "--confidence", "99%"], "--confidence 99% asks for another one"),
+        (["--at-most", "10%", "--earlier-checks", "2"], "--earlier-checks 2 asks for another one"),
+        (["--size", "50"], "--size 50 asks for another one"),
+        (["--share-of", "ham"], "--share-of ham asks for another one"),
+        (["--text", "body"], "has no --text, and body is asked for"),
+        (["--show", "topic"], "has no --show, and topic is asked for"),
+        (["--ignore", "topic"], "has no --ignore, and topic is asked for"),
+        (["--seed", "1"], "has --seed 0, and 1 is asked for"),
+        (["--classes", "ham,eel"], "has --classes ham, spam, zebrafinch, and eel, ham is asked for"),
+    ]
+    for options, message in others:
+        assert message in refused(answers, "--prediction", "llm", *options), options
+    assert "or end it without a result: suffice check" in refused(place, "--at-most", "3%")
+    same = ["--at-most", "10%", "--confidence", "95%", "--classes", "zebrafinch,spam,ham"]
+    assert told(place, *same)["checked"] == 5
     del table["truth"]
     kept = Path(answers).read_bytes()
     write_csv(Path(answers), {**table, "llm": ["ham" if k != 7 else "spam" for k in range(200)]})
@@ -428,3 +606,86 @@ def test_a_check_is_given_up(answers: str, tmp_path: Path) -> None:
     told(place, "--at-most", "10%")
     with open_project(place) as project:
         assert project.checks()[1].draw.number == 2
+
+
+def test_people_see_what_they_need_and_nothing_that_tells_the_prediction(
+    tmp_path: Path, table: dict[str, list[Any]]
+) -> None:
+    table |= {"rules": [*table["llm"][:-1], "ham"], "gold": table["truth"], "mood": ["calm", "loud"] * 100}
+    del table["truth"]
+    path, place = write_csv(tmp_path / "answers.csv", table), tmp_path / "answers.check.suffice"
+
+    def seen(*options: str) -> tuple[set[str], str]:
+        result = called(path, "--prediction", "llm", "--at-most", "10%", *options)
+        assert result.exit_code == 0, (result.output, result.exception)
+        with open_project(place) as project:
+            names = {name for name, _ in project.item(0).cells}
+        rmtree(place)
+        return names, result.output
+
+    # With --text nothing else, with a note.
+    names, output = seen("--text", "body", "--probability", "p", "--group", "topic")
+    assert names == {"body"}
+    assert "people see 'body', and no other column; --show COLUMN shows one more" in output
+    assert seen("--text", "body", "--show", "mood", "--show", "p")[0] == {"body", "mood", "p"}
+    assert seen("--text", "body", "--answer", "verdict", "--probability", "p")[0] == {"body", "llm"}
+    # Without it, all but what is like the predictions.
+    names, output = seen("--probability", "p")
+    assert names == {"body", "topic", "mood"}
+    for name in ("rules", "gold"):
+        assert f"column '{name}' is not shown, because its values are like the predictions" in output
+    for options, message in (
+        (["--show", "nowhere"], "--show"),
+        (["--show", "llm"], "--show names the column 'llm', which is checked"),
+        (["--show", "mood", "--ignore", "mood"], "given as --show and as --ignore"),
+    ):
+        assert message in refused(path, "--prediction", "llm", "--at-most", "10%", *options)
+
+
+def test_verdicts_and_corrections_are_typed(tmp_path: Path) -> None:
+    table = {
+        "body": [f"first line {k}\nsecond line" for k in range(60)],
+        "start": [6] * 60,
+        "end": [10] * 59 + [999],
+        "llm": [f"a name {k}" for k in range(60)],
+    }
+    path, place = write_csv(tmp_path / "answers.csv", table), str(tmp_path / "answers.check.suffice")
+    options = ["--prediction", "llm", "--size", "60", "--text", "body", "--spans", "start,end"]
+    result = called(path, *options, lines=["y", "N", "= the right name", "=", "right", "wrong", "u", "q"])
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert "is the prediction right? y (right), n (wrong), or = and what is right instead" in result.output
+    assert "  body: first [[line]] " in result.output
+    assert "\n    second line" in result.output
+    assert "  start:" not in result.output
+    assert "= is followed by what is right" in result.output
+    with open_project(place) as project:
+        labels = project.state().labels
+        assert [labels.by_item[item] for item in project.checks()[0].record.items[:4]] == [
+            "right",
+            "wrong",
+            "wrong",
+            "right",
+        ]
+        assert list(labels.corrections.values()) == ["the right name"]
+
+
+def test_the_status_of_a_check_is_not_about_a_model(answers: str, tmp_path: Path) -> None:
+    place = str(tmp_path / "answers.check.suffice")
+    called(answers, "--prediction", "llm", "--size", "9", lines=["ham"] * 5)
+    shown = RUN.invoke(app, ["status", place]).output
+    assert f"Go on with: suffice check {place}" in " ".join(shown.split("\n"))
+    called(place, lines=["ham"] * 4)
+    shown = RUN.invoke(app, ["status", place]).output
+    assert "The model has learned" not in shown
+    for option in ("--final", "--statement"):
+        result = RUN.invoke(app, ["export", place, option, str(tmp_path / "x.csv")])
+        assert "final labels need a goal about all labels" in str(result.exception)
+
+
+def test_a_project_that_is_not_there_is_wrong_use(answers: str, tmp_path: Path) -> None:
+    common = ["--prediction", "llm", "--at-most", "5%"]
+    nowhere = str(tmp_path / "no" / "x.suffice")
+    for arguments in ([nowhere], [str(tmp_path / "x.check.suffice")], [answers, *common, "--project", nowhere]):
+        result = called(*arguments)
+        assert isinstance(result.exception, InvalidValueError)
+    assert "suffice check FILE --prediction COLUMN" in refused(nowhere)

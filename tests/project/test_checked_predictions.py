@@ -148,11 +148,13 @@ def test_predictions_are_hidden_from_those_who_answer(tmp_path: Path) -> None:
         for position in range(60):
             item = project.item(position)
             shown = json.dumps([item.id, item.cells])
-            assert [name for name, _ in item.cells] == ["body", "topic"]
+            assert [name for name, _ in item.cells] == ["body"]
             assert SECRET not in shown
             assert "0.123456" not in shown
     with made(tmp_path / "b", table, probability="p", answer="verdict") as project:
         assert dict(project.item(2).cells)["llm"] == SECRET
+    with made(tmp_path / "c", table, probability="p", show=("topic",)) as project:
+        assert [name for name, _ in project.item(0).cells] == ["body", "topic"]
 
 
 # Results.

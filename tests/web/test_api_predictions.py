@@ -74,7 +74,7 @@ def test_no_answer_of_the_server_has_a_hidden_prediction(blind: FastAPI) -> None
 
 
 def test_a_check_from_its_start_to_its_statement(tmp_path: Path, table: dict[str, list[Any]]) -> None:
-    with running_app(made(tmp_path / "a", table, at_most=None, group="topic")) as app:
+    with running_app(made(tmp_path / "a", table, at_most=None, group="topic", show=("topic",))) as app:
         script = script_of(app)
         project, told = script.get("/api/project").json(), script.get("/api/status").json()
         assert set(project["checked"]) == set(CheckedAnswer.model_fields)
@@ -89,7 +89,7 @@ def test_a_check_from_its_start_to_its_statement(tmp_path: Path, table: dict[str
         assert post(script, "checks", size=30).status_code == 409
         while items := asked(script):
             for each in items:
-                assert {cell["name"] for cell in each["cells"]} == {"body", "p", "topic"}
+                assert {cell["name"] for cell in each["cells"]} == {"body", "topic"}
                 assert script.get("/api/checks/statement").status_code == 409
                 assert post(script, "labels", item=each["item"], label=table["llm"][each["item"]]).status_code == 200
         result = script.get("/api/status").json()["result"]

@@ -92,7 +92,9 @@ class CheckDesign:
         if self.accept is not None:
             self._require_acceptable(given, share)
         if share is None and not quantities and self.size is None:
-            raise InvalidValueError("give at_most, the largest acceptable share of wrong predictions, or size")
+            raise InvalidValueError(
+                "give at_most, the largest acceptable share of wrong predictions, or size, the number of answers"
+            )
         pool = self.pool(given)
         if self.size is not None:
             if whole(self.size, "size", least=1) > pool:
@@ -170,7 +172,7 @@ class CheckDesign:
                     f"{name} needs the class of each row, and verdicts only say whether a prediction is right; let "
                     'people label without seeing the predictions, with answer="blind"'
                 )
-            known = [*given.classes, *(classes if name == "share_of" else ())]
+            known = list(dict.fromkeys([*given.classes, *(classes if name == "share_of" else ())]))
             if value not in known:
                 some = ", ".join(map(repr, known[:10])) + (", ..." if len(known) > 10 else "")
                 more = "; name classes that are never predicted with classes" if name == "share_of" else ""
@@ -309,7 +311,8 @@ def _with_evidence(statement: ClassShare | AcceptedPart | None) -> dict[str, Any
 
 
 def _guarantee_values(guarantee: Guarantee) -> dict[str, Any]:
-    values = guarantee.to_dict()
+    # Its statement is about the items of a project; the sentences of a result are about rows.
+    values = {name: value for name, value in guarantee.to_dict().items() if name != "statement"}
     return values if guarantee.quantity != "recall" else {**values, "predicted_recall": guarantee.predicted_recall}
 
 

@@ -29,6 +29,7 @@ from suffice.presentation.item_words import items_added_sentences
 
 if TYPE_CHECKING:
     from suffice.project.exported_files import Exported
+    from suffice.project.labelling_project import Project
 
 
 class ConflictsName(StrEnum):
@@ -366,6 +367,17 @@ def export_command(
     console.print(f"Report: {written['report']['path']}")
 
 
+def _require_goal(project: "Project") -> None:
+    """Raise an error for a check of predictions without a goal about all labels, which has no final labels."""
+    if project.settings.checked is None or project.settings.goal is not None:
+        return
+    raise InvalidValueError(
+        "final labels need a goal about all labels, and this project checks the predictions as they are; make another "
+        "one: suffice check FILE --prediction COLUMN --at-most 2% --of all --project FOLDER. The statement of a check "
+        "is written by suffice check, where --statement names its file"
+    )
+
+
 def _export_final(place: str, last: FinalOptions, *, as_json: bool) -> None:
     """Write the final file and its statement."""
     from suffice.project.final_files import final_file, renamed_columns
@@ -380,6 +392,7 @@ def _export_final(place: str, last: FinalOptions, *, as_json: bool) -> None:
         require_jinja2()
     written: dict[str, Any] = {"final": None, "statement": None}
     with stored_project(place) as (project, _):
+        _require_goal(project)
         final = project.final_labels()
         # Both contents are made before a file is written.
         file = None if format is None else final_file(project, final, format, byte_order_mark=last.bom)

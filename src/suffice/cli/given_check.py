@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from suffice.arguments import whole
+from suffice.cli.argument_names import option_names
 from suffice.cli.check_options import CheckOptions
 from suffice.cli.goal_options import target_of
 from suffice.cli.prediction_options import PredictionChoice
@@ -18,12 +19,15 @@ from suffice.cli.project_options import ProjectOptions, opened_project, person_n
 from suffice.cli.rule_options import share_of
 from suffice.cli.settings_options import settings_of
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.files import write_bytes_whole
+from suffice.files import digest_of, write_bytes_whole
+from suffice.presentation.given_words import fixed_size_sentence, rows_words
+from suffice.presentation.text_format import count
 
 if TYPE_CHECKING:
     from suffice.checks.prediction_check import PredictionResult
+    from suffice.project.checked_predictions import KnownAnswers
     from suffice.project.labelling_project import Project
-    from suffice.project.project_check import ProjectCheck
+    from suffice.project.project_check import CheckDraw
 
 #: Exit status if the check has ended and does not prove the target.
 NOT_PROVEN = 1
@@ -173,6 +177,11 @@ def checks_predictions(place: str) -> bool:
             )
         return False
     if not has_project(location):
+        if is_project and not is_url(place):
+            raise InvalidValueError(
+                f"there is no project in {place}; to check predictions in a file: suffice check FILE --prediction "
+                "COLUMN; to label data: suffice label DATA"
+            )
         return False
     with open_project(location) as project:
         return project.settings.checked is not None
@@ -199,47 +208,103 @@ def check_predictions(
     if wanted.accept is not None and wanted.accept not in ("all", "accepted"):
         raise InvalidValueError(f"--accept must be all or accepted, not {wanted.accept!r}")
     if wanted.truth is not None:
-        _finish(_verified(place, options, wanted), as_json=as_json, more={}, resumable=False)
+        with option_names():
+            _report_known(place, options, wanted, as_json=as_json)
         return
+    with option_names():
+        _check_in_project(place, options, wanted, person, as_json=as_json)
+
+
+def _check_in_project(
+    place: str, options: CheckOptions, wanted: PredictionCheckOptions, person: str | None, *, as_json: bool
+) -> None:
+    """Check in a project: start or continue the check, ask, and report."""
     if target_of(options.of) == "all":
         _require_for_goal(_design(options, wanted))
     console = Console(stderr=as_json, highlight=False)
     console.soft_wrap = not console.is_terminal
     named = place if wanted.checked.given else place_of_check(place)
     wanted_project = wanted.project_options(named, options, person)
-    with opened_project(wanted_project, console, labels=True, first_check=_design(options, wanted)) as project:
+    first = _design(options, wanted)
+    if all(first[each] is None for each in ("at_most", "size", *_QUANTITIES)):
+        # A budget alone is the size of the check.
+        first["size"] = wanted.budget
+    with opened_project(wanted_project, console, labels=True, first_check=first) as project:
         name = person_name(person)
+        if not wanted.checked.given and (changed := _changed_source(project)):
+            print(changed, file=sys.stderr)
         if wanted.add is not None:
-            added = project.add_items(wanted.add, person=name)
-            say(console, f"{added:,} rows are added; they are checked on their own.")
+            say(console, _added(project, wanted.add, _design(options, wanted), name))
         if options.abort:
             project.abort_check(person=name)
         else:
-            _start_if_due(project, options, wanted, name)
+            if words := _start_if_due(project, options, wanted, name):
+                say(console, words)
             _ask(project, console, name, wanted.budget)
         _report(project, wanted, as_json=as_json)
 
 
-def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionCheckOptions, person: str) -> None:
-    """Start a check, unless one is open or has answered what is asked for."""
+def _changed_source(project: "Project") -> str:
+    """A note if the file of a project is still beside it, and has other content; otherwise nothing."""
+    digest, folder = project.made_with.get("digest"), project.folder
+    if digest is None or folder is None:
+        return ""
+    path = folder.absolute().parent / project.settings.source
+    if not path.is_file() or digest_of(path) == digest:
+        return ""
+    return (
+        f"- {path.name} has changed since the project was made. The check is about the rows and predictions as they "
+        "were then."
+    )
+
+
+def _added(project: "Project", path: Path, design: Mapping[str, Any], person: str) -> str:
+    """Add rows with predictions, and say when they are checked."""
+    with project.lock:
+        open_check, first = project.state().checks.open_check, project.size
+    if open_check is not None:
+        # Nothing is added by a command that is refused.
+        _require_as_open(project, open_check, design)
+    added = project.add_items(path, person=person)
+    rows = rows_words(first, first + added)
+    words = f"{count(added, 'row')} {'is' if added == 1 else 'are'} added as {rows}"
+    if open_check is None:
+        return f"{words}, and checked on their own."
+    checked = rows_words(open_check.asked.first_item, open_check.before.size)
+    return (
+        f"{words}. The open check of {checked} is finished first; then suffice check {shown_place(_place(project))} "
+        "checks the new rows on their own."
+    )
+
+
+def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionCheckOptions, person: str) -> str:
+    """Start a check, unless one is open or has answered what is asked for; return what there is to say about it."""
     from suffice.project.prediction_results import first_checked_item, start_prediction_check
 
-    at_most, design = share_of(options.at_most, "--at-most"), _design(options, wanted)
+    with project.lock:
+        state = project.state()
+        open_check = state.checks.open_check
+        first = first_checked_item(state)
+        done = [check for check in state.checks.all() if check.draw.asked.first_item == first]
+    design = _design(options, wanted)
     if project.settings.goal is not None:
         # People label the least sure rows first; the labeller starts the check when the plan says so.
         _keep_conditions(project, design, person)
-        return
-    with project.lock:
-        state = project.state()
-        if state.checks.open_check is not None:
-            return
-        first = first_checked_item(state)
-        done = [check for check in state.checks.all() if check.draw.asked.first_item == first]
-    if done and done[-1].state == "complete" and _answers(done[-1], design):
-        return
-    target = project.settings.at_most if at_most is None else at_most
-    _require_target({**design, "at_most": target})
+        return ""
+    if open_check is not None:
+        _require_as_open(project, open_check, design)
+        return ""
+    if done and done[-1].state == "complete" and not _differences(done[-1].draw, design):
+        return ""
+    target = project.settings.at_most if design["at_most"] is None else design["at_most"]
+    _require_target({**design, "at_most": target}, wanted.budget)
     start_prediction_check(project, person=person, budget=wanted.budget, **{**design, "at_most": target})
+    with project.lock:
+        started = project.state().checks.open_check
+    if started is None or started.terms is not None:
+        return ""
+    given = options.size is not None or wanted.budget is not None
+    return fixed_size_sentence(len(started.items), started.pool, parts=1 if given else started.asked.parts)
 
 
 def _keep_conditions(project: "Project", design: Mapping[str, Any], person: str) -> None:
@@ -276,25 +341,46 @@ def _require_for_goal(design: Mapping[str, Any]) -> None:
         raise InvalidValueError(f"--{option} is not used with --of all, whose check ends by itself; leave it out")
 
 
-def _require_target(design: Mapping[str, Any]) -> None:
-    """Raise an error if nothing says what a check is to prove."""
-    if all(design[name] is None for name in ("at_most", "size", *_QUANTITIES)):
-        raise InvalidValueError("give --at-most, the largest acceptable share of wrong predictions, such as 5%")
+def _require_target(design: Mapping[str, Any], budget: int | None) -> None:
+    """Raise an error if nothing says what a check is to prove, or how large it is."""
+    if budget is None and all(design[name] is None for name in ("at_most", "size", *_QUANTITIES)):
+        raise InvalidValueError(
+            "give --at-most, the largest acceptable share of wrong predictions, such as 5%; or --size, the number of "
+            "answers"
+        )
 
 
-def _answers(check: "ProjectCheck", design: Mapping[str, Any]) -> bool:
-    """Whether a check that has ended answers what is asked for, so that the same command shows it again."""
-    before = check.draw.asked
-    was: dict[str, Any] = {"share_of": before.share_of, "accept": before.accept}
-    was |= {f"{name}_of": before.class_name if before.quantity == name else None for name in ("recall", "precision")}
-    asked = {name: design[name] for name in _QUANTITIES}
-    error_asked = not any(asked.values()) and (design["at_most"] is not None or design["size"] is not None)
-    if (any(asked.values()) or error_asked) and asked != was:
-        return False
-    target = before.target if before.at_most is None else before.at_most
-    if design["at_most"] not in (None, target):
-        return False
-    return design["size"] is None or (check.draw.terms is None and design["size"] == len(check.draw.items))
+def _differences(draw: "CheckDraw", design: Mapping[str, Any]) -> list[str]:
+    """The given options that ask for another check than one that was started before, with their values."""
+    before = draw.asked
+    there: dict[str, Any] = {"share_of": before.share_of, "accept": before.accept}
+    there |= {f"{name}_of": before.class_name if before.quantity == name else None for name in ("recall", "precision")}
+    there |= {"at_most": before.target if before.at_most is None else before.at_most}
+    there |= {"size": None if draw.terms is not None else len(draw.items)}
+    there |= {"confidence": round(1.0 - draw.alpha, 15)}
+    given = {name: design[name] for name in there if design.get(name) is not None}
+    differ = [name for name, value in given.items() if value != there[name]]
+    asked = [name for name in _QUANTITIES if name in given]
+    if not asked and any(there[name] is not None for name in _QUANTITIES):
+        # A target or a size alone asks for a check of the error.
+        differ += [name for name in ("at_most", "size") if name in given]
+    shown: dict[str, Any] = {name: f"{100.0 * given[name]:g}%" for name in ("at_most", "confidence") if name in given}
+    return [f"--{name.replace('_', '-')} {shown.get(name, given[name])}" for name in dict.fromkeys(differ)]
+
+
+def _require_as_open(project: "Project", draw: "CheckDraw", design: Mapping[str, Any]) -> None:
+    """Raise an error if options ask for another check than the open one."""
+    place = shown_place(_place(project))
+    same = [each for each in project.checks() if each.draw.asked.first_item == draw.asked.first_item]
+    differ = _differences(draw, design)
+    if design["earlier_checks"] not in (0, draw.spends_as - len(same)):
+        differ.append(f"--earlier-checks {design['earlier_checks']}")
+    if differ:
+        raise InvalidValueError(
+            f"check {draw.number} of {place} is open, and {differ[0]} asks for another one; finish the open check "
+            f"first, or end it without a result: suffice check {place} --abort. Another project for the same file: "
+            "--project FOLDER"
+        )
 
 
 def _ask(project: "Project", console: Console, person: str, budget: int | None) -> None:
@@ -309,7 +395,7 @@ def _ask(project: "Project", console: Console, person: str, budget: int | None) 
 
 
 def _report(project: "Project", wanted: PredictionCheckOptions, *, as_json: bool) -> None:
-    from suffice.project.prediction_results import check_result
+    from suffice.project.prediction_results import batch_change, batch_results, check_result
 
     with project.lock:
         newest = project.state().newest_check()
@@ -319,12 +405,15 @@ def _report(project: "Project", wanted: PredictionCheckOptions, *, as_json: bool
         return
     if newest is None:
         raise SufficeError("no check is started; give --at-most, the share of wrong predictions that is acceptable")
-    result = check_result(project, newest)
-    more: dict[str, Any] = {"project": _place(project)}
+    result, batches = check_result(project, newest), batch_results(project)
+    change = batch_change(project) if result.complete else None
+    more: dict[str, Any] = {"project": _place(project), "change": change, "batches": batches}
     if result.complete:
         more["statement_file"] = str(_write_statement(project, wanted))
-    how = [] if result.complete else [f"Go on with: suffice check {shown_place(_place(project))}"]
-    _finish(result, as_json=as_json, more=more, lines=how)
+    how = [] if change is None else list(change["sentences"])
+    how += [] if result.complete else [f"Go on with: suffice check {shown_place(_place(project))}"]
+    about = rows_words(newest.draw.asked.first_item, newest.draw.before.size).capitalize()
+    _finish(result, as_json=as_json, more=more, lines=how, about=f"{about}:" if len(batches) > 1 else "")
 
 
 def _place(project: "Project") -> str:
@@ -367,7 +456,7 @@ def _goal_result(project: "Project") -> dict[str, Any]:
         "wrong": 0 if check is None or check["sequential"] is None else check["sequential"]["wrong"],
         "groups": {},
         "goal": goal,
-        "project": project.place,
+        "project": _place(project),
         "sentences": goal["sentences"],
     }
 
@@ -388,7 +477,8 @@ def _finish(
     *,
     as_json: bool,
     more: dict[str, Any],
-    lines: list[str] | None = None,
+    lines: Sequence[str] = (),
+    about: str = "",
     resumable: bool = True,
 ) -> None:
     """Print a result, and leave with status 1 if a check that has ended or cannot go on does not prove its target."""
@@ -396,7 +486,7 @@ def _finish(
         typer.echo(json.dumps({**result.to_dict(), **more, "sentences": result.sentences()}, allow_nan=False))
     else:
         console = plain_console()
-        for line in [*result.sentences(), *(lines or [])]:
+        for line in [*([about] if about else []), *result.sentences(), *lines]:
             console.print(line)
         if "statement_file" in more:
             console.print(f"Statement: {more['statement_file']}")
@@ -408,23 +498,74 @@ def _finish(
 # Answers that are known.
 
 
-def _verified(place: str, options: CheckOptions, wanted: PredictionCheckOptions) -> "PredictionResult":
-    """The result with answers in the file: of a simulated check, or of a sample that was labelled before."""
+def _report_known(place: str, options: CheckOptions, wanted: PredictionCheckOptions, *, as_json: bool) -> None:
+    """Report what follows from answers in the file; nobody is asked, and no project is made."""
     from suffice.project.checked_predictions import known_answers
-
-    if not wanted.checked.given:
-        raise InvalidValueError("--truth is for --prediction; name the column of predictions too")
-    if options.of not in (None, "rest"):
-        raise InvalidValueError("--truth is for predictions as they are; for --of all use suffice run")
-    from suffice.project.read_items import parse_classes
+    from suffice.project.read_items import ReadingOptions, parse_classes
 
     assert wanted.truth is not None
+    whole_file = target_of(options.of) == "all"
+    _require_for_truth(options, wanted, whole_file=whole_file)
     classes = () if wanted.classes is None else parse_classes(wanted.classes)
     choice = wanted.checked.options(numbers=options.tolerance is not None, classes=classes)
-    known = known_answers(Path(place), choice, wanted.truth)
-    _require_target(_design(options, wanted))
+    reading = ReadingOptions(text=wanted.text, image=wanted.image, id=wanted.id, ignore=tuple(wanted.ignore or ()))
+    known = known_answers(Path(place), reading, choice, wanted.truth)
+    for note in known.notes:
+        print(f"- {note}", file=sys.stderr)
+    if whole_file:
+        _report_finished(known, options, wanted, as_json=as_json)
+        return
+    result = _known_result(known, options, wanted)
+    more: dict[str, Any] = {}
+    if wanted.statement is not None and result.complete:
+        from suffice.report.prediction_statement import known_statement
+
+        page = known_statement(
+            result,
+            source=Path(place).name,
+            digest=digest_of(Path(place)),
+            truth=wanted.truth,
+            drawn=known.complete,
+            earlier_checks=options.earlier_checks,
+        )
+        write_bytes_whole(wanted.statement, page.encode())
+        more["statement_file"] = str(wanted.statement)
+    elif wanted.statement is not None:
+        print("The check has not ended, so that no statement is written.", file=sys.stderr)
+    _finish(result, as_json=as_json, more=more, resumable=False)
+
+
+def _require_for_truth(options: CheckOptions, wanted: PredictionCheckOptions, *, whole_file: bool) -> None:
+    """Raise an error for options that are of no use if the answers are known."""
+    if not wanted.checked.given:
+        raise InvalidValueError("--truth is for --prediction; name the column of predictions too")
+    asks = {name: getattr(wanted.checked, name) for name in ("answer", "spans", "show")}
+    asks |= {name: getattr(wanted, name) for name in ("project", "add", "guidelines")}
+    asks |= {"abort": options.abort or None}
+    if unused := [name for name, value in asks.items() if value is not None]:
+        raise InvalidValueError(
+            f"--truth asks nobody and keeps no project, so that --{unused[0]} is of no use; leave one of them out"
+        )
+    if options.annotator_error is not None and not whole_file:
+        raise InvalidValueError("--annotator-error is for a goal about all labels; give --of all too")
+    if not whole_file:
+        return
+    if options.at_most is None:
+        raise InvalidValueError("--of all needs --at-most, the share of wrong labels that is acceptable, such as 5%")
+    others: dict[str, Any] = {name: getattr(wanted, name) for name in ("share_of", "accept", "budget", "statement")}
+    others |= {name: getattr(options, name) for name in ("size", "recall_of", "precision_of")}
+    others |= {"group": wanted.checked.group}
+    if unused := [name for name, value in others.items() if value is not None]:
+        name = unused[0].replace("_", "-")
+        raise InvalidValueError(f"--{name} is not used with --truth and --of all; leave one of them out")
+
+
+def _known_result(known: "KnownAnswers", options: CheckOptions, wanted: PredictionCheckOptions) -> "PredictionResult":
+    """The result of a check that is drawn now, or of a sample that was labelled before."""
     design = {**_design(options, wanted), "tolerance": options.tolerance}
+    _require_target(design, wanted.budget)
     if known.complete:
+        design |= {"size": _size_of_budget(design, known, wanted.budget)}
         check = known.given.check(**design, seed=wanted.seed, classes=known.classes)
         return check.run(lambda row: known.truth[row], wanted.budget)
     if options.size is not None or wanted.budget is not None:
@@ -439,3 +580,57 @@ def _verified(place: str, options: CheckOptions, wanted: PredictionCheckOptions)
         file=sys.stderr,
     )
     return known.sample_result(design)
+
+
+def _size_of_budget(design: Mapping[str, Any], known: "KnownAnswers", budget: int | None) -> int | None:
+    """The size of the check: without one, a budget is that of a check of fixed size."""
+    from suffice.checks.prediction_check import CheckDesign
+
+    made = CheckDesign(**design)
+    if design["size"] is not None or budget is None or (made.sequential(known.given) and design["at_most"] is not None):
+        return made.size
+    return min(budget, made.pool(known.given))
+
+
+def _report_finished(
+    known: "KnownAnswers", options: CheckOptions, wanted: PredictionCheckOptions, *, as_json: bool
+) -> None:
+    """Label by the known answers until the goal about all labels is reached, and report what it took."""
+    if not known.complete:
+        missing = len(known.given) - len(known.answered)
+        raise InvalidValueError(
+            f"--of all asks for any row, and column {wanted.truth!r} has no answer in {count(missing, 'row')}; fill "
+            "them in, or leave these rows out of the file"
+        )
+    confidence = share_of(options.confidence, "--confidence")
+    work = known.given.finish(
+        at_most=share_of(options.at_most, "--at-most"),
+        annotator_error=share_of(options.annotator_error, "--annotator-error") or 0.0,
+        earlier_checks=options.earlier_checks,
+        tolerance=options.tolerance,
+        seed=wanted.seed,
+        **({} if confidence is None else {"confidence": confidence}),
+    )
+    reached = work.run(lambda row: known.truth[row])
+    wrong = known.wrong(work.final_labels(), options.tolerance)
+    sentences = [
+        str(reached),
+        f"By the answers in column {wanted.truth!r}, {wrong:,} of the {count(reached.rows, 'final label')} "
+        f"{'is' if wrong == 1 else 'are'} wrong.",
+    ]
+    if not as_json:
+        for line in sentences:
+            plain_console().print(line)
+        return
+    told = {
+        "guaranteed": True,
+        "rows": reached.rows,
+        "labelled_by_people": reached.by_people,
+        "predicted": reached.rows - reached.by_people,
+        "wrong_at_most": reached.wrong_at_most,
+        "at_most": reached.at_most,
+        "confidence_level": 0.95 if confidence is None else confidence,
+        "true_wrong": wrong,
+        "sentences": sentences,
+    }
+    typer.echo(json.dumps(told, allow_nan=False))

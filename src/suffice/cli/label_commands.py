@@ -102,7 +102,8 @@ def _label(labeller: "Labeller", console: Console, *, by_keys: bool) -> None:
     from suffice.cli.labeller import label_by_lines
 
     try:
-        if by_keys:
+        # A correction of a prediction is typed, for which there is no key.
+        if by_keys and not labeller.verdicts:
             from suffice.cli.label_app import label_by_keys
 
             label_by_keys(labeller)
@@ -127,6 +128,7 @@ def _summarise(labeller: "Labeller", options: ProjectOptions, console: Console, 
         typer.echo(json.dumps(about | status(project, learning_status)))
         return
     counts = labeller.counts()
+    command = "label" if project.settings.checked is None else "check"
     lines = [
         given_sentence(labeller.labels, counts.labelled, counts.size, counts.skipped),
         *learning_sentences(
@@ -136,7 +138,7 @@ def _summarise(labeller: "Labeller", options: ProjectOptions, console: Console, 
             size=counts.size - counts.skipped,
             checks=counts.checks,
         ),
-        f"Go on with: suffice label {shlex.quote(hidden(place_of(options.data, options.project)[0]))}",
+        f"Go on with: suffice {command} {_place_to_type(options)}",
     ]
     for line in lines:
         console.print(visible(line, console.encoding), markup=False, emoji=False)
@@ -252,8 +254,12 @@ def serve_project(
             access = granted_access(host, made)
         served = _Served(project, access, host, listener)
         _serve(served, lambda url: ready(url, accounts, made), reached)
-    place = shlex.quote(hidden(place_of(options.data, options.project)[0]))
-    console.print(f"Stopped. Everything is saved; to continue: suffice serve {place}", markup=False)
+    console.print(f"Stopped. Everything is saved; to continue: suffice serve {_place_to_type(options)}", markup=False)
+
+
+def _place_to_type(options: ProjectOptions) -> str:
+    """The project as it can be typed again."""
+    return shlex.quote(hidden(place_of(options.data, options.project, checks=options.checked.given)[0]))
 
 
 class _Served(NamedTuple):

@@ -13,16 +13,19 @@ from uuid import uuid4
 
 from rich.console import Console
 
+from suffice.checks.prediction_check import RIGHT, WRONG
 from suffice.cli.terminal_display import Picture, Pictures, one_line, visible
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.text_format import item_summary
 from suffice.project.events import EventKind, Label, checked_label
 from suffice.project.items import Item
 from suffice.project.status_summary import CheckStatus, check_status, decision_of, learning_sentences
+from suffice.tables.table_columns import as_number
 
 if TYPE_CHECKING:
     from suffice.project.background_learner import BackgroundLearner
     from suffice.project.labelling_project import Project
+    from suffice.project.settings import Settings
 
 
 #: The commands, by their letter.
@@ -244,11 +247,22 @@ class Labeller:
         if self.item is None and time.monotonic() - self._asked >= _ASK_AGAIN:
             self.ask()
 
-    def label(self, label: Label) -> None:
-        """Label the item, and continue with the next."""
+    @property
+    def verdicts(self) -> bool:
+        """Whether people say if a prediction made elsewhere is right."""
+        checked = self.project.settings.checked
+        return checked is not None and checked.answer == "verdict"
+
+    def label(self, label: Label, correction: str = "") -> None:
+        """Label the item, and continue with the next.
+
+        Args:
+            label: The label.
+            correction: What is right in place of a wrong prediction, if people judge predictions.
+        """
         begun, item = time.monotonic(), self._item()
         with self._past_conflicts():
-            self.project.label(item.position, label, person=self.person, request=self._request)
+            self.project.label(item.position, label, person=self.person, request=self._request, correction=correction)
         self.labels += 1
         self._done(begun)
         self._go_on()
@@ -426,12 +440,16 @@ def _how(labeller: Labeller) -> str:
     else:
         classes = [f"{name} ({k})" for k, name in enumerate(settings.classes, start=1)]
         answer = f"{settings.target}: {', '.join(classes[:20])}{', ...' if len(classes) > 20 else ''}"
+    if labeller.verdicts:
+        answer = "is the prediction right? y (right), n (wrong), or = and what is right instead"
     return f"{answer}; or s to skip, u to undo, q to quit"
 
 
 def _done(labeller: Labeller, console: Console, line: str) -> bool:
     """Carry out a line; return whether to continue."""
-    settings = labeller.project.settings
+    settings, correction = labeller.project.settings, ""
+    if labeller.verdicts:
+        line, correction = _verdict(line)
     if len(line) > _LONGEST_LINE:
         raise InvalidValueError(f"a line of {len(line)} characters is no label; at most {_LONGEST_LINE} are read")
     # A class with the name of a command takes precedence; with a colon it is the command.
@@ -451,9 +469,39 @@ def _done(labeller: Labeller, console: Console, line: str) -> bool:
             else typed_class(line, settings.classes, beginnings=False)
         )
         item = labeller.item
-        labeller.label(label)
-        _say(console, f"{item.id} is {shown_label(label)}")
+        labeller.label(label, correction)
+        instead = f": {correction}" if correction else ""
+        _say(console, f"{item.id} is {shown_label(label)}{instead}")
     return True
+
+
+def _verdict(line: str) -> tuple[str, str]:
+    """The answer of a line about a prediction, and what is right in its place.
+
+    Examples:
+        >>> _verdict("y"), _verdict("N"), _verdict("= 12 May"), _verdict("u")
+        (('right', ''), ('wrong', ''), ('wrong', '12 May'), ('u', ''))
+    """
+    if line.startswith("="):
+        if not line[1:].strip():
+            raise InvalidValueError("= is followed by what is right, as in = 12 May")
+        return WRONG, line[1:].strip()
+    return {"y": RIGHT, "yes": RIGHT, "n": WRONG, "no": WRONG}.get(line.casefold(), line), ""
+
+
+def _marked(item: Item, settings: "Settings") -> list[tuple[str, str]]:
+    """The cells of an item; the part of the text between its positions is in double brackets."""
+    cells, checked = dict(item.cells), settings.checked
+    if checked is None or checked.spans is None or settings.main not in cells:
+        return list(item.cells)
+    text = cells[settings.main]
+    start, end = (as_number(cells.get(name, "")) for name in checked.spans)
+    if start is None or end is None or not 0 <= start < end <= len(text):
+        # Positions outside the text are shown as they are.
+        return list(item.cells)
+    first, last = int(start), int(end)
+    cells[settings.main] = f"{text[:first]}[[{text[first:last]}]]{text[last:]}"
+    return [(name, value) for name, value in cells.items() if name not in checked.spans]
 
 
 def _print_item(labeller: Labeller, console: Console) -> None:
@@ -465,9 +513,9 @@ def _print_item(labeller: Labeller, console: Console) -> None:
     if labeller.in_check and counts.checks.sequential_open and counts.checks.check is not None:
         _say(console, f"\n{counts.checks.check['sentence']}")
     _say(console, f"\n{item.id} ({counts.labelled:,} of {counts.size:,} labelled{why})")
-    for name, value in item.cells:
+    for name, value in _marked(item, labeller.project.settings):
         text = visible(value[:_LONGEST], console.encoding) + (" ..." if len(value) > _LONGEST else "")
-        _say(console, f"  {one_line(name)}: {text}")
+        _say(console, f"  {one_line(name)}: {text}".replace("\n", "\n    "))
 
 
 def _say(console: Console, sentence: str) -> None:

@@ -49,6 +49,15 @@ class PredictionChoice:
             show_default="blind; verdict for texts",
         ),
     ] = None
+    show: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="With --prediction: show this column too; may be given several times. With --text or --image, no "
+            "other column is shown.",
+            show_default=False,
+        ),
+    ] = None
     spans: Annotated[
         str | None,
         typer.Option(
@@ -97,4 +106,5 @@ class PredictionChoice:
             numbers=numbers or None,
             classes=classes,
             spans=spans,
+            show=tuple(self.show or ()),
         )

@@ -85,7 +85,8 @@ def _last_activity(learned: Reading) -> list[str]:
 
 def _next_commands(learned: Reading, summary: dict[str, Any]) -> list[str]:
     decision, place = summary["decision"], shown_place(learned.place)
-    go_on, take = f"Go on with: suffice label {place}", f"Take the results: suffice export {place}"
+    command = "label" if learned.settings.checked is None else "check"
+    go_on, take = f"Go on with: suffice {command} {place}", f"Take the results: suffice export {place}"
     if summary["check"] is not None and summary["check"]["state"] == "open":
         return [go_on, f"Stop the check: suffice check {place} --abort", take]
     better = decision["alternative"] if decision["answer"] == "limit" else None

@@ -440,7 +440,7 @@ def resumed(place: str, options: ProjectOptions, person: str, console: Console, 
     except BaseException:
         project.close()
         raise
-    say(console, f"Project {hidden(place)}: resumed, {done} of {project.size} labelled.")
+    say(console, f"Project {hidden(place)}: resumed, {done:,} of {project.size:,} labelled.")
     if _newer(options.data, made_at):
         say(console, f"The project keeps its own copy of the items; changes in {options.data} since then are not seen.")
     return project
@@ -484,7 +484,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
         labelled = project.state().n_labelled
     what = f"{len(project.settings.classes)} classes" if project.settings.classes else "numbers"
     there = f", {labelled} of them labelled already" if labelled else ""
-    say(console, f"Project {hidden(place)}: made, {project.size} items{there}; labels are {what}.")
+    say(console, f"Project {hidden(place)}: made, {project.size:,} items{there}; labels are {what}.")
     return project
 
 
@@ -642,31 +642,49 @@ def _require_same(project: "Project", place: str, options: ProjectOptions) -> No
 def _require_same_predictions(project: "Project", place: str, options: ProjectOptions) -> None:
     """Raise an error for options or a file that contradict a project that checks predictions made elsewhere."""
     from suffice.project.checked_predictions import require_same_rows
+    from suffice.project.read_items import parse_classes
 
     settings, checked = project.settings, project.settings.checked
     if checked is None:
         raise InvalidValueError(
             f"the project {place} has a model of its own; name another place for the check with --project FOLDER"
         )
-    asked = options.checked.options(numbers=False, classes=())
+    asked, made = options.checked.options(numbers=False, classes=()), project.made_with
+    classes = None if options.classes is None else sorted(parse_classes(options.classes))
+    at_most = share_of(options.stopping.at_most, "--at-most") if settings.goal is not None else None
+    first = project.first_settings
     given = {
         "--prediction": (list(asked.columns) or None, list(checked.columns)),
         "--probability": (asked.probability, checked.probability),
         "--group": (asked.group, checked.group),
         "--answer": (asked.answer, checked.answer),
-        "--text": (options.text, settings.main if settings.shown == "text" else None),
-        "--image": (options.image, settings.main if settings.shown == "image" else None),
+        "--spans": (asked.spans, checked.spans),
+        "--text": (options.text, made.get("text")),
+        "--image": (options.image, made.get("image")),
+        "--show": (list(asked.show) or None, made.get("show", [])),
+        "--id": (options.id, made.get("id")),
+        "--ignore": (options.ignore or None, list(made.get("ignore", []))),
+        "--classes": (classes, sorted((first if classes == sorted(first.classes) else settings).classes)),
         "--of": (target_of(options.goal.of), settings.of),
+        "--annotator-error": (share_of(options.goal.annotator_error, "--annotator-error"), settings.annotator_error),
+        "--at-most": (at_most, first.at_most if at_most == first.at_most else settings.at_most),
         "--tolerance": (options.stopping.tolerance, settings.tolerance),
+        "--seed": (options.seed, settings.seed),
     }
     for option, (wanted, there) in given.items():
         if wanted is not None and wanted != there:
+            had = f"{option} {_as_typed(there)}" if there not in (None, []) else f"no {option}"
             raise InvalidValueError(
-                f"the project {place} has {option} {there}, and {wanted} is asked for; this is fixed before the first "
+                f"the project {place} has {had}, and {_as_typed(wanted)} is asked for; this is fixed before the first "
                 "answer: leave it out, or make another project with --project FOLDER"
             )
     if Path(options.data).is_file() and Path(options.data).suffix != ".sqlite":
         require_same_rows(project, Path(options.data), place)
+
+
+def _as_typed(value: Any) -> str:
+    """The value of an option in a message."""
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple[str, str, str]]:

@@ -320,7 +320,7 @@ def share_of(text: str | None, option: str) -> float | None:
     except ValueError:
         value = math.nan
     if not 0.0 < value < 1.0:
-        hint = f"; write {words}% for {words} percent" if 1.0 <= value < 100.0 else ""
+        hint = f"; write {words}% for {words} percent" if 1.0 <= value < 100.0 and not words.endswith("%") else ""
         raise InvalidValueError(f"{option} must be a share above 0 and below 1, such as 5% or 0.05, not {text!r}{hint}")
     return value
 

@@ -5,8 +5,10 @@ from typing import Any, Final
 
 from suffice.presentation.check_words import sequential_words
 from suffice.presentation.statement_words import fault_words
-from suffice.presentation.text_format import count, percent, percent_at_least, percent_at_most, shortened
+from suffice.presentation.text_format import count, percent_at_least, percent_at_most, shortened
 
+# Share of the rows from which on a check takes nearly all of them.
+_NEARLY_ALL: Final = 0.8
 # Groups that are listed in sentences; all are in the table.
 _MOST_GROUPS: Final = 5
 
@@ -185,18 +187,70 @@ def answer_way_sentence(answer: str) -> str:
     )
 
 
-def change_sentence(first: tuple[int, int], second: tuple[int, int], p_value: float) -> str:
-    """Whether the error of new rows differs from that of the rows before.
+def rows_words(first: int, end: int) -> str:
+    """Rows as a person counts them.
 
     Args:
-        first: Wrong answers and answers of the earlier rows.
-        second: The same of the new rows.
-        p_value: Probability of such a difference by chance.
+        first: The first row, from 0.
+        end: The row after the last.
+
+    Examples:
+        >>> rows_words(2000, 2600), rows_words(4, 5)
+        ('rows 2,001 to 2,600', 'row 5')
     """
-    shares = [percent(wrong / max(1, size)) for wrong, size in (first, second)]
-    seen = f"{shares[0]} wrong in the check before, {shares[1]} in this one (p = {p_value:.2g})"
-    said = "The error has changed" if p_value < 0.05 else "No change of the error is visible"
-    return f"{said}: {seen}.".replace("\u00a0", " ")
+    return f"row {end:,}" if end == first + 1 else f"rows {first + 1:,} to {end:,}"
+
+
+def change_sentences(statement: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    r"""Whether the error of new rows differs from that of the rows before.
+
+    Args:
+        statement: The comparison in words.
+        before: ``rows`` in words, the number of ``answers`` of the check, and how many of them are ``compared``.
+        now: The same of the new rows.
+
+    Examples:
+        >>> before = {"rows": "rows 1 to 2,000", "answers": 205, "compared": 111}
+        >>> now = {"rows": "rows 2,001 to 2,600", "answers": 80, "compared": 80}
+        >>> print(*change_sentences("No change of the error is visible.", before, now), sep="\n")
+        Rows 1 to 2,000 and rows 2,001 to 2,600 are compared.
+        No change of the error is visible.
+        Of the first check only the first 111 of 205 answers are compared, because their number was fixed before.
+    """
+    said = [f"{before['rows'].capitalize()} and {now['rows']} are compared.", statement]
+    fewer = [
+        f"of the {which} check only the first {each['compared']:,} of {each['answers']:,} answers"
+        for which, each in (("first", before), ("second", now))
+        if each["compared"] < each["answers"]
+    ]
+    if fewer:
+        words = " and ".join(fewer)
+        said.append(f"{words[0].upper()}{words[1:]} are compared, because their number was fixed before.")
+    return said
+
+
+def fixed_size_sentence(size: int, pool: int, *, parts: int = 1) -> str:
+    """How many answers a check of fixed size takes.
+
+    Args:
+        size: Number of answers.
+        pool: Number of rows from which they are drawn.
+        parts: Number of bounds that hold together, if the size was planned for them; otherwise 1.
+
+    Examples:
+        >>> fixed_size_sentence(300, 2000)
+        'This check takes 300 answers of 2,000 rows.'
+        >>> print(fixed_size_sentence(2000, 2000, parts=5))
+        This check takes 2,000 answers of 2,000 rows. Nearly all rows are needed, because the target is strict for 5
+        bounds that hold together: with a larger --at-most, or with --size, it takes fewer. End it with --abort first.
+    """
+    said = f"This check takes {count(size, 'answer')} of {count(pool, 'row')}."
+    if parts == 1 or size < _NEARLY_ALL * pool:
+        return said
+    return (
+        f"{said} Nearly all rows are needed, because the target is strict for {parts:,} bounds that hold together: "
+        "with a larger --at-most, or with --size, it takes fewer. End it with --abort first."
+    )
 
 
 def check_words(result: Mapping[str, Any] | None, rows: int) -> dict[str, Any]:

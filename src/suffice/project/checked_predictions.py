@@ -13,18 +13,25 @@ from suffice.checks import Check
 from suffice.checks.given_predictions import AnswerWay
 from suffice.checks.made_elsewhere import GivenPredictions
 from suffice.checks.prediction_check import RIGHT, WRONG, CheckDesign, PredictionCheck, PredictionResult
+from suffice.checks.random_check import is_wrong
 from suffice.errors import InvalidValueError
+from suffice.files import digest_of
 from suffice.numerics import Floats
 from suffice.presentation.text_format import count
 from suffice.project.create import require_empty, write_project
 from suffice.project.events import LONGEST_CLASS, MOST_CLASSES
 from suffice.project.items import ItemProgress, Items, no_progress
 from suffice.project.labelling_project import Project
-from suffice.project.prediction_columns import class_codes, group_codes, predicted_column, probability_column
+from suffice.project.prediction_columns import (
+    class_codes,
+    class_column,
+    group_codes,
+    predicted_column,
+    probability_column,
+)
 from suffice.project.prediction_settings import GIVEN, CheckedPredictions, given_predictions
-from suffice.project.read_items import ReadingOptions, checked_classes, read_source
+from suffice.project.read_items import ReadingOptions, TableSource, checked_classes, read_source
 from suffice.project.settings import DEFAULT_INITIAL, Settings, checked_conditions, default_rule
-from suffice.tables.file_reader import read_columns
 from suffice.tables.table import are_classes, named_column
 from suffice.tables.table_columns import Column, TableColumns, Texts, is_path
 
@@ -32,6 +39,8 @@ from suffice.tables.table_columns import Column, TableColumns, Texts, is_path
 _MOST_BLIND: Final = 50
 # Predictions of which this share is different are texts, not classes.
 _LIKE_TEXTS: Final = 0.5
+# A column that has the value of the prediction in this share of the rows tells people what is predicted.
+_AGREEING: Final = 0.6
 # Rows that are compared at a time.
 _COMPARED: Final = 5000
 _ELSEWHERE: Final = "use the file as it was, or make another project with --project FOLDER"
@@ -49,6 +58,7 @@ class PredictionOptions:
         numbers: Whether the predictions are numbers; determined from them if None.
         classes: Further classes that are not predicted.
         spans: Columns with the start and the end of a marked part of the text, or None.
+        show: Columns that people see besides the text or image.
     """
 
     columns: tuple[str, ...]
@@ -58,6 +68,7 @@ class PredictionOptions:
     numbers: bool | None = None
     classes: tuple[str, ...] = ()
     spans: tuple[str, str] | None = None
+    show: tuple[str, ...] = ()
 
 
 def prediction_items(
@@ -86,7 +97,7 @@ def prediction_items(
             named_column(file, name, path)
         except InvalidValueError as error:
             raise InvalidValueError(f"{option}: {error}") from None
-    found = {name: predicted_column(file, name) for name in options.columns}
+    found = {name: predicted_column(file, name, options.classes) for name in options.columns}
     answer = _answer_way(options, found)
     classes: tuple[str, ...] = ()
     numbers = answer == "blind" and _are_numbers(options, found)
@@ -103,14 +114,60 @@ def prediction_items(
     if options.group is not None:
         groups, codes = group_codes(file, options.group)
         parts.append(codes)
+    concealed, notes = _concealed(source, reading, options, answer)
+    notes += _alike(classes)
     checked = CheckedPredictions(
-        options.columns, answer, options.probability, options.group, groups, _spans(file, options, source.text)
+        options.columns,
+        answer,
+        options.probability,
+        options.group,
+        groups,
+        _spans(file, options, source.text),
+        concealed,
     )
     known = {"image": reading.image, "id": reading.id, "ignore": list(reading.ignore), "text": reading.text}
+    known["show"] = list(options.show)
     if is_path(data):
         known["digest"] = digest_of(Path(data))
     made = source.items(X=np.column_stack(parts), task="regression" if numbers else "classification", classes=classes)
-    return replace(made, reading={**(made.reading or {}), **known}), checked
+    return replace(made, notes=(*made.notes, *notes), reading={**(made.reading or {}), **known}), checked
+
+
+def _concealed(
+    source: TableSource, reading: ReadingOptions, options: PredictionOptions, answer: AnswerWay
+) -> tuple[tuple[str, ...], list[str]]:
+    """Columns besides those of the check that people do not see, and sentences about it."""
+    predictions = set(options.columns) | ({options.probability} if answer == "blind" else set())
+    others = [name for name in source.shown if name not in predictions]
+    if reading.text or reading.image or options.show:
+        seen = {source.text, source.image, *options.show, *options.columns, *(options.spans or ())}
+        concealed = tuple(name for name in others if name not in seen)
+        shown = [repr(name) for name in others if name in seen - {*options.columns, *(options.spans or ())}]
+        if not concealed:
+            return (), []
+        return concealed, [f"people see {', '.join(shown)}, and no other column; --show COLUMN shows one more"]
+    if answer == "verdict":
+        return (), []
+    found = [name for name in others if name != source.text and _like_predictions(source.file, name, options)]
+    notes = [
+        f"column {name!r} is not shown, because its values are like the predictions; --show {name} shows it"
+        for name in found
+    ]
+    return tuple(found), notes
+
+
+def _like_predictions(file: TableColumns, name: str, options: PredictionOptions) -> bool:
+    """Whether a column may tell people what is predicted: it has the same classes, or mostly the same values."""
+    levels, codes = class_codes(file[name])
+    for column in options.columns:
+        predicted, places = class_codes(file[column])
+        if len(levels) > 1 and set(levels) <= set(predicted) and isinstance(file[column], Texts):
+            return True
+        same = {level: place for place, level in enumerate(predicted)}
+        there = np.array([*(same.get(level, -2) for level in levels), -2], dtype=np.intp)[codes]
+        if np.mean(there == places) >= _AGREEING:
+            return True
+    return False
 
 
 def _named(options: PredictionOptions) -> list[tuple[str, str]]:
@@ -118,6 +175,7 @@ def _named(options: PredictionOptions) -> list[tuple[str, str]]:
     named = [(name, "--prediction") for name in options.columns]
     named += [] if options.probability is None else [(options.probability, "--probability")]
     named += [] if options.group is None else [(options.group, "--group")]
+    named += [(name, "--show") for name in options.show]
     return named + [(name, "--spans") for name in options.spans or ()]
 
 
@@ -141,6 +199,13 @@ def _require_shown(reading: ReadingOptions, options: PredictionOptions) -> None:
             raise InvalidValueError(f"column {name!r} is given as --prediction and as {option}; name another {option}")
     if needed := [name for name in (*options.columns, *(options.spans or ())) if name in reading.ignore]:
         raise InvalidValueError(f"--ignore names the column {needed[0]!r}, which is checked; leave it out of --ignore")
+    for name in options.show:
+        if name in reading.ignore:
+            raise InvalidValueError(f"column {name!r} is given as --show and as --ignore; it can be one of them")
+        if name in options.columns:
+            raise InvalidValueError(
+                f"--show names the column {name!r}, which is checked; with --answer verdict people see it anyway"
+            )
 
 
 def _answer_way(options: PredictionOptions, found: Mapping[str, Column]) -> AnswerWay:
@@ -204,14 +269,6 @@ def _spans(file: TableColumns, options: PredictionOptions, text: str | None) -> 
         if isinstance(file[name], Texts):
             raise InvalidValueError(f"--spans: column {name!r} has texts; it must have positions in the text")
     return options.spans
-
-
-def digest_of(path: Path) -> str:
-    """A digest of the content of a file."""
-    from hashlib import file_digest
-
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def require_same_rows(project: Project, path: Path, place: str) -> None:
@@ -343,18 +400,29 @@ class KnownAnswers:
         given: The predictions.
         truth: The answer for each row; None where there is none.
         answered: Rows with an answer.
-        classes: Classes that are named or occur among the answers.
+        classes: Classes that are named or predicted.
+        notes: Sentences about the answers.
     """
 
     given: GivenPredictions
     truth: list[Any]
     answered: NDArray[np.intp]
     classes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
         """Whether all rows have an answer."""
         return len(self.answered) == len(self.given)
+
+    def wrong(self, labels: Sequence[Any], tolerance: float | None) -> int:
+        """Number of final labels that differ from the answers.
+
+        Args:
+            labels: The final label of each row.
+            tolerance: For numbers: the largest error that is not wrong.
+        """
+        return sum(is_wrong(truth, label, tolerance) for truth, label in zip(self.truth, labels, strict=True))
 
     def sample_result(self, design: Mapping[str, Any]) -> PredictionResult:
         """The result if the rows with an answer were drawn at random.
@@ -374,11 +442,12 @@ class KnownAnswers:
         return PredictionCheck.restored(self.given, fixed, record, "blind").result
 
 
-def known_answers(path: Path, options: PredictionOptions, truth: str) -> KnownAnswers:
+def known_answers(data: Any, reading: ReadingOptions, options: PredictionOptions, truth: str) -> KnownAnswers:
     """Read predictions together with answers that are known already.
 
     Args:
-        path: The file.
+        data: Path of a table, or a table in memory.
+        reading: Which columns are the text, the image and the id.
         options: Which columns are predictions.
         truth: Column of the answers; empty cells are rows without an answer.
 
@@ -386,15 +455,20 @@ def known_answers(path: Path, options: PredictionOptions, truth: str) -> KnownAn
         InvalidValueError: A column is missing, or a value cannot be used; the message gives a remedy.
     """
     _require_distinct(options)
-    file = read_columns(path)
+    _require_shown(reading, options)
+    used = {"--text": reading.text, "--image": reading.image, "--id": reading.id}
+    for name, option in [*_named(options), *((name, option) for option, name in used.items())]:
+        if name == truth:
+            why = "; groups must be known before the check, and the answers are not" if option == "--group" else ""
+            raise InvalidValueError(f"column {truth!r} is given as {option} and as --truth{why}")
+    source = read_source(data, reading)
+    file, path = source.file, source.path
     for name, option in [*_named(options), (truth, "--truth")]:
         try:
             named_column(file, name, path)
         except InvalidValueError as error:
             raise InvalidValueError(f"{option}: {error}") from None
-    if truth in options.columns:
-        raise InvalidValueError(f"column {truth!r} is given as --prediction and as --truth")
-    found = {name: predicted_column(file, name) for name in options.columns}
+    found = {name: predicted_column(file, name, options.classes) for name in options.columns}
     numbers = _are_numbers(options, found)
     columns: dict[str, NDArray[Any]] = {}
     for name, values in found.items():
@@ -407,29 +481,57 @@ def known_answers(path: Path, options: PredictionOptions, truth: str) -> KnownAn
         groups = np.array(names, dtype=object)[places.astype(np.intp)]
     given = GivenPredictions(columns, probability, groups, numbers)
     classes = tuple(dict.fromkeys((*options.classes, *given.classes)))
-    answers = _answers(file, truth, given, options)
+    answers, notes = _answers(file, truth, given, options)
     answered = np.array([row for row, answer in enumerate(answers) if answer is not None], dtype=np.intp)
     if not len(answered):
-        raise InvalidValueError(f"column {truth!r} has no answer in any row; fill in those that are known")
-    return KnownAnswers(given, answers, answered, classes)
+        raise InvalidValueError(f"--truth: column {truth!r} has no answer in any row; fill in those that are known")
+    return KnownAnswers(given, answers, answered, classes, (*notes, *_alike(classes)))
 
 
-def _answers(file: TableColumns, name: str, given: GivenPredictions, options: PredictionOptions) -> list[Any]:
-    """The answer for each row, None where it is missing."""
-    values = file[name]
+def _answers(
+    file: TableColumns, name: str, given: GivenPredictions, options: PredictionOptions
+) -> tuple[list[Any], list[str]]:
+    """The answer for each row, None where it is missing; and notes."""
+    values = class_column(file, name, options.classes)
     if given.numbers:
         if isinstance(values, Texts):
             raise InvalidValueError(f"--truth: column {name!r} has texts, and the predictions are numbers")
-        return [None if np.isnan(value) else float(value) for value in values]
+        return [None if np.isnan(value) else float(value) for value in values], []
     levels, codes = class_codes(values)
     known = {*given.classes, *options.classes}
     unknown = [place for place, level in enumerate(levels) if level not in known]
+    answers = [None if code < 0 else levels[code] for code in codes.tolist()]
+    same = {_folded(level): level for level in known}
+    alike = [place for place in unknown if _folded(levels[place]) in same]
     # Free texts are compared as they are; classes must be known.
     if unknown and len(known) <= _MOST_BLIND:
-        row = int(np.flatnonzero(codes == unknown[0])[0])
+        first = (alike or unknown)[0]
+        row = int(np.flatnonzero(codes == first)[0])
         some = ", ".join(sorted(known)[:20])
+        like = f"; only upper and lower case or spaces differ from {same[_folded(levels[first])]!r}" if alike else ""
         raise InvalidValueError(
-            f"--truth: {file.place(row)} has {levels[unknown[0]]!r} in column {name!r}, which is none of the predicted "
-            f"classes {some}; correct it, or name all classes with --classes"
+            f"--truth: {file.place(row)} has {levels[first]!r} in column {name!r}, which is none of the predicted "
+            f"classes {some}{like}; correct it, or name all classes with --classes"
         )
-    return [None if code < 0 else levels[code] for code in codes.tolist()]
+    if not alike:
+        return answers, []
+    number = int(np.isin(codes, alike).sum())
+    return answers, [
+        f"{count(number, 'answer')} differ from a prediction in upper and lower case or spaces only, such as "
+        f"{levels[alike[0]]!r}; they are counted as different"
+    ]
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.split()).casefold()
+
+
+def _alike(classes: Sequence[str]) -> list[str]:
+    """Notes about classes that are probably the same."""
+    first: dict[str, str] = {}
+    pairs = [(first.setdefault(_folded(name), name), name) for name in classes]
+    return [
+        f"the classes {one!r} and {other!r} differ in upper and lower case or spaces only, and are counted as different"
+        for one, other in pairs
+        if one != other
+    ]

@@ -639,9 +639,9 @@ def require_empty(place: str | Path) -> None:
     elif not os.access(folder if folder.is_dir() else folder.parent, os.W_OK):
         reason = f"the folder {folder.parent} is read-only"
     if reason:
-        raise ConflictError(
-            f"the project cannot be kept in {place}: {reason}; name another folder with --project FOLDER"
-        )
+        # A folder that does not exist is a wrong argument; the others are about what is there.
+        kind = ConflictError if folder.parent.is_dir() else InvalidValueError
+        raise kind(f"the project cannot be kept in {place}: {reason}; name another folder with --project FOLDER")
 
 
 def _name_of(place: str | Path) -> str:

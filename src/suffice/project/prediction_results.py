@@ -12,7 +12,7 @@ from suffice.checks.error_difference import ErrorChange, error_change, fixed_ans
 from suffice.checks.made_elsewhere import GivenPredictions
 from suffice.checks.prediction_check import CheckDesign, PredictionCheck, PredictionResult
 from suffice.errors import InvalidValueError
-from suffice.presentation.given_words import check_words, how_to_answer_rows
+from suffice.presentation.given_words import change_sentences, check_words, how_to_answer_rows, rows_words
 from suffice.project.journal import WriteReceipt
 from suffice.project.labelling_project import Project
 from suffice.project.prediction_settings import given_predictions
@@ -97,6 +97,7 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
     if not len(rows):
         raise InvalidValueError("every row has an answer, so there is nothing to check")
     target = settings.at_most if at_most is None else at_most
+    sure = 1.0 - project.check_runner.alpha(confidence)
     part = given.part(rows)
     design = CheckDesign(
         at_most=target,
@@ -106,10 +107,10 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
         recall_of=recall_of,
         precision_of=precision_of,
         accept=accept,  # type: ignore[arg-type]
-        confidence=settings.confidence if confidence is None else confidence,
+        confidence=sure,
         earlier_checks=before + (earlier_checks or 0),
     )
-    if budget is not None and not design.sequential(part):
+    if budget is not None and not (design.sequential(part) and target is not None):
         design = replace(design, size=size or min(budget, design.pool(part)))
     design = design.checked(part, answer=settings.checked.answer, classes=settings.classes)
     shared: dict[str, Any] = {"share_of": share_of, "accept": accept, "first_item": first}
@@ -209,8 +210,8 @@ def with_result(project: Project, told: dict[str, Any]) -> dict[str, Any]:
     found = newest_result(project)
     result = None if found is None else found.to_dict()
     words = check_words(result, project.size)
-    change = changed_error(project.checks())
-    later = [] if change is None else [str(change)]
+    change = batch_change(project)
+    later = [] if change is None else change["sentences"]
     told = {**told, "decision": {**told["decision"], **words, "remedy": "", "outlook": [], "outlook_note": ""}}
     told["words"] = [*words["sentences"], *later]
     if told["check"] is not None:
@@ -264,6 +265,44 @@ def changed_error(checks: Sequence[ProjectCheck]) -> ErrorChange | None:
     if any(sample is None for sample in samples):
         return None
     return error_change(*samples)  # type: ignore[arg-type]
+
+
+def batch_change(project: Project) -> dict[str, Any] | None:
+    """Whether the error of the newest batch of rows differs from that of the batch before, as JSON values.
+
+    Args:
+        project: A project that checks predictions made elsewhere.
+
+    Returns:
+        The comparison with its sentences; None if there is none.
+    """
+    checks = project.checks()
+    change = changed_error(checks)
+    if change is None:
+        return None
+    batches: dict[int, ProjectCheck] = {}
+    for check in checks:
+        batches.setdefault(check.draw.asked.first_item, check)
+    parts = []
+    for first, sample in zip(sorted(batches)[-2:], (change.first, change.second), strict=True):
+        record, rows = batches[first].record, rows_words(first, batches[first].draw.before.size)
+        parts.append({"rows": rows, "answers": len(record.items) - len(record.pending), "compared": sample[1]})
+    return {**change.to_dict(), "batches": parts, "sentences": change_sentences(str(change), parts[0], parts[1])}
+
+
+def batch_results(project: Project) -> list[dict[str, Any]]:
+    """The result of the newest check of each batch of rows, the first batch first, as JSON values.
+
+    Args:
+        project: A project that checks predictions made elsewhere.
+    """
+    newest = {check.draw.asked.first_item: check for check in project.checks()}
+    told = []
+    for first in sorted(newest):
+        result = check_result(project, newest[first])
+        rows = {"first_row": first + 1, "last_row": newest[first].draw.before.size}
+        told.append({**rows, **result.to_dict(), "sentences": result.sentences()})
+    return told
 
 
 def _fixed_sample(check: ProjectCheck) -> tuple[int, int] | None:

@@ -26,6 +26,7 @@ class CheckedPredictions:
         group: Name of the column of groups, or None.
         groups: Names of the groups.
         spans: Names of the columns with the start and the end of a marked part of the text, or None.
+        concealed: Names of further columns that people do not see.
     """
 
     columns: tuple[str, ...]
@@ -34,13 +35,14 @@ class CheckedPredictions:
     group: str | None = None
     groups: tuple[str, ...] = ()
     spans: tuple[str, str] | None = None
+    concealed: tuple[str, ...] = ()
 
     @property
     def hidden(self) -> frozenset[str]:
         """Columns that people do not see before they answer."""
         if self.answer == "verdict":
-            return frozenset()
-        return frozenset({*self.columns, *([] if self.probability is None else [self.probability])})
+            return frozenset(self.concealed)
+        return frozenset({*self.concealed, *self.columns, *([] if self.probability is None else [self.probability])})
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
@@ -50,7 +52,7 @@ class CheckedPredictions:
     def from_dict(saved: Mapping[str, Any]) -> "CheckedPredictions":
         """Restore it from :meth:`as_dict`, also after a round trip through JSON."""
         spans = saved.get("spans")
-        lists = {name: tuple(saved.get(name, ())) for name in ("columns", "groups")}
+        lists = {name: tuple(saved.get(name, ())) for name in ("columns", "groups", "concealed")}
         return CheckedPredictions(**{**saved, **lists, "spans": None if spans is None else tuple(spans)})
 
 

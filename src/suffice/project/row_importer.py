@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from suffice.errors import InvalidValueError
+from suffice.files import digest_of
 from suffice.project.events import Draft, EventKind, checked_person
 from suffice.project.journal import ConflictError, ProjectJournal
 from suffice.project.prediction_log import prediction_data, predictions_of
 from suffice.project.project_contents import ProjectContents
 from suffice.project.state import ProjectState
+from suffice.tables.table_columns import is_path
 
 if TYPE_CHECKING:
     from suffice.project.incoming_rows import Conflicts, ImportReport, MatchBy
@@ -44,6 +46,10 @@ class RowImporter:
         journal = self._journal
         name, first, classes = checked_person(person), journal.size, journal.settings.classes
         source, items = added_items(self._contents, data, id=id, features=features)
+        digest = {}
+        if journal.settings.checked is not None and is_path(data) and Path(data).is_file():
+            # A statement names the files that were checked.
+            digest = {"digest": digest_of(Path(data))}
         if tell is not None:
             for note in items.notes:
                 tell(note)
@@ -59,7 +65,7 @@ class RowImporter:
                 )
             if check:
                 return []
-            about = {"first": first, "count": len(items), "source": source}
+            about = {"first": first, "count": len(items), "source": source, **digest}
             labels = [
                 Draft(EventKind.labelled, source, first + k, {"label": label}) for k, label in items.labels.items()
             ]

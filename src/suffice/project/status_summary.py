@@ -308,7 +308,8 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
     if project.settings.checked is not None:
         from suffice.project.prediction_results import with_result
 
-        told = with_result(project, told)
+        # There is no model that learns the answers of a check later.
+        told = with_result(project, {**told, "held": 0})
     finite: dict[str, Any] = _finite(told)
     return finite
 

@@ -3,7 +3,7 @@
 import math
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import date
 from itertools import count, islice
@@ -148,17 +148,21 @@ def number_name(value: float) -> str:
     return str(int(number)) if number.is_integer() else repr(number)
 
 
-def as_texts(cells: Sequence[str]) -> Texts:
+def as_texts(cells: Sequence[str], missing: Set[str] = MISSING) -> Texts:
     """Return cells as texts, even if all of them are numbers.
+
+    Args:
+        cells: The cells.
+        missing: Cells that mean "missing", after spaces around them are removed.
 
     Examples:
         >>> as_texts(["7", " 7", "NA"]).levels
         ('7',)
     """
     # One dictionary, and no loop in Python: a text that is not in it yet gets the next code.
-    codes = defaultdict(count().__next__, dict.fromkeys(MISSING, -1))
+    codes = defaultdict(count().__next__, dict.fromkeys(missing, -1))
     found = np.fromiter(map(codes.__getitem__, map(str.strip, cells)), np.intp, len(cells))
-    return Texts(tuple(islice(codes, len(MISSING), None)), found)
+    return Texts(tuple(islice(codes, len(missing), None)), found)
 
 
 def column(values: Sequence[str]) -> Column:
