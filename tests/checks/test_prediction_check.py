@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import hypergeom
 
 from suffice.checks import (
     Check,
@@ -19,6 +20,7 @@ from suffice.checks import (
     by_group,
     of_predictions,
     spent_alpha,
+    upper_bound,
 )
 from suffice.checks.prediction_check import DEFAULT_SIZE, PredictionCheck, PredictionResult
 from suffice.errors import InvalidValueError
@@ -496,3 +498,16 @@ def test_few_guarantees_are_false_at_the_boundary(options: dict[str, Any]) -> No
     level = 0.1
     false = false_guarantees(number, confidence=1.0 - 2 * level, **options)
     assert false <= level * number + 3 * (level * (1 - level) * number) ** 0.5
+
+
+@pytest.mark.parametrize("target", [0.05, 0.1])
+def test_the_planned_size_is_about_all_rows(target: float) -> None:
+    """A planned check of groups proves the target with a probability of 80 % if half of it is true, and no larger."""
+    rows, wrong = 800, round(0.5 * target * 800)
+    check = of_predictions(["a", "b"] * 400, groups=["x", "y", "z", "x"] * 200).check(at_most=target, seed=0)
+    size, alpha = check.record.size, spent_alpha(1) / 4
+    allowed = allowed_wrong(target, rows)
+    proving = [k for k in range(size + 1) if upper_bound(k, size, rows, alpha) <= allowed]
+    assert hypergeom(rows, wrong, size).cdf(max(proving)) >= 0.8
+    smaller = [k for k in range(size) if upper_bound(k, size - 1, rows, alpha) <= allowed]
+    assert hypergeom(rows, wrong, size - 1).cdf(max(smaller)) < 0.8

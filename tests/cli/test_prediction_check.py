@@ -302,8 +302,8 @@ def test_the_size_of_a_check_is_said_before_the_first_question(answers: str, tmp
         rmtree(tmp_path / "answers.check.suffice")
         return result.output
 
-    strict = output("--group", "topic", "--at-most", "2%")
-    assert "This check takes 200 answers of 200 rows. Nearly all rows are needed" in strict
+    strict = output("--group", "topic", "--at-most", "1%")
+    assert "answers of 200 rows. Nearly all rows are needed" in strict
     assert "3 bounds that hold together" in strict
     for options in (["--budget", "40"], ["--group", "topic", "--budget", "40"], ["--size", "40"]):
         said = output(*options)

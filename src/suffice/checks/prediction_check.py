@@ -106,7 +106,9 @@ class CheckDesign:
         alpha = spent_alpha(number, self.alpha) / self.parts(given)
         size = min(DEFAULT_SIZE, pool)
         if share is not None and not quantities:
-            planned = plan(share, 0.5 * share if self.expected is None else self.expected, len(given), alpha=alpha)
+            expected = 0.5 * share if self.expected is None else self.expected
+            # The predictions stay as they are, so that the target is about all rows, those of the check included.
+            planned = plan(share, expected, len(given), alpha=alpha, items="all")
             size = len(given) if planned.labels is None else planned.labels
         return CheckDesign(**{**vars(self), "at_most": share, "size": size})
 
