@@ -106,7 +106,7 @@ def pets(tmp_path: Path) -> str:
 
 def test_the_check_of_the_goal(pets: str) -> None:
     lines = run("check", pets).stdout.splitlines()
-    assert lines[0] == "The goal: at most 10 % of all 200 labels are wrong, that is 20."
+    assert lines[0] == "Goal: at most 10 % of all 200 labels are wrong (20)."
     assert lines[-1] == f"To start the check: suffice check {pets} --of all"
     started = run("check", pets, "--of", "all").stdout
     assert "until it is proven that at most 10 % of all labels are wrong." in " ".join(started.split())
@@ -126,7 +126,7 @@ def test_the_check_of_a_screening(tmp_path: Path) -> None:
         label_some(project, range(40))
         found = sum(label == "cat" for label in project.state().labels.by_item.values())
     lines = run("check", place).stdout.splitlines()
-    assert lines[0].startswith(f"The goal: at most 20 % of the items of class 'cat' are missed; {found} are found")
+    assert lines[0].startswith(f"Goal: at most 20 % of the items of class 'cat' are missed; {found} are found")
     assert lines[-1] == f"To start the check: suffice check {place} --of all"
     # A size is that of a check of the recall.
     sized = json.loads(run("check", place, "--size", "3", "--json").stdout)["check"]

@@ -98,7 +98,7 @@ def test_words() -> None:
     assert "All rows with their final labels: f.jsonl" in said
     rows = [json.loads(line) for line in Path("f.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["id"] for row in rows] == [f"{k:04}" for k in range(569)]
-    assert {row["source"] for row in rows} == {"person", "check", "model", ""}
+    assert {row["source"] for row in rows} == {"person", "check", "model", None}
 
 
 def test_a_screening() -> None:

@@ -275,7 +275,7 @@ def test_items_that_nobody_can_label_are_left_out_and_count_as_wrong_answers(pro
     final = project.final_labels()
     assert (final.labels[skipped], final.source[skipped]) == (None, "")
     assert (final.guarantee.rows, final.guarantee.left_out) == (SIZE - 1, 1)
-    assert "1 row that nobody could label has no label" in str(final)
+    assert "One row could not be labelled and is not covered." in str(final)
 
 
 # Afterwards.
@@ -390,7 +390,7 @@ def test_new_rows_are_not_covered(project: Project) -> None:
     assert final.labels[SIZE:] == [None, CLASSES[0], None]
     assert final.source[SIZE:] == ["", "person", ""]
     day = final.reached.as_dict()["at"][:10]
-    assert final.reached.sentences()[1] == f"This covers the {SIZE} rows of {day}; 3 new ones are not covered."
+    assert final.reached.sentences()[2] == f"This covers the {SIZE} rows of {day}; 3 new ones are not covered."
     # If people label nearly everything, no check is necessary for the new rows.
     for item in range(SIZE + 3):
         if project.state().label_of(item) is None and project.state().left > 12:
@@ -490,7 +490,8 @@ def test_the_status_follows_the_goal(tmp_path: Path) -> None:
         assert going["by_people"] == 80
         assert going["more_labels"] < started["more_labels"]
         assert going["history"][:-1] == started["history"][:-1]
-        assert "in the check about" in going["sentences"][1]
+        assert "more answers in the check" in going["sentences"][1]
+        assert going["plan"]["sentence"] == going["sentences"][1]
         while len(pending := project.state().checks.pending()):
             label_some(project, pending[:1].tolist())
         ended = goal_of(project)

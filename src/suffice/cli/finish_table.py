@@ -1,6 +1,7 @@
 """``suffice run --of all``: a labelled table is labelled again until a goal for all of its labels is guaranteed."""
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -19,9 +20,11 @@ from suffice.files import require_writable, write_whole
 from suffice.models.factory import MODEL_FAMILIES, model_description
 from suffice.presentation.finish_words import finished_run_sentences, model_switch_sentence
 from suffice.session.goals import Goal, checked_goal
-from suffice.tables.file_reader import read_columns
-from suffice.tables.file_writer import finite_cells
-from suffice.tables.final_writer import encoded_final, final_columns, final_format
+from suffice.tables.file_reader import read_columns, table_format
+from suffice.tables.file_writer import Column, finite_cells
+from suffice.tables.final_writer import TYPED_FORMATS, FinalFormat, encoded_final, final_columns, final_format
+from suffice.tables.table_columns import TableColumns
+from suffice.tables.typed_cells import extended_parquet, parquet_cells, with_number_columns
 
 if TYPE_CHECKING:
     from suffice.learner.goal_run import FinishedRun
@@ -223,15 +226,30 @@ def _write_final(path: Path, data: Path, found: _Finished) -> dict[str, str]:
     for place, row in enumerate(found.job.table.rows[found.job.pool].tolist()):
         added[row] = final.labels[place], final.source[place], probability[place]
     columns = final_columns(table.names, numbers=found.job.table.kind == "regression", added=_ADDED)
-    rows = [(*cells, *added.get(row, (None, "", None))) for row, cells in enumerate(table.cells())]
-    chunks = [rows[k : k + _ROWS_AT_A_TIME] for k in range(0, len(rows), _ROWS_AT_A_TIME)]
-    content = encoded_final(columns, chunks, final_format(path))
+    new = [added.get(row, (None, None, None)) for row in range(len(table))]
+    content = _final_content(data, table, columns, new, final_format(path))
 
     def write(part: Path) -> None:
         part.write_bytes(content)
 
     write_whole(path, write)
     return {usual: column.name for usual, column in zip(_ADDED, columns[-len(_ADDED) :], strict=True)}
+
+
+def _final_content(
+    data: Path, table: TableColumns, columns: Sequence[Column], new: Sequence[tuple[Any, ...]], format: FinalFormat
+) -> bytes:
+    """The final file: the cells of the table, and those of the added columns."""
+    own, names = len(table.names), table.names
+    typed = format in TYPED_FORMATS and table_format(data) == "parquet"
+    if typed and format == "parquet":
+        return extended_parquet(data, names, columns[own:], new)
+    cells: Iterable[Sequence[Any]] = zip(*parquet_cells(data, names), strict=True) if typed else table.cells()
+    rows = [(*row, *last) for row, last in zip(cells, new, strict=True)]
+    chunks = [rows[k : k + _ROWS_AT_A_TIME] for k in range(0, len(rows), _ROWS_AT_A_TIME)]
+    if format in TYPED_FORMATS and not typed:
+        columns = [*with_number_columns(columns[:own], chunks), *columns[own:]]
+    return encoded_final(columns, chunks, format, added=len(_ADDED))
 
 
 def _show(console: Console, found: _Finished, final: Path | None) -> None:

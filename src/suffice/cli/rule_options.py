@@ -320,7 +320,7 @@ def share_of(text: str | None, option: str) -> float | None:
     except ValueError:
         value = math.nan
     if not 0.0 < value < 1.0:
-        hint = f"; write {words}% for {words} percent" if 1.0 <= value < 100.0 else ""
+        hint = f"; write {words}% for {words} percent" if 1.0 <= value < 100.0 and not words.endswith("%") else ""
         raise InvalidValueError(f"{option} must be a share above 0 and below 1, such as 5% or 0.05, not {text!r}{hint}")
     return value
 
@@ -433,7 +433,7 @@ def _rule_named(name: str) -> type[Criterion]:
         raise InvalidValueError(f"--rule: no stopping rule is named {name!r}.{guess} There are {available}")
     if asked not in usable and asked not in by_costs:
         if rules[asked].requires & _OF_SCREENING:
-            remedy = "give suffice run --positive CLASS, the class that is looked for, or use it from Python"
+            remedy = "give --positive CLASS, the class that is looked for, or use it from Python"
             raise InvalidValueError(f"--rule {asked} is for screening: {remedy}")
         if rules[asked].requires & REGRET_FIELDS:
             remedy = "use it from Python, with suffice.learner.OptimisationMonitor"

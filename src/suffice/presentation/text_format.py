@@ -107,6 +107,16 @@ def two_digits(number: int) -> int:
     return int(float(f"{number:.2g}"))
 
 
+def interval_words(low: int, high: int) -> str:
+    """An interval in brackets, with a space before it; empty if both ends are the same.
+
+    Examples:
+        >>> interval_words(51, 190), interval_words(31, 31)
+        (' (between 51 and 190)', '')
+    """
+    return "" if low == high else f" (between {low:,} and {high:,})"
+
+
 def utc_time(at: str) -> str:
     """A moment in UTC, given in ISO format.
 

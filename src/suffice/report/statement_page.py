@@ -133,7 +133,7 @@ def statement_contents(project: "Project", final: "ProjectLabels") -> StatementC
     return StatementContents(
         title=f"Statement about the labels of {shortened(settings.name, 80)}",
         statement=guaranteed_sentence(told),
-        sure=[people_sentence(told), *confidence_sentences(told)],
+        sure=[people_sentence(told, seen=final.reached.seen), *confidence_sentences(told)],
         facts=facts,
         sources=_found_sources(final, covered, told) if screening else _sources(final.source[:covered], told),
         counted=class_words(told) if screening else "wrong among them",
@@ -150,8 +150,8 @@ def _sources(source: list[str], told: dict[str, Any]) -> list[SourceRow]:
     meant = same = "counted as right"
     if told.get("annotator_error"):
         # The wrong labels of people are rounded up once, for both sources together.
-        in_check = " of both" if source.count(CHECK) else ""
-        meant, same = f"at most {told['wrong_at_most'] - predicted:,}{in_check}, as stated", "see above"
+        in_check = ", those of the check included" if source.count(CHECK) else ""
+        meant, same = f"at most {told['wrong_at_most'] - predicted:,}{in_check}", "included above"
     named = [
         (PERSON, "labelled by a person", meant),
         (CHECK, "labelled by a person in the random check", same),

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -128,7 +128,7 @@ class DataSetFinish:
                 check_advised=check_advised,
             )
         estimate, shares = self._estimates.wrong_shares(view, tolerance)
-        return plan_finish(
+        made = plan_finish(
             goal.at_most,
             shares,
             by_people=len(self._labels.everything),
@@ -140,6 +140,7 @@ class DataSetFinish:
             answer_cost=goal.answer_cost,
             check_advised=check_advised,
         )
+        return replace(made, tolerance=tolerance)
 
     # The result.
 
