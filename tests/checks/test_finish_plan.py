@@ -33,7 +33,7 @@ ALPHA = 0.025
 @given(st.integers(0, 10_000), st.integers(0, 100), st.integers(0, 99))
 def test_the_allowance_is_that_of_decimal_numbers(rows: int, goal: int, people: int) -> None:
     if people and people >= goal:
-        with pytest.raises(InvalidValueError, match="leaves nothing of at_most"):
+        with pytest.raises(InvalidValueError, match="leaves nothing of the goal"):
             allowed_wrong(goal / 100, rows, people / 100)
         return
     expected = math.floor(Fraction(goal - people, 100) * rows)

@@ -65,7 +65,7 @@ def test_a_goal_of_numbers_has_a_tolerance(tmp_path: Path) -> None:
     table = tmp_path / "houses.csv"
     table.write_text("\n".join(["size", *map(str, range(60))]), encoding="utf-8")
     options = ["label", str(table), "--target", "price", "--regression", "--at-most", "5%", "--of", "all", "--json"]
-    assert "needs tolerance" in str(run(*options).exception)
+    assert "needs a tolerance (--tolerance)" in str(run(*options).exception)
     assert run(*options, "--tolerance", "2.5").exit_code == 0
     with open_project(tmp_path / "houses.suffice") as project:
         assert (project.settings.at_most, project.settings.of, project.settings.tolerance) == (0.05, "all", 2.5)
@@ -160,7 +160,7 @@ def test_a_check_of_a_stricter_goal(pets: str) -> None:
         (["--of", "some", "--at-most", "5%"], "--of must be rest or all"),
         (["--size", "20", "--of", "all"], "leave them out with --size"),
         (["--at-most", "5%", "--of", "rest", "--annotator-error", "1%"], "--annotator-error is for a goal"),
-        (["--at-most", "5%", "--annotator-error", "6%"], "leaves nothing of at_most"),
+        (["--at-most", "5%", "--annotator-error", "6%"], "leaves nothing of the goal"),
         (["--abort", "--of", "all"], "--abort ends the open check"),
     ],
 )

@@ -420,7 +420,7 @@ def test_settings_of_a_project_without_a_goal_are_written_as_before(tmp_path: Pa
     [
         ({"of": "some"}, 'of must be "rest" or "all"'),
         ({"of": "all", "at_most": None}, "needs a share"),
-        ({"of": "all", "annotator_error": 0.1}, "leaves nothing of at_most"),
+        ({"of": "all", "annotator_error": 0.1}, "leaves nothing of the goal"),
         ({"of": "all", "annotator_error": -0.1}, "annotator_error must be"),
         ({"of": "all", "correction_cost": 0.0}, "correction_cost must be a number above 0"),
         ({"of": "all", "tolerance": 1.0}, "tolerance is for"),
@@ -438,7 +438,7 @@ def test_goals_of_numbers(tmp_path: Path) -> None:
     with make(tmp_path / "numbers.suffice", task="regression", at_most=12.0) as project:
         with pytest.raises(InvalidValueError, match="at_most must be a number above 0 and below 1"):
             project.change_settings({"of": "all", "tolerance": 1.0}, person="ann")
-        with pytest.raises(InvalidValueError, match="needs tolerance"):
+        with pytest.raises(InvalidValueError, match="needs a tolerance"):
             project.change_settings({"of": "all", "at_most": 0.1}, person="ann")
         project.change_settings({"of": "all", "at_most": 0.1, "tolerance": 1.0}, person="ann")
         project.change_settings({"of": "rest", "at_most": 12.0}, person="ann")

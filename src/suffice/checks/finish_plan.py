@@ -60,8 +60,9 @@ def allowed_wrong(at_most: float, rows: int, annotator_error: float = 0.0) -> in
     )
     if people and people >= share:
         raise InvalidValueError(
-            f"annotator_error={annotator_error!r} leaves nothing of at_most={at_most!r} for predictions: if people "
-            "label every row, as many labels are wrong; raise at_most, or ask several people for each item"
+            f"a share of {100.0 * float(people):g} % of wrong labels of people leaves nothing of the goal of "
+            f"{100.0 * float(share):g} % for predictions: if people label every row, as many labels are wrong; raise "
+            "the goal, or ask several people for each item"
         )
     return math.floor((share - people) * whole(rows, "rows", least=0))
 

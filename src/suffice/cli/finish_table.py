@@ -12,7 +12,7 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 
 from suffice.checks import ScreeningGuarantee
-from suffice.cli.goal_options import GoalOptions
+from suffice.cli.goal_options import GoalOptions, require_no_rule
 from suffice.cli.rule_options import RuleOptions, RunModelName, share_of
 from suffice.cli.table_run import RunRequest, TableJob, checked_output, class_named, labelling_bar, read_job
 from suffice.errors import InvalidValueError, SufficeError
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 #: Columns that the final file adds to those of the table.
 _ADDED: Final = ("label", "source", "probability")
 _ROWS_AT_A_TIME: Final = 10_000
-# Options about the rule, which does not decide when to stop.
-_OF_RULE: Final = tuple(name for name in RuleOptions.__dataclass_fields__ if name not in ("at_most", "tolerance"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +75,8 @@ class _Finished(NamedTuple):
         guarantee = self.run.final.guarantee
         values = {
             "task": self.job.table.kind,
-            "model": self.run.models[-1].name if self.job.name == RunModelName.auto else self.job.name,
-            "models": [used._asdict() for used in self.run.models],
+            "model": self._model_name(-1),
+            "models": [{**used._asdict(), "name": self._model_name(k)} for k, used in enumerate(self.run.models)],
             "at_most": self.goal.at_most,
             "of": "all",
             **self._proven(),
@@ -91,6 +89,10 @@ class _Finished(NamedTuple):
             "planned": [planned._asdict() for planned in self.run.planned],
         }
         return {**values, "sentences": finished_run_sentences(values), "notes": list(self.job.table.notes)}
+
+    def _model_name(self, k: int) -> str:
+        """The name of a model of the run, as --model has it."""
+        return self.run.models[k].name if self.job.name == RunModelName.auto else self.job.name
 
     def _proven(self) -> dict[str, Any]:
         """What is guaranteed and what is true, as JSON values."""
@@ -180,13 +182,9 @@ def finish_table(
 
 def _require_fitting(request: RunRequest) -> None:
     """Raise an error for options that do not apply to a goal for all labels."""
-    others = [f"--{name.replace('_', '-')}" for name in _OF_RULE if getattr(request.rule, name) is not None]
-    others += ["--figure"] if request.output.figure is not None else []
+    others = ["--figure"] if request.output.figure is not None else []
     others += ["--save"] if request.output.save is not None else []
-    if others:
-        raise InvalidValueError(
-            f"{others[0]} is not used with --of all, where the goal decides when to stop; leave it out"
-        )
+    require_no_rule(request.rule, others)
 
 
 def _require_tolerance(job: TableJob, tolerance: float | None) -> None:

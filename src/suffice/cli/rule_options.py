@@ -118,7 +118,8 @@ TargetError = Annotated[
         "--target-error",
         metavar="ERROR",
         help="The error that you want to reach: for classes the share of wrong predictions (5% or 0.05), for numbers "
-        "the root of the mean squared error. It does not decide when to stop: the answer says whether it is reached.",
+        "the root of the mean squared error. Together with the costs it decides when to stop; with --of all it decides "
+        "alone.",
         show_default=False,
     ),
 ]

@@ -70,9 +70,9 @@ def errors_of_people_words(guarantee: Mapping[str, Any], *, seen: float | None =
         >>> errors_of_people_words({"by_people": 276, "annotator_error": 0.02})
         ''
     """
-    people = guarantee["by_people"]
-    if guarantee.get("annotator_error") or guarantee.get("class_name") is not None or not people:
+    if guarantee.get("annotator_error") or guarantee.get("class_name") is not None or not guarantee["by_people"]:
         return ""
+    people = guarantee["by_people"]
     more = max(1, round((_EXAMPLE_ERROR if seen is None else seen) * people))
     others = "label" if guarantee.get("predicted") == 0 else "more label"
     labels, wrong = count(people, "label"), f"about {count(more, others)} {'is' if more == 1 else 'are'} wrong"

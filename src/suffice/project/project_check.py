@@ -15,6 +15,8 @@ from suffice.checks.sequential_terms import LONGEST
 from suffice.errors import InvalidValueError
 from suffice.presentation.check_words import guarantee_sentences
 from suffice.presentation.text_format import count
+from suffice.project.prediction_settings import GIVEN
+from suffice.project.settings import described_model
 from suffice.session.model_check import (
     CheckedQuantity,
     checked_pool,
@@ -414,7 +416,8 @@ class ProjectCheck:
     @property
     def model_words(self) -> str:
         """The checked model, for a guarantee."""
-        return f"{self.draw.model} at {count(self.n_labelled, 'label')}"
+        model = self.draw.model
+        return f"{model if model == GIVEN else described_model(model)} at {count(self.n_labelled, 'label')}"
 
     @property
     def least_error(self) -> float | None:

@@ -334,7 +334,9 @@ def _sentences(
     if decision.data_set is not None and checks.guarantee is not None and checks.guarantee.get("corrected"):
         # The decision states the guarantee about all labels, and of which class it is.
         said, stated = " ".join(words.sentences), checks.guarantee["sentences"][0]
-        first = [sentence for sentence in first if sentence != stated and sentence not in said]
+        # What the guarantee assumes and leaves out comes after it.
+        last = [sentence for sentence in first if sentence != stated and sentence not in said] + last
+        first = []
     return status_sentences(
         words,
         warning=learning_status.warning,
