@@ -161,6 +161,7 @@ def test_a_check_of_a_stricter_goal(pets: str) -> None:
         (["--size", "20", "--of", "all"], "leave them out with --size"),
         (["--at-most", "5%", "--of", "rest", "--annotator-error", "1%"], "--annotator-error is for a goal"),
         (["--at-most", "5%", "--annotator-error", "6%"], "leaves nothing of the goal"),
+        (["--at-most", "100%"], "must be a share above 0 and below 1, such as 5% or 0.05, not '100%'"),
         (["--abort", "--of", "all"], "--abort ends the open check"),
     ],
 )
@@ -168,3 +169,9 @@ def test_bad_options_of_a_check(pets: str, options: list[str], said: str) -> Non
     result = run("check", pets, *options)
     assert result.exit_code != 0
     assert said in str(result.exception)
+
+
+def test_a_rule_is_refused_with_a_goal_that_decides_alone(mails: str) -> None:
+    for option in (["--threshold", "0.1"], ["--rule", "StabilizingPredictions"], ["--mistake-cost", "5"]):
+        result = new(mails, "--at-most", "5%", "--of", "all", *option)
+        assert f"{option[0]} is not used with --of all, where the goal decides when to stop" in str(result.exception)

@@ -220,7 +220,7 @@ def finished_run_sentences(about: Mapping[str, Any]) -> list[str]:
     share = f" ({percent(saved / rows)})" if saved else ""
     if guarantee.get("class_name") is not None:
         return [
-            f"Read by people: {people:,} of {count(rows, 'row')}{checked}. {count(saved, 'row')}{share} would not have "
+            f"Read by people: {people:,} of {count(rows, 'item')}{checked}. {count(saved, 'item')}{share} would not have "
             "been read.",
             f"Guaranteed: {reached_words(guarantee)}",
             _truly_missed(about),
@@ -254,7 +254,7 @@ def _truly_missed(about: Mapping[str, Any]) -> str:
     share = f" ({percent(missed / total)})" if missed else ""
     name = repr(shortened(str(about["guarantee"]["class_name"]), 40))
     verb = "is" if missed == 1 else "are"
-    said = f"In truth {missed:,} of the {count(total, 'row')} of class {name} {verb} missed{share}."
+    said = f"In truth {missed:,} of the {count(total, 'item')} of class {name} {verb} missed{share}."
     return f"{said} Your goal was at most {percent(about['at_most'])}."
 
 

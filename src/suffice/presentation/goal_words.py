@@ -14,6 +14,7 @@ from suffice.presentation.text_format import (
     percent_at_most,
     shortened,
     two_digits,
+    utc_date,
 )
 
 
@@ -30,7 +31,7 @@ def reached_sentences(reached: Mapping[str, Any]) -> list[str]:
         ...     "at": "2026-05-03T10:00:00Z", "added": 200, "classes_since": "merged"}
         >>> print(*reached_sentences(reached), sep="\n")
         Guaranteed: at most 200 of all 4,000 labels are wrong.
-        This covers the 4,000 rows of 2026-05-03; 200 new ones are not covered.
+        This covers the 4,000 rows of 3 May 2026; 200 new ones are not covered.
         Classes were merged since the check, which can only lower the number of wrong labels.
     """
     statement = reached["statement"]
@@ -44,7 +45,7 @@ def reached_sentences(reached: Mapping[str, Any]) -> list[str]:
     if added:
         new = "1 new one is" if added == 1 else f"{added:,} new ones are"
         rows = count(reached["rows"] + left_out, "row")
-        said.append(f"This covers the {rows} of {reached['at'][:10]}; {new} not covered.")
+        said.append(f"This covers the {rows} of {utc_date(reached['at'])}; {new} not covered.")
     if left_out:
         said.append(
             "One row could not be labelled and is not covered."

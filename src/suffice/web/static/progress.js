@@ -5,7 +5,7 @@ import { capital } from "./api.js";
 import { makeChart } from "./chart.js";
 import { checking, endedWithout, sequential } from "./check.js";
 import { foundWords, makeCheckPlot } from "./checkplot.js";
-import { count, h, many, percent, put, quiet, short, swap, unbroken } from "./dom.js";
+import { h, many, percent, put, quiet, short, swap, unbroken } from "./dom.js";
 import { finished, goalOf, totalsData } from "./goal.js";
 import { classBars, people } from "./labelled.js";
 import { store, watch } from "./store.js";
