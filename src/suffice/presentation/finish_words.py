@@ -220,8 +220,8 @@ def finished_run_sentences(about: Mapping[str, Any]) -> list[str]:
     share = f" ({percent(saved / rows)})" if saved else ""
     if guarantee.get("class_name") is not None:
         return [
-            f"Read by people: {people:,} of {count(rows, 'item')}{checked}. {count(saved, 'item')}{share} would not have "
-            "been read.",
+            f"Read by people: {people:,} of {count(rows, 'item')}{checked}. {count(saved, 'item')}{share} would not "
+            "have been read.",
             f"Guaranteed: {reached_words(guarantee)}",
             _truly_missed(about),
         ]
