@@ -175,7 +175,7 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
 
 
 # Part of the answers so far up to which the limits are given.
-_FURTHER: Final = 1.5
+_FURTHER: Final = 1.1
 
 
 def sequential_curves(check: ProjectCheck) -> dict[str, Any]:

@@ -72,10 +72,13 @@ function valueAt(changes, answers) {
   return changes.reduce((value, [at, next]) => (at <= answers ? next : value), -1);
 }
 
-/** The number of answers up to which the plot goes: some more than the proof takes, so that the end is well seen. */
-function lastShown({ answered, needed, horizon }) {
+/**
+ * The number of answers up to which the plot goes: some more than the proof takes, so that the end is well seen. After
+ * the proof it is less, because the limit then rises fast.
+ */
+function lastShown({ answered, needed, horizon, state }) {
   const end = answered + (needed ?? 0);
-  return Math.max(answered, 1, Math.min(horizon, Math.ceil(1.5 * end) + 5));
+  return Math.max(answered, 1, Math.min(horizon, Math.ceil((state === "proven" ? 1.1 : 1.5) * end) + 5));
 }
 
 /** The changes up to a number of answers; the last value goes on to there. */
