@@ -622,9 +622,10 @@ class Guarantee:
         if self.quantity == "recall":
             return f"{count(self.wrong, 'item')} {were} of the class; {allowed:,} may be missed"
         fault = "wrong" if self.tolerance is None else f"off by more than {number_at_most(self.tolerance)}"
-        return (
-            f"{count(self.wrong, 'prediction')} {were} {fault}; {allowed:,} {'is' if allowed == 1 else 'are'} allowed"
-        )
+        found = f"{count(self.wrong, 'prediction')} {were} {fault}"
+        if self.corrected:
+            return f"{found}; of the others, {allowed:,} may be {fault}"
+        return f"{found}; {allowed:,} {'is' if allowed == 1 else 'are'} allowed"
 
     def _repr_html_(self) -> str:
         """The statement and its evidence, for notebooks."""

@@ -67,6 +67,10 @@ class ItemActs:
         """Number of items whose label that counts is by a person."""
         return self._n_counting[person]
 
+    def has_label_of(self, person: str) -> bool:
+        """Whether a person has given a label or a correction, also if it does not count."""
+        return any(act.kind is not EventKind.skipped for act in self._by_person.get(person, ()))
+
     def label_by(self, item: int, person: str) -> Event | None:
         """The label that a person gave an item."""
         return self._first(item, person, EventKind.labelled)

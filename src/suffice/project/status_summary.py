@@ -461,9 +461,9 @@ def _thinned_curve(curve: Sequence[Point]) -> list[Point]:
 def _counted(state: ProjectState, settings: Settings, size: int) -> dict[str, Any]:
     """The part of the status that depends on the journal only."""
     counts, alike = state.counts(), agreement(state, settings)
-    # The same numbers as in the final file and its statement: people whose labels count.
+    # The same numbers as in the final file and its statement. Second opinions are labels, but do not count.
     people = sorted(
-        ((name, each) for name, each in state.people.items() if each.labels),
+        ((name, each) for name, each in state.people.items() if state.acts.has_label_of(name)),
         key=lambda each: (-each[1].labels, each[0]),
     )
     advice = state.advice
