@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -32,7 +33,7 @@ ALPHA = 0.025
 @given(st.integers(0, 10_000), st.integers(0, 100), st.integers(0, 99))
 def test_the_allowance_is_that_of_decimal_numbers(rows: int, goal: int, people: int) -> None:
     if people and people >= goal:
-        with pytest.raises(InvalidValueError, match="leaves nothing of at_most"):
+        with pytest.raises(InvalidValueError, match="leaves nothing of the goal"):
             allowed_wrong(goal / 100, rows, people / 100)
         return
     expected = math.floor(Fraction(goal - people, 100) * rows)
@@ -133,10 +134,14 @@ def test_a_later_check_must_save_labels() -> None:
 def test_the_sentence_of_a_plan() -> None:
     plan = FinishPlan(0.05, 4000, 620, 200, 300.0, 200.0, 400.0, 300, 150, 90, 400)
     assert str(plan) == (
-        "620 labels by people so far, about 300 more and a check of about 150 (90 to 400); then 2,900 labels are "
-        "predictions."
+        "620 labels so far. Next: about 300 more, then a check of about 150 items (between 90 and 400). The model then "
+        "supplies the other 2,900 labels."
     )
-    assert str(plan.after(920)).startswith("920 labels by people so far, a check of about 150 (90 to 400) now; then ")
+    assert str(plan.after(920)).startswith("920 labels so far. Next: a check of about 150 items (between 90 and 400). ")
+    # An interval of one number, and a plan that ends with labels of people only.
+    assert "a check of about 150 items. The" in str(replace(plan, check_low=150, check_high=150))
+    assert str(replace(plan, check_size=3080)).endswith("Then all labels are by people.")
+    assert "Next: about 150 more answers in the check (" in str(replace(plan, check_open=True))
     assert plan.after(700).more_labels == 220
 
 
@@ -157,8 +162,8 @@ def test_a_guarantee_for_a_data_set() -> None:
         "At most 50 of all 1,000 labels are wrong, 5 % (95 % confidence): 300 are by people, which count as right, "
         "and 700 are predictions."
     )
-    assert "2 with a wrong prediction" in found.evidence
-    assert "The items that it found wrong have the labels of people." in found.evidence
+    assert "2 predictions were wrong; of the others, 50 may be wrong." in found.evidence
+    assert "Where the check found an error, the person's label is used." in found.evidence
     assert DataSetGuarantee.from_dict(json.loads(json.dumps(found.to_dict()))) == found
     assert "At most 50" in found._repr_html_()
 

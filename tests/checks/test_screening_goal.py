@@ -202,7 +202,7 @@ def test_without_a_find_nearly_everything_is_read() -> None:
 def test_when_no_more_are_left_than_may_be_missed_nothing_is_checked() -> None:
     plan = plan_screening(0.1, [0.5] * 11, class_name="yes", found=100, by_people=200, alpha=ALPHA)
     assert (plan.more_labels, plan.check_size, plan.allowed) == (0, 0, 11)
-    assert "no check now" in str(plan)
+    assert "No check is necessary" in str(plan)
 
 
 def test_a_later_check_must_save_items() -> None:
@@ -246,8 +246,8 @@ def test_a_plan_that_cannot_be_made_is_refused(changes: dict[str, Any], said: st
 def test_the_sentence_of_a_plan() -> None:
     plan = FinishPlan(0.05, 4000, 620, 16, 30.0, 20.0, 60.0, 300, 150, 90, 400, 4.0, "yes", 312)
     assert str(plan) == (
-        "620 items read so far, 312 of class 'yes' found, about 300 more and a check of about 150 (90 to 400); then "
-        "nobody reads the other 2,900."
+        "620 items read so far, 312 of class 'yes' found. Next: about 300 more, then a check of about 150 items "
+        "(between 90 and 400). The other 2,900 need not be read."
     )
     assert plan.as_dict()["class_name"] == "yes"
     assert str(plan.after(920)).startswith("920 items read so far")
@@ -281,7 +281,7 @@ def test_a_guarantee_of_a_screening() -> None:
     assert found.value == 16 / 328
     assert found.recall_at_least + found.value == pytest.approx(1.0)
     assert found.reached
-    assert "0 of the class; it allows 16" in found.evidence
+    assert "0 items were of the class; 16 may be missed." in found.evidence
     assert "about class 'yes' only" in found.evidence
     assert "People have found" in found._repr_html_()
     saved = json.loads(json.dumps(found.to_dict()))

@@ -496,10 +496,10 @@ def test_a_check_is_told_until_it_is_proven() -> None:
     assert check.next(3).tolist() == first[1:].tolist()
     assert (check.needed, str(check)) == (
         124,
-        "Check: 1 answer, 1 wrong. The target is proven if none of the next 124 is wrong.",
+        "Check: 1 answer, 1 wrong prediction. The target is proven if the next 124 predictions are all right.",
     )
     check.tell([False] * 123)
-    assert str(check) == "Check: 124 answers, 1 wrong. The target is proven if the next one is right."
+    assert str(check) == "Check: 124 answers, 1 wrong prediction. The target is proven if the next prediction is right."
     check.tell(False)
     assert (check.state, check.proven, check.needed) == ("proven", True, 0)
     found = check.guarantee
@@ -511,7 +511,7 @@ def test_a_check_is_told_until_it_is_proven() -> None:
     )
     assert str(check) == str(found) == f"{said}(95 % confidence)."
     assert found.evidence == (
-        "A random check of 3,000 items ended after 125 answers, 1 with a wrong prediction; it allows 150."
+        "A random check of 3,000 items ended after 125 answers. 1 prediction was wrong; 150 are allowed."
     )
     assert repr(check) == "SequentialCheck(125 answers of 3,000 items, proven)"
     with pytest.raises(InvalidValueError, match="the check is proven and takes no more answers"):
@@ -546,7 +546,8 @@ def test_too_many_wrong_answers() -> None:
     assert check.state == "open"
     check.tell(True)
     assert (check.state, check.needed, check.guarantee) == ("failed", None, None)
-    assert str(check) == "Check: 6 answers, 6 wrong. That is too many: the check cannot prove its target any more."
+    too_many = "That is too many: the check cannot prove its target any more."
+    assert str(check) == f"Check: 6 answers, 6 wrong predictions. {too_many}"
     with pytest.raises(InvalidValueError, match="the check is failed and takes no more answers"):
         check.tell(False)
 

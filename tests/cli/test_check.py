@@ -128,7 +128,9 @@ def test_a_check_for_a_target_ends_when_it_is_proven(pets: str) -> None:
     )
     found = told("check", pets)["check"]
     needed = found["sequential"]["needed"]
-    words = f"Check: 0 answers, 0 wrong. The target is proven if none of the next {needed} is wrong."
+    words = (
+        f"Check: 0 answers, 0 wrong predictions. The target is proven if the next {needed} predictions are all right."
+    )
     assert found["sentence"] == lines[1] == words
     assert (found["size"], found["at_most"], found["sequential"]["allowed"]) == (needed, 0.2, 48)
     finish(pets)

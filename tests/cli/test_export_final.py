@@ -101,4 +101,4 @@ def test_a_column_that_is_renamed_is_named(tmp_path: Path) -> None:
     text = said("export", str(tmp_path / "pets.suffice"), "--final", str(tmp_path / "final.jsonl"))
     assert "The column label is named label_2, because the data have a column label." in text
     first = json.loads((tmp_path / "final.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    assert (first["label"], first["label_2"]) == ("0", "no")
+    assert (first["label"], first["label_2"]) == (0, "no")

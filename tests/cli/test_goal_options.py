@@ -65,7 +65,7 @@ def test_a_goal_of_numbers_has_a_tolerance(tmp_path: Path) -> None:
     table = tmp_path / "houses.csv"
     table.write_text("\n".join(["size", *map(str, range(60))]), encoding="utf-8")
     options = ["label", str(table), "--target", "price", "--regression", "--at-most", "5%", "--of", "all", "--json"]
-    assert "needs tolerance" in str(run(*options).exception)
+    assert "needs a tolerance (--tolerance)" in str(run(*options).exception)
     assert run(*options, "--tolerance", "2.5").exit_code == 0
     with open_project(tmp_path / "houses.suffice") as project:
         assert (project.settings.at_most, project.settings.of, project.settings.tolerance) == (0.05, "all", 2.5)
@@ -106,7 +106,7 @@ def pets(tmp_path: Path) -> str:
 
 def test_the_check_of_the_goal(pets: str) -> None:
     lines = run("check", pets).stdout.splitlines()
-    assert lines[0] == "The goal: at most 10 % of all 200 labels are wrong, that is 20."
+    assert lines[0] == "Goal: at most 10 % of all 200 labels are wrong (20)."
     assert lines[-1] == f"To start the check: suffice check {pets} --of all"
     started = run("check", pets, "--of", "all").stdout
     assert "until it is proven that at most 10 % of all labels are wrong." in " ".join(started.split())
@@ -126,7 +126,7 @@ def test_the_check_of_a_screening(tmp_path: Path) -> None:
         label_some(project, range(40))
         found = sum(label == "cat" for label in project.state().labels.by_item.values())
     lines = run("check", place).stdout.splitlines()
-    assert lines[0].startswith(f"The goal: at most 20 % of the items of class 'cat' are missed; {found} are found")
+    assert lines[0].startswith(f"Goal: at most 20 % of the items of class 'cat' are missed; {found} are found")
     assert lines[-1] == f"To start the check: suffice check {place} --of all"
     # A size is that of a check of the recall.
     sized = json.loads(run("check", place, "--size", "3", "--json").stdout)["check"]
@@ -160,7 +160,8 @@ def test_a_check_of_a_stricter_goal(pets: str) -> None:
         (["--of", "some", "--at-most", "5%"], "--of must be rest or all"),
         (["--size", "20", "--of", "all"], "leave them out with --size"),
         (["--at-most", "5%", "--of", "rest", "--annotator-error", "1%"], "--annotator-error is for a goal"),
-        (["--at-most", "5%", "--annotator-error", "6%"], "leaves nothing of at_most"),
+        (["--at-most", "5%", "--annotator-error", "6%"], "leaves nothing of the goal"),
+        (["--at-most", "100%"], "must be a share above 0 and below 1, such as 5% or 0.05, not '100%'"),
         (["--abort", "--of", "all"], "--abort ends the open check"),
     ],
 )
@@ -168,3 +169,9 @@ def test_bad_options_of_a_check(pets: str, options: list[str], said: str) -> Non
     result = run("check", pets, *options)
     assert result.exit_code != 0
     assert said in str(result.exception)
+
+
+def test_a_rule_is_refused_with_a_goal_that_decides_alone(mails: str) -> None:
+    for option in (["--threshold", "0.1"], ["--rule", "StabilizingPredictions"], ["--mistake-cost", "5"]):
+        result = new(mails, "--at-most", "5%", "--of", "all", *option)
+        assert f"{option[0]} is not used with --of all, where the goal decides when to stop" in str(result.exception)

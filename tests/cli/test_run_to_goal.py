@@ -98,7 +98,7 @@ def test_words() -> None:
     assert "All rows with their final labels: f.jsonl" in said
     rows = [json.loads(line) for line in Path("f.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["id"] for row in rows] == [f"{k:04}" for k in range(569)]
-    assert {row["source"] for row in rows} == {"person", "check", "model", ""}
+    assert {row["source"] for row in rows} == {"person", "check", "model", None}
 
 
 def test_a_screening() -> None:
@@ -118,7 +118,7 @@ def test_a_screening() -> None:
     assert (read & relevant).sum() == found["found"]
     assert ((final["source"] == "model") & relevant).sum() == found["true_missed"]
     first, second, third = (sentence.replace("\u00a0", " ") for sentence in found["sentences"])
-    assert first.startswith(f"Read by people: {found['labelled_by_people']} of 567 rows, of which ")
+    assert first.startswith(f"Read by people: {found['labelled_by_people']} of 567 items, of which ")
     assert second.startswith("Guaranteed: people have found at least 9")
     assert second.endswith("are predictions, which may be wrong.")
     assert third.startswith(f"In truth {found['true_missed']} of the ")

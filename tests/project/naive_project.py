@@ -288,7 +288,7 @@ class NaiveProject:
             "skipped": [SkippedItem(item, self.of(item)[0].person, self.of(item)[0].at) for item in skipped],
             "counts": {label: labels.count(label) for label in labels if label is not None},
             "numbers": (len(labelled), len(skipped), self.size - len(self.done)),
-            "people": {name: Person(self._labels_by(name), last) for name, last in self.seen.items()},
+            "people": {name: Person(self._counting(name, labelled), last) for name, last in self.seen.items()},
             "leases": {item: Lease(who, until) for item, who, until in self.leases if until > now},
             "mine": {
                 name: [(item, Lease(who, until)) for item, who, until in self.leases if who == name]
@@ -307,8 +307,8 @@ class NaiveProject:
         )
         return len(opinions) == 1 and opinions[0].person != person and not settled
 
-    def _labels_by(self, person: str) -> int:
-        return len([act for act in self.acts if act.person == person and act.kind == "label"])
+    def _counting(self, person: str, labelled: list[int]) -> int:
+        return sum(self._labelled(item).person == person for item in labelled)
 
     def _labelled(self, item: int) -> LabelledItem:
         act = self.counting(item)

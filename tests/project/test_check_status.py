@@ -149,7 +149,7 @@ def test_a_guarantee_comes_first_until_the_model_is_another(project: Project) ->
     assert (guarantee["about_present_model"], guarantee["check"], guarantee["n_labelled"]) == (True, 1, 30)
     assert (guarantee["checked"], guarantee["pool"], guarantee["remaining"]) == (20, 90, 70)
     assert (guarantee["model_name"], guarantee["classes"]) == ("logistic", ["cat", "dog", "eel"])
-    assert guarantee["model"] == "logistic at 30 labels"
+    assert guarantee["model"] == "Bayesian logistic regression at 30 labels"
     assert (found["check"]["state"], found["check"]["proves"], found["check"]["sentence"]) == ("complete", True, "")
     assert found["decision"]["unlabelled"] == guarantee["remaining"]
     assert (found["decision"]["n_labelled"], found["error"]["estimates"][-1][0]) == (50, 50)

@@ -9,6 +9,7 @@ import pytest
 
 from suffice.checks import spent_alpha
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.presentation.text_format import utc_date
 from suffice.project.create import open_project
 from suffice.project.data_set_goal import ProjectLabels
 from suffice.project.events import EventKind
@@ -16,7 +17,7 @@ from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.learning_status import Predictions
 from suffice.project.project_check import unpacked_order, unpacked_predictions, unpacked_shares
 from suffice.project.state import Answer
-from suffice.project.status_summary import status
+from suffice.project.status_summary import sequential_curves, status
 from tests.project.labelled_projects import label_some, learned, of_feature
 from tests.project.making_projects import CLASSES, make
 
@@ -255,6 +256,42 @@ def test_answers_outside_the_order_count_when_their_turn_comes(project: Project)
     assert project.reached_goal() is not None
 
 
+def test_the_limit_of_a_proven_check_is_given_beyond_its_end(project: Project) -> None:
+    answered = len(checked(project))
+    curves = sequential_curves(project.checks()[0])
+    limits = dict(curves["limits"])
+    assert max(limits) == curves["horizon"] > answered
+    at_end = [limit for at, limit in curves["limits"] if at <= answered][-1]
+    assert curves["counts"][-1][1] <= at_end
+
+
+def test_what_is_missing_follows_the_newest_check(project: Project) -> None:
+    checked(project)
+    project.add_class("newt", person="ann")
+    said = goal_of(project)["missing"]
+    assert said.endswith("start another check")
+    project.start_check(person="ann", predict=predict)
+    assert "of the check have no answer" in goal_of(project)["missing"]
+    with pytest.raises(SufficeError, match="of the check have no answer"):
+        project.final_labels()
+    project.abort_check(person="ann")
+    assert "a later check was given up; start another check" in goal_of(project)["missing"]
+
+
+def test_opinions_of_people_say_how_many_labels_may_be_wrong(project: Project) -> None:
+    checked(project)
+    reached = project.reached_goal()
+    assert reached is not None
+    assert "If 5 % of the" in reached.sentences()[1].replace("\u00a0", " ")
+    # Every tenth second opinion differs: about 5 % of the labels of one person are wrong.
+    for item in range(LABELLED):
+        project.label(item, CLASSES[2] if item % 10 == 0 else truth(item), person="eve")
+    reached = project.reached_goal()
+    assert reached is not None
+    assert reached.seen is not None
+    assert "By the opinions of several people, about" in reached.sentences()[1]
+
+
 def test_a_wrong_answer_adds_items_and_the_check_always_ends(project: Project) -> None:
     project.start_check(person="ann", predict=predict)
     while len(pending := project.state().checks.pending()):
@@ -292,7 +329,7 @@ def test_items_that_nobody_can_label_are_left_out_and_count_as_wrong_answers(pro
     assert (final.labels[skipped], final.source[skipped]) == (None, "")
     assert (final.guarantee.rows, final.guarantee.left_out, final.guarantee.wrong_at_most) == (SIZE - 1, 1, 11)
     assert "People found 1 more wrong afterwards, which is corrected too." in final.guarantee.evidence
-    assert "1 row that nobody could label has no label" in str(final)
+    assert "One row could not be labelled and is not covered." in str(final)
 
 
 def test_a_proof_that_is_too_little_is_enough_when_the_row_is_labelled(project: Project) -> None:
@@ -433,8 +470,8 @@ def test_new_rows_are_not_covered(project: Project) -> None:
     assert final.reached.added == 3
     assert final.labels[SIZE:] == [None, CLASSES[0], None]
     assert final.source[SIZE:] == ["", "person", ""]
-    day = final.reached.as_dict()["at"][:10]
-    assert final.reached.sentences()[1] == f"This covers the {SIZE} rows of {day}; 3 new ones are not covered."
+    day = utc_date(final.reached.as_dict()["at"])
+    assert final.reached.sentences()[2] == f"This covers the {SIZE} rows of {day}; 3 new ones are not covered."
     # If people label nearly everything, no check is necessary for the new rows.
     for item in range(SIZE + 3):
         if project.state().label_of(item) is None and project.state().left > 12:
@@ -464,10 +501,10 @@ def test_settings_of_a_project_without_a_goal_are_written_as_before(tmp_path: Pa
     [
         ({"of": "some"}, 'of must be "rest" or "all"'),
         ({"of": "all", "at_most": None}, "needs a share"),
-        ({"of": "all", "annotator_error": 0.1}, "leaves nothing of at_most"),
+        ({"of": "all", "annotator_error": 0.1}, "leaves nothing of the goal"),
         ({"of": "all", "annotator_error": -0.1}, "annotator_error must be"),
         ({"of": "all", "correction_cost": 0.0}, "correction_cost must be a number above 0"),
-        ({"of": "all", "tolerance": 1.0}, "tolerance is for"),
+        ({"of": "all", "tolerance": 1.0}, r"a tolerance \(--tolerance\) is for"),
         ({"annotator_error": 0.01}, "annotator_error is for a goal about all labels"),
         ({"correction_cost": 0.5}, "correction_cost is for a goal about all labels"),
         ({"of": "all", "at_most": 1.5}, "at_most must be"),
@@ -482,7 +519,7 @@ def test_goals_of_numbers(tmp_path: Path) -> None:
     with make(tmp_path / "numbers.suffice", task="regression", at_most=12.0) as project:
         with pytest.raises(InvalidValueError, match="at_most must be a number above 0 and below 1"):
             project.change_settings({"of": "all", "tolerance": 1.0}, person="ann")
-        with pytest.raises(InvalidValueError, match="needs tolerance"):
+        with pytest.raises(InvalidValueError, match="needs a tolerance"):
             project.change_settings({"of": "all", "at_most": 0.1}, person="ann")
         project.change_settings({"of": "all", "at_most": 0.1, "tolerance": 1.0}, person="ann")
         project.change_settings({"of": "rest", "at_most": 12.0}, person="ann")
@@ -534,7 +571,8 @@ def test_the_status_follows_the_goal(tmp_path: Path) -> None:
         assert going["by_people"] == 80
         assert going["more_labels"] < started["more_labels"]
         assert going["history"][:-1] == started["history"][:-1]
-        assert "in the check about" in going["sentences"][1]
+        assert "more answers in the check" in going["sentences"][1]
+        assert going["plan"]["sentence"] == going["sentences"][1]
         while len(pending := project.state().checks.pending()):
             label_some(project, pending[:1].tolist())
         ended = goal_of(project)

@@ -336,7 +336,7 @@ def test_the_status_follows_the_goal(tmp_path: Path) -> None:
         assert (goal["class_name"], goal["found"], goal["rows"]) == (CAT, found, 200)
         assert goal["allowed"] == allowed_missed(0.2, found)
         assert goal["sentences"][0] == (
-            f"The goal: at most 20 % of the items of class 'cat' are missed; {found} are found, so that "
+            f"Goal: at most 20 % of the items of class 'cat' are missed; {found} are found, so that "
             f"{goal['allowed']} may be missed."
         )
         assert goal["plan"]["sentence"] in goal["sentences"]

@@ -297,7 +297,7 @@ def test_a_better_model_is_used_before_the_check(tmp_path: Path) -> None:
         with BackgroundLearner(project) as background:
             assert background.wait_settled(60.0)
         assert choice_of(project, background.learning_status)["sentences"] == [
-            "The model is chosen on the labels: models are compared at 100 labels, and before the check."
+            "The model is chosen on the labels: models are compared at 100 labels and before the check."
         ]
         label(project, 65)
         with BackgroundLearner(project) as background:
@@ -315,7 +315,7 @@ def test_a_better_model_is_used_before_the_check(tmp_path: Path) -> None:
         told = choice_of(project, background.learning_status)
         assert (told["compared_at"], told["next_at"]) == (100, 200)
         assert told["sentences"][0].startswith("Compared on 100 labels: ")
-        assert told["sentences"][-1] == "They are compared at 200 labels, and before the check."
+        assert told["sentences"][-1] == "They will be compared again at 200 labels and before the check."
         assert [each.person for each in project.setting_changes()] == [""]
     with open_project(tmp_path / "p") as again, BackgroundLearner(again) as restarted:
         assert restarted.wait_settled(60.0)

@@ -39,7 +39,10 @@ def test_the_numbers_of_the_statement(tmp_path: Path) -> None:
         assert "Random check number 1 of these rows" in text
         assert f"At that time {SIZE - LABELLED} rows had no label of a person." in text
         assert f"{len(items)} of these were drawn at random and labelled by people" in text
-        assert re.search(rf"{found['wrong']} of the {len(items)} predictions? (was|were) wrong", text)
+        assert found["wrong"] == 0
+        assert f"None of the {len(items)} predictions was wrong." in text
+        people = LABELLED + len(items)
+        assert f"Labels of people count as right. If 5 % of the {people} labels of people are wrong" in text
         assert digest in text
         for said in ("Errors of people.", "Wrong answers in the check.", "Other rows.", "Later changes."):
             assert said in text
@@ -75,7 +78,7 @@ def test_stated_errors_of_people(tmp_path: Path) -> None:
         assert most == 6 + people * 5 // 100
         assert f"At most {most} of all 120 labels" in text
         assert "At most 5 % of the labels of people are taken to be wrong" in text
-        assert f"at most {most - 6} of both, as stated" in text
+        assert f"at most {most - 6}, those of the check included" in text
         assert "More errors of people than stated." in text
         assert "Labels of people count as right." not in text
 
@@ -96,11 +99,17 @@ def test_checks_that_were_given_up_and_rows_that_nobody_could_label(tmp_path: Pa
         answer(project, 2)
         project.abort_check(person="ann")
         project.skip(60, person="ann")
-        checked(project)
+        skipped = project.start_check(person="ann", predict=predict) and int(project.state().checks.pending()[0])
+        project.skip(skipped, person="ann")
+        items = answer(project)
         text = words(read_statement(project))
+        assert f"{len(items) + 1} of these were drawn at random and shown to people" in text
+        assert f"People labelled {len(items)}; 1 could not be labelled." in text
+        assert re.search(rf" of the {len(items)} predictions (was|were) wrong\.", text)
+        assert "The row without a label counts as wrong." in text
         assert "Random check number 2" in text
         assert "An earlier check of these rows proved nothing." in text
-        assert "1 row that nobody could label: it has no label in the final file." in text
+        assert "2 rows that nobody could label: they have no label in the final file." in text
 
 
 def test_rows_that_were_added_later(tmp_path: Path) -> None:

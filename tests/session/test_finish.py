@@ -325,7 +325,7 @@ def test_a_forest_in_a_loop_of_its_own() -> None:
         ({"at_most": 0.05, "of": "everything"}, 'of must be "rest" or "all", not \'everything\''),
         ({"of": "all"}, "at_most must be a number from 0 to 1, not None"),
         ({"at_most": 1.5, "of": "all"}, "at_most must be a number from 0 to 1"),
-        ({"at_most": 0.05, "of": "all", "annotator_error": 0.05}, "leaves nothing of at_most=0.05"),
+        ({"at_most": 0.05, "of": "all", "annotator_error": 0.05}, "leaves nothing of the goal of 5 %"),
         ({"at_most": 0.05, "annotator_error": 0.01}, 'annotator_error is for a goal about all labels; give of="all"'),
         ({"at_most": 0.05, "correction_cost": 0.5}, 'correction_cost is for a goal about all labels; give of="all"'),
         ({"at_most": 0.05, "of": "all", "correction_cost": 0.0}, "correction_cost must be a number above 0"),
@@ -343,7 +343,7 @@ def test_a_check_for_a_goal_that_cannot_be_used_spends_nothing() -> None:
     for asked, said in (
         ({"m": 10, "of": "all"}, "of='all' is for a check with at_most"),
         ({"m": 10, "annotator_error": 0.1}, "annotator_error=0.1 is for a check with at_most"),
-        ({"at_most": 0.1, "of": "all", "annotator_error": 0.2}, "leaves nothing of at_most"),
+        ({"at_most": 0.1, "of": "all", "annotator_error": 0.2}, "leaves nothing of the goal"),
         ({"at_most": 0.1, "of": "some"}, "of must be"),
         ({"at_most": 0.1, "of": "all", "unlabelable_as": "excluded"}, "counts items that cannot be labelled as wrong"),
     ):

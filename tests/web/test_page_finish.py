@@ -78,7 +78,7 @@ def set_goal(watched: Watched) -> None:
     page.click("form.settings:has(#setting-of) >> text=Save")
     watched.said("The settings are saved.")
     watched.go("label")
-    page.wait_for_selector(".verdict .goal:has-text('at most 5 % of all 1,000 labels are wrong, that is 50.')")
+    page.wait_for_selector(".verdict .goal:has-text('at most 5 % of all 1,000 labels are wrong (50).')")
 
 
 def label_until_a_check(watched: Watched, kinds: list[str]) -> None:

@@ -130,7 +130,8 @@ def test_a_check_from_its_target_to_its_proof(browser: "Browser", tmp_path: Path
         assert shown(page, ".banner .figure b") == "≤ 20 %"
         watched.go("progress")
         wrong = check["sequential"]["wrong"]
-        ended = f"Target: at most 20 % wrong. Proven after {answered} answers, {wrong} of them wrong."
+        found = f"{wrong} wrong prediction{'' if wrong == 1 else 's'}"
+        ended = f"Target: at most 20 % wrong. Proven after {answered} answers, with {found}."
         assert shown(page, ".check-about") == ended
         page.click("#view-progress .check-plot summary")
         assert shown(page, "#view-progress .check-plot tbody tr:first-child").split()[0] == "1"

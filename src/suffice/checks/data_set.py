@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from suffice.checks.guarantee import Guarantee, known_fields
 from suffice.errors import InvalidValueError
+from suffice.presentation.guarantee_words import wrong_labels_words
 from suffice.presentation.html_parts import card
-from suffice.presentation.text_format import count, number_at_most, percent, percent_at_least, percent_at_most
+from suffice.presentation.text_format import count, percent, percent_at_least, percent_at_most
 
 _DERIVED: Final = frozenset({"statement", "value", "wrong_at_most", "confidence", "predicted"})
 
@@ -112,22 +113,30 @@ class DataSetGuarantee:
         return 1.0 if self.proof is None else self.proof.confidence
 
     def __str__(self) -> str:
-        fault = "wrong" if self.tolerance is None else f"off by more than {number_at_most(self.tolerance)}"
+        if not self.predicted and not self.annotator_error:
+            return f"All {count(self.rows, 'label')} are by people, which count as right."
         sure = "" if self.proof is None else f" ({percent_at_least(self.confidence)} confidence)"
         people = "which count as right"
         if self.annotator_error:
             people = f"of which at most {percent(self.annotator_error)} are taken to be wrong"
-        most = f"At most {self.wrong_at_most:,} of all {count(self.rows, 'label')} are {fault}"
-        parts = f"{self.by_people:,} are by people, {people}, and {self.predicted:,} are predictions"
-        return f"{most}, {percent_at_most(self.value)}{sure}: {parts}.".replace("\u00a0", " ")
+        counted = {"wrong_at_most": self.wrong_at_most, "rows": self.rows, "tolerance": self.tolerance}
+        most, share = wrong_labels_words(counted), f", {percent_at_most(self.value)}" if self.wrong_at_most else ""
+        given = f"{self.by_people:,} {_is(self.by_people)} by people, {people}"
+        predicted = f"{self.predicted:,} {'is a prediction' if self.predicted == 1 else 'are predictions'}"
+        said = f"{most[:1].upper()}{most[1:]}{share}{sure}: {given}, and {predicted}."
+        return said.replace("\u00a0", " ")
 
     @property
     def evidence(self) -> str:
         """The check behind the statement, in sentences."""
         if self.proof is None:
-            said = [f"Only {count(self.predicted, 'label')} of {self.rows:,} are predictions; no check was necessary."]
+            predicted = f"Only {count(self.predicted, 'label')} of {self.rows:,} "
+            predicted += "is a prediction" if self.predicted == 1 else "are predictions"
+            said = [f"{predicted if self.predicted else 'No label is a prediction'}; no check was necessary."]
         else:
-            said = [self.proof.evidence, "The items that it found wrong have the labels of people."]
+            said = [self.proof.evidence]
+            if self.proof.wrong:
+                said.append("Where the check found an error, the person's label is used.")
             if more := max(0, (self.proof.allowed or 0) - self.allowed):
                 said.append(f"People found {more:,} more wrong afterwards, which {_is(more)} corrected too.")
         if self.left_out:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from suffice.arguments import floats, real, whole
 from suffice.checks.hypergeometric import LARGEST_POOL, exact_share, probability
 from suffice.errors import InvalidValueError
-from suffice.presentation.text_format import count, two_digits
+from suffice.presentation.text_format import count, interval_words, two_digits
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -60,8 +60,9 @@ def allowed_wrong(at_most: float, rows: int, annotator_error: float = 0.0) -> in
     )
     if people and people >= share:
         raise InvalidValueError(
-            f"annotator_error={annotator_error!r} leaves nothing of at_most={at_most!r} for predictions: if people "
-            "label every row, as many labels are wrong; raise at_most, or ask several people for each item"
+            f"a share of {100.0 * float(people):g} % of wrong labels of people leaves nothing of the goal of "
+            f"{100.0 * float(share):g} % for predictions: if people label every row, as many labels are wrong; raise "
+            "the goal, or ask several people for each item"
         )
     return math.floor((share - people) * whole(rows, "rows", least=0))
 
@@ -157,11 +158,14 @@ class FinishPlan:
             read, ``at_most`` is a share of the items of the class, ``allowed`` is the number of them that may be missed
             when the check starts, and ``wrong`` the number among the items that nobody has read.
         found: In a screening, the number of items of the class that people have found now; otherwise None.
+        annotator_error: Share of the labels by people that may be wrong; ``allowed`` does not include them.
+        tolerance: For numbers, the largest error that is not wrong; None for classes.
+        check_open: Whether the check is open; then ``check_size`` is the number of answers that are still expected.
 
     Examples:
         >>> print(plan_finish(0.05, [0.4] * 300 + [0.02] * 1700, by_people=200, alpha=0.025, low=0.05, high=0.1))
-        200 labels by people so far, about 240 more and a check of about 140 (95 to 180); then 1,600 labels are
-        predictions.
+        200 labels so far. Next: about 240 more, then a check of about 140 items (between 95 and 180). The model then
+        supplies the other 1,600 labels.
     """
 
     at_most: float
@@ -178,6 +182,9 @@ class FinishPlan:
     wrong_at_check: float = 0.0
     class_name: str | None = None
     found: int | None = None
+    annotator_error: float = 0.0
+    tolerance: float | None = None
+    check_open: bool = False
 
     @property
     def check_now(self) -> bool:
@@ -218,19 +225,31 @@ class FinishPlan:
         return {**own, **derived, "sentence": str(self)}
 
     def __str__(self) -> str:
-        so_far = f"{count(self.by_people, 'label')} by people so far"
+        so_far = f"{count(self.by_people, 'label')} so far"
         if self.found is not None:
             so_far = f"{count(self.by_people, 'item')} read so far, {self.found:,} of class {self.class_name!r} found"
+        return f"{so_far}. {self._next_words()}. {self._end_words()}.".replace("\u00a0", " ")
+
+    def _next_words(self) -> str:
+        """Labels and answers to come, as a sentence without its full stop."""
         size, low, high = (two_digits(each) for each in (self.check_size, self.check_low, self.check_high))
-        check = f"a check of about {size:,} ({low:,} to {high:,})"
-        if not self.check_size:
-            check = "no check"
-        parts = f"{check} now" if self.check_now else f"about {two_digits(self.more_labels):,} more and {check}"
-        one, left = self.predicted == 1, two_digits(self.predicted)
-        then = f"then {count(left, 'label')} {'is a prediction' if one else 'are predictions'}"
-        if self.found is not None:
-            then = f"then nobody reads the other {left:,}"
-        return f"{so_far}, {parts}; {then}.".replace("\u00a0", " ")
+        between = interval_words(low, high)
+        if self.check_open:
+            return f"Next: about {count(size, 'more answer')} in the check{between}"
+        check = f"a check of about {count(size, 'item')}{between}" if self.check_size else "no check"
+        if self.check_now:
+            return f"Next: {check}" if self.check_size else "No check is necessary"
+        more = f"Next: about {two_digits(self.more_labels):,} more"
+        return f"{more}, then {check}" if self.check_size else f"{more}, and {check}"
+
+    def _end_words(self) -> str:
+        """What is left at the end, as a sentence without its full stop."""
+        left, read = two_digits(self.predicted), self.found is not None
+        if not left:
+            return "Then all items are read" if read else "Then all labels are by people"
+        if read:
+            return f"The other {left:,} need not be read" if left > 1 else "The other one need not be read"
+        return f"The model then supplies the other {count(left, 'label') if left > 1 else 'label'}"
 
 
 def plan_finish(  # noqa: PLR0913 - all but two by keyword
@@ -285,7 +304,7 @@ def plan_finish(  # noqa: PLR0913 - all but two by keyword
     cost = real(answer_cost, "answer_cost", "above 0", lambda x: x > 0.0)
     allowed = allowed_wrong(at_most, rows, annotator_error)
     made = _before_plan(at_most, probable, (low, high), left, labels)
-    made = replace(made, allowed=allowed)
+    made = replace(made, allowed=allowed, annotator_error=float(annotator_error))
     if allowed >= left:
         return made
     more = _candidates(left, allowed)
@@ -337,8 +356,8 @@ def plan_screening(  # noqa: PLR0913 - all but two by keyword
     Examples:
         >>> print(plan_screening(0.05, [0.9] * 100 + [0.3] * 100 + [0.002] * 1700, class_name="yes", found=90,
         ...     by_people=100, alpha=0.025))
-        100 items read so far, 90 of class 'yes' found, about 220 more and a check of about 580 (580 to 580); then
-        nobody reads the other 1,100.
+        100 items read so far, 90 of class 'yes' found. Next: about 220 more, then a check of about 580 items. The other
+        1,100 need not be read.
     """
     probable = np.sort(np.clip(floats(shares, "shares"), 0.0, 1.0))[::-1]
     left = whole(len(probable) if rest is None else rest, "rest", least=0)

@@ -594,8 +594,8 @@ class Guarantee:
         what = {"recall": "of the class", "precision": "of another class"}.get(self.quantity, "with a wrong prediction")
         what = what if self.tolerance is None else f"off by more than {number_at_most(self.tolerance)}"
         if self.allowed is not None:
-            after = f"A random check of {count(self.pool, 'item')} ended after {count(self.checked, 'answer')}, "
-            said = [f"{after}{self.wrong:,} {what}; it allows {self.allowed:,}."]
+            after = f"A random check of {count(self.pool, 'item')} ended after {count(self.checked, 'answer')}"
+            said = [f"{after}. {self._found_words(self.allowed)}."]
         else:
             items = count(self.pool, "item") + ("" if self.group is None else f" of group {self.group!r}")
             said = [f"A random check of {self.checked:,} of {items} found {self.wrong:,} {what}."]
@@ -615,6 +615,17 @@ class Guarantee:
         if self.model and not (self.quantity == "recall" and self.allowed is not None):
             said.append(f"The predictions are those of this model: {self.model}.")
         return " ".join(said)
+
+    def _found_words(self, allowed: int) -> str:
+        """What a sequential check has found, and what it allows."""
+        were = "was" if self.wrong == 1 else "were"
+        if self.quantity == "recall":
+            return f"{count(self.wrong, 'item')} {were} of the class; {allowed:,} may be missed"
+        fault = "wrong" if self.tolerance is None else f"off by more than {number_at_most(self.tolerance)}"
+        found = f"{count(self.wrong, 'prediction')} {were} {fault}"
+        if self.corrected:
+            return f"{found}; of the others, {allowed:,} may be {fault}"
+        return f"{found}; {allowed:,} {'is' if allowed == 1 else 'are'} allowed"
 
     def _repr_html_(self) -> str:
         """The statement and its evidence, for notebooks."""

@@ -76,7 +76,7 @@ def of_predictions(predicted: Any, probability: Any = None, groups: Any = None) 
         >>> result = check.run(lambda row: truth[row])
         >>> print(result)
         At most 5 % of the predictions for the 2,000 rows are wrong (95 % confidence). A random check ended after 152
-        answers, 1 of them wrong.
+        answers, with 1 wrong prediction.
     """
     columns = _columns(predicted)
     size = len(next(iter(columns.values())))

@@ -50,7 +50,7 @@ def sequential(  # noqa: PLR0913 - all but two by keyword
         >>> check.next(3).tolist()
         [694, 2349, 2198]
         >>> print(check.tell([False, True]))
-        Check: 2 answers, 1 wrong. The target is proven if none of the next 154 is wrong.
+        Check: 2 answers, 1 wrong prediction. The target is proven if the next 154 predictions are all right.
         >>> print(check.tell([False] * 154))
         At most 5 % of the predictions for the 3,000 items that were unlabelled at the start of the check are wrong \
 (95 % confidence).

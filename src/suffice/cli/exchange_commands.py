@@ -411,12 +411,17 @@ def _export_final(place: str, last: FinalOptions, *, as_json: bool) -> None:
         write_page(last.statement, page)
         written["statement"] = {"path": str(last.statement)}
     if as_json:
-        typer.echo(json.dumps(written | {"guarantee": final.guarantee.to_dict()}))
+        typer.echo(json.dumps(written | {"guarantee": final.guarantee.to_dict(), "added": final.reached.added}))
         return
     console = plain_console()
-    console.print(str(final.guarantee))
+    for sentence in [str(final.guarantee), *final.reached.sentences()[1:]]:
+        console.print(sentence)
     if file is not None:
-        console.print(f"Final file: {last.final} ({file.rows:,} rows)")
+        unlabelled = final.source.count("")
+        verb = "has" if unlabelled == 1 else "have"
+        console.print(
+            f"Final file: {last.final} ({file.rows:,} rows{f'; {unlabelled:,} {verb} no label' if unlabelled else ''})"
+        )
         for usual, name in renamed.items():
             console.print(f"The column {usual} is named {name}, because the data have a column {usual}.")
     if page is not None:

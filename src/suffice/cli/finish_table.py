@@ -1,6 +1,7 @@
 """``suffice run --of all``: a labelled table is labelled again until a goal for all of its labels is guaranteed."""
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -11,7 +12,7 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 
 from suffice.checks import ScreeningGuarantee
-from suffice.cli.goal_options import GoalOptions
+from suffice.cli.goal_options import GoalOptions, require_no_rule
 from suffice.cli.rule_options import RuleOptions, RunModelName, share_of
 from suffice.cli.table_run import RunRequest, TableJob, checked_output, class_named, labelling_bar, read_job
 from suffice.errors import InvalidValueError, SufficeError
@@ -19,9 +20,11 @@ from suffice.files import require_writable, write_whole
 from suffice.models.factory import MODEL_FAMILIES, model_description
 from suffice.presentation.finish_words import finished_run_sentences, model_switch_sentence
 from suffice.session.goals import Goal, checked_goal
-from suffice.tables.file_reader import read_columns
-from suffice.tables.file_writer import finite_cells
-from suffice.tables.final_writer import encoded_final, final_columns, final_format
+from suffice.tables.file_reader import read_columns, table_format
+from suffice.tables.file_writer import Column, finite_cells
+from suffice.tables.final_writer import TYPED_FORMATS, FinalFormat, encoded_final, final_columns, final_format
+from suffice.tables.table_columns import TableColumns
+from suffice.tables.typed_cells import extended_parquet, parquet_cells, with_number_columns
 
 if TYPE_CHECKING:
     from suffice.learner.goal_run import FinishedRun
@@ -29,8 +32,6 @@ if TYPE_CHECKING:
 #: Columns that the final file adds to those of the table.
 _ADDED: Final = ("label", "source", "probability")
 _ROWS_AT_A_TIME: Final = 10_000
-# Options about the rule, which does not decide when to stop.
-_OF_RULE: Final = tuple(name for name in RuleOptions.__dataclass_fields__ if name not in ("at_most", "tolerance"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +75,8 @@ class _Finished(NamedTuple):
         guarantee = self.run.final.guarantee
         values = {
             "task": self.job.table.kind,
-            "model": self.run.models[-1].name if self.job.name == RunModelName.auto else self.job.name,
-            "models": [used._asdict() for used in self.run.models],
+            "model": self._model_name(-1),
+            "models": [{**used._asdict(), "name": self._model_name(k)} for k, used in enumerate(self.run.models)],
             "at_most": self.goal.at_most,
             "of": "all",
             **self._proven(),
@@ -88,6 +89,10 @@ class _Finished(NamedTuple):
             "planned": [planned._asdict() for planned in self.run.planned],
         }
         return {**values, "sentences": finished_run_sentences(values), "notes": list(self.job.table.notes)}
+
+    def _model_name(self, k: int) -> str:
+        """The name of a model of the run, as --model has it."""
+        return self.run.models[k].name if self.job.name == RunModelName.auto else self.job.name
 
     def _proven(self) -> dict[str, Any]:
         """What is guaranteed and what is true, as JSON values."""
@@ -177,13 +182,9 @@ def finish_table(
 
 def _require_fitting(request: RunRequest) -> None:
     """Raise an error for options that do not apply to a goal for all labels."""
-    others = [f"--{name.replace('_', '-')}" for name in _OF_RULE if getattr(request.rule, name) is not None]
-    others += ["--figure"] if request.output.figure is not None else []
+    others = ["--figure"] if request.output.figure is not None else []
     others += ["--save"] if request.output.save is not None else []
-    if others:
-        raise InvalidValueError(
-            f"{others[0]} is not used with --of all, where the goal decides when to stop; leave it out"
-        )
+    require_no_rule(request.rule, others)
 
 
 def _require_tolerance(job: TableJob, tolerance: float | None) -> None:
@@ -223,15 +224,30 @@ def _write_final(path: Path, data: Path, found: _Finished) -> dict[str, str]:
     for place, row in enumerate(found.job.table.rows[found.job.pool].tolist()):
         added[row] = final.labels[place], final.source[place], probability[place]
     columns = final_columns(table.names, numbers=found.job.table.kind == "regression", added=_ADDED)
-    rows = [(*cells, *added.get(row, (None, "", None))) for row, cells in enumerate(table.cells())]
-    chunks = [rows[k : k + _ROWS_AT_A_TIME] for k in range(0, len(rows), _ROWS_AT_A_TIME)]
-    content = encoded_final(columns, chunks, final_format(path))
+    new = [added.get(row, (None, None, None)) for row in range(len(table))]
+    content = _final_content(data, table, columns, new, final_format(path))
 
     def write(part: Path) -> None:
         part.write_bytes(content)
 
     write_whole(path, write)
     return {usual: column.name for usual, column in zip(_ADDED, columns[-len(_ADDED) :], strict=True)}
+
+
+def _final_content(
+    data: Path, table: TableColumns, columns: Sequence[Column], new: Sequence[tuple[Any, ...]], format: FinalFormat
+) -> bytes:
+    """The final file: the cells of the table, and those of the added columns."""
+    own, names = len(table.names), table.names
+    typed = format in TYPED_FORMATS and table_format(data) == "parquet"
+    if typed and format == "parquet":
+        return extended_parquet(data, names, columns[own:], new)
+    cells: Iterable[Sequence[Any]] = zip(*parquet_cells(data, names), strict=True) if typed else table.cells()
+    rows = [(*row, *last) for row, last in zip(cells, new, strict=True)]
+    chunks = [rows[k : k + _ROWS_AT_A_TIME] for k in range(0, len(rows), _ROWS_AT_A_TIME)]
+    if format in TYPED_FORMATS and not typed:
+        columns = [*with_number_columns(columns[:own], chunks), *columns[own:]]
+    return encoded_final(columns, chunks, format, added=len(_ADDED))
 
 
 def _show(console: Console, found: _Finished, final: Path | None) -> None:

@@ -1,11 +1,12 @@
 """Options of commands about a goal for all labels of a data set."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from suffice.cli.rule_options import cost, share_of
+from suffice.cli.rule_options import RuleOptions, cost, share_of
 from suffice.cli.settings_options import Before
 from suffice.errors import InvalidValueError
 
@@ -15,7 +16,7 @@ Of = Annotated[
         metavar="WHAT",
         help="What --at-most is a share of: rest, the items without a label; or all, all final labels, of which those "
         "of people count as right (with --positive: all items of the class, of which this share may be missed). With "
-        "all, the goal decides when to stop.",
+        "all, the goal alone decides when to stop.",
         show_default="rest",
     ),
     Before("error_cost"),
@@ -54,6 +55,28 @@ def target_of(text: str | None) -> str | None:
     if of not in (None, "rest", "all"):
         raise InvalidValueError(f"--of must be rest or all, not {text!r}")
     return of
+
+
+# Options about the rule, which does not decide when to stop.
+_OF_RULE: Final = tuple(name for name in RuleOptions.__dataclass_fields__ if name not in ("at_most", "tolerance"))
+
+
+def require_no_rule(rule: RuleOptions, others: Sequence[str] = ()) -> None:
+    """Raise an error for options that a goal for all labels does not use.
+
+    Args:
+        rule: Options about the rule.
+        others: Further options that were given and are not used, such as ``"--figure"``.
+
+    Raises:
+        InvalidValueError: One was given.
+    """
+    given = [f"--{name.replace('_', '-')}" for name in _OF_RULE if getattr(rule, name) is not None]
+    given += others
+    if given:
+        raise InvalidValueError(
+            f"{given[0]} is not used with --of all, where the goal decides when to stop; leave it out"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from suffice.acquisition import RANDOM_SHARES
 from suffice.arguments import real, whole
-from suffice.cli.goal_options import GoalOptions, target_of
+from suffice.cli.goal_options import GoalOptions, require_no_rule, target_of
 from suffice.cli.prediction_options import PredictionChoice
 from suffice.cli.rule_options import (
     ModelName,
@@ -259,6 +259,8 @@ class ProjectOptions:
 
         if self.classes is not None and self.regression:
             raise InvalidValueError("--classes and --regression exclude each other: give one of them")
+        if self.goal.whole:
+            require_no_rule(self.stopping)
         if self.model is ProjectModel.auto and not self.goal.whole:
             raise InvalidValueError("--model auto is for a goal about all labels: give --at-most and --of all too")
         same = ("regression", "text", "image", "id", "target", "features", "embed", "positive", "initial")

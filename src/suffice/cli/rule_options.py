@@ -118,7 +118,8 @@ TargetError = Annotated[
         "--target-error",
         metavar="ERROR",
         help="The error that you want to reach: for classes the share of wrong predictions (5% or 0.05), for numbers "
-        "the root of the mean squared error. It does not decide when to stop: the answer says whether it is reached.",
+        "the root of the mean squared error. Together with the costs it decides when to stop; with --of all it decides "
+        "alone.",
         show_default=False,
     ),
 ]
@@ -433,7 +434,7 @@ def _rule_named(name: str) -> type[Criterion]:
         raise InvalidValueError(f"--rule: no stopping rule is named {name!r}.{guess} There are {available}")
     if asked not in usable and asked not in by_costs:
         if rules[asked].requires & _OF_SCREENING:
-            remedy = "give suffice run --positive CLASS, the class that is looked for, or use it from Python"
+            remedy = "give --positive CLASS, the class that is looked for, or use it from Python"
             raise InvalidValueError(f"--rule {asked} is for screening: {remedy}")
         if rules[asked].requires & REGRET_FIELDS:
             remedy = "use it from Python, with suffice.learner.OptimisationMonitor"

@@ -120,9 +120,9 @@ def sequential_words(check: Mapping[str, Any]) -> str:
     Examples:
         >>> check = {"state": "open", "answered": 62, "wrong": 1, "needed": 11, "allowed": 150}
         >>> print(sequential_words(check))
-        Check: 62 answers, 1 wrong. The target is proven if none of the next 11 is wrong.
+        Check: 62 answers, 1 wrong prediction. The target is proven if the next 11 predictions are all right.
         >>> print(sequential_words({**check, "needed": 1}))
-        Check: 62 answers, 1 wrong. The target is proven if the next one is right.
+        Check: 62 answers, 1 wrong prediction. The target is proven if the next prediction is right.
         >>> print(sequential_words({**check, "state": "given up"}))
         The check was given up after 62 answers: it proves nothing.
         >>> print(sequential_words({**check, "class_name": "yes"}))
@@ -132,16 +132,18 @@ def sequential_words(check: Mapping[str, Any]) -> str:
     if check["state"] in ("given up", "aborted"):
         return f"The check was given up after {answered}: it proves nothing."
     name = check.get("class_name")
-    fault = "wrong" if name is None else f"of class {shortened(str(name), 40)!r}"
-    found = f"Check: {answered}, {check['wrong']:,} {fault}."
+    of_class = "" if name is None else f"{check['wrong']:,} of class {shortened(str(name), 40)!r}"
+    found = f"Check: {answered}, {of_class or count(check['wrong'], 'wrong prediction')}."
     if check["state"] == "failed":
         return f"{found} That is too many: the check cannot prove its target any more."
     if check["state"] != "open":
         return ""
+    if name is None:
+        right = "prediction is right" if check["needed"] == 1 else f"{check['needed']:,} predictions are all right"
+        return f"{found} The target is proven if the next {right}."
     if check["needed"] == 1:
-        return f"{found} The target is proven if the next one is {'right' if name is None else 'not of the class'}."
-    again = "wrong" if name is None else "of the class"
-    return f"{found} The target is proven if none of the next {check['needed']:,} is {again}."
+        return f"{found} The target is proven if the next one is not of the class."
+    return f"{found} The target is proven if none of the next {check['needed']:,} is of the class."
 
 
 def sequential_target_words(check: Mapping[str, Any]) -> str:

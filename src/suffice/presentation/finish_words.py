@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from suffice.presentation.text_format import count, number, percent, percent_at_least, shortened, two_digits
+from suffice.presentation.guarantee_words import all_by_people, fault_words, wrong_labels_words
+from suffice.presentation.text_format import (
+    count,
+    interval_words,
+    number,
+    percent,
+    percent_at_least,
+    shortened,
+    two_digits,
+)
 
 #: Why the model of a screening is not chosen on its labels.
 NO_CHOICE_IN_SCREENING: Final = (
@@ -40,7 +49,7 @@ def finish_words(decision: Mapping[str, Any]) -> FinishWords:
         >>> print("\n".join(words.sentences).replace("\xa0", " "))
         Keep labelling: 620 labels so far, about 300 more and a check of about 150; then about 2,900 labels are taken
         from the model (extrapolated).
-        Your goal: at most 5 % of all 4,000 labels are wrong, 200. Now about 310 of 3,380 predictions would be wrong
+        Your goal: at most 5 % of all 4,000 labels are wrong (200). Now about 310 of 3,380 predictions would be wrong
         (estimate).
         >>> screened = {**plan, "class_name": "yes", "found": 190, "allowed": 13, "wrong": 61.0}
         >>> words = finish_words({"answer": "keep going", "n_labelled": 620, "unlabelled": 3380, "finish": screened})
@@ -58,7 +67,7 @@ def finish_words(decision: Mapping[str, Any]) -> FinishWords:
         return FinishWords("Nothing is left to label", "quiet", ["Nothing is left to label."])
     plan = decision["finish"]
     # A check may start before the first plan.
-    goal = "" if plan is None else f" Your goal: {_goal(plan)}."
+    goal = "" if plan is None else f" Your goal: {goal_and_number_words(plan)}."
     if pending:
         headline = "A check is running"
         now = f"{count(pending, 'random item')} {'is' if pending == 1 else 'are'} to be answered now"
@@ -74,7 +83,8 @@ def finish_words(decision: Mapping[str, Any]) -> FinishWords:
         said = f"{goal} {plan['found']:,} {'is' if plan['found'] == 1 else 'are'} found, and {others}."
         return FinishWords(headline, "on", [f"{headline}: {progress_words(plan)}.", said])
     about = f"{two_digits(round(plan['wrong'])):,} of {count(unlabelled, 'prediction')}"
-    wrong = f"Now about {about} would be wrong (estimate)."
+    fault = fault_words(plan.get("tolerance"))
+    wrong = f"Now about {about} would be {fault} (estimate)."
     return FinishWords(headline, "on", [f"{headline}: {progress_words(plan)}.", f"{goal} {wrong}"])
 
 
@@ -88,8 +98,8 @@ def progress_words(plan: Mapping[str, Any]) -> str:
         >>> plan = {"by_people": 620, "more_labels": 0, "check_size": 148, "check_low": 90, "check_high": 260,
         ...     "check_now": True, "predicted": 3232}
         >>> print(progress_words(plan))
-        620 labels so far, and a check of about 150 (90 to 260) now; then about 3,200 labels are taken from the model
-        (extrapolated)
+        620 labels so far, and a check of about 150 (between 90 and 260) now; then about 3,200 labels are taken from the
+        model (extrapolated)
     """
     so_far, size = f"{count(plan['by_people'], 'label')} so far", two_digits(plan["check_size"])
     screening = plan.get("class_name") is not None
@@ -97,7 +107,7 @@ def progress_words(plan: Mapping[str, Any]) -> str:
         so_far = f"{count(plan['by_people'], 'item')} {'is' if plan['by_people'] == 1 else 'are'} read"
     if plan["check_now"]:
         low, high = two_digits(plan["check_low"]), two_digits(plan["check_high"])
-        parts = f"and a check of about {size:,} ({low:,} to {high:,}) now"
+        parts = f"and a check of about {size:,}{interval_words(low, high)} now"
     elif plan["check_size"]:
         parts = f"about {two_digits(plan['more_labels']):,} more and a check of about {size:,}"
     else:
@@ -130,16 +140,16 @@ def reached_words(reached: Mapping[str, Any]) -> str:
         return " ".join(
             [f"{reached['statement'][:1].lower()}{reached['statement'][1:]}", *only_class_sentences(reached)]
         )
-    tolerance, sure = reached.get("tolerance"), reached["confidence"]
-    fault = "wrong" if tolerance is None else f"off by more than {number(tolerance)}"
+    if all_by_people(reached):
+        return f"all {count(reached['rows'], 'label')} are by people, which count as right."
+    sure, error = reached["confidence"], reached["annotator_error"]
     confidence = f" ({percent_at_least(sure)} confidence)" if sure < 1.0 else ""
-    error = reached["annotator_error"]
     people = f"of which at most {percent(error)} are taken to be wrong" if error else "which count as right"
-    most = f"at most {reached['wrong_at_most']:,} of all {count(reached['rows'], 'label')} are {fault}{confidence}."
+    most = f"{wrong_labels_words(reached)}{confidence}."
     if not reached["predicted"]:
         return f"{most} All of them are by people, {people}."
-    given = f"{count(reached['by_people'], 'label')} are by people, {people}"
-    return f"{most} {given}, and {reached['predicted']:,} are taken from the model."
+    given = f"{count(reached['by_people'], 'label')} {_are(reached['by_people'])} by people, {people}"
+    return f"{most} {given}, and {reached['predicted']:,} {_are(reached['predicted'])} taken from the model."
 
 
 def only_class_sentences(reached: Mapping[str, Any]) -> list[str]:
@@ -168,7 +178,7 @@ def all_or_rest_sentences(plan: Mapping[str, Any]) -> list[str]:
     Examples:
         >>> sentences = all_or_rest_sentences({"at_most": 0.05, "rows": 4000, "by_people": 620, "allowed": 200})
         >>> print("\n".join(sentences).replace("\xa0", " "))
-        Of all: at most 5 % of all 4,000 labels are wrong, 200. The 620 labels by people count as right, so 200 of the
+        Of all: at most 5 % of all 4,000 labels are wrong (200). The 620 labels by people count as right, so 200 of the
         3,380 predictions may be wrong, 5.9 %. With more labels by people it is a larger share of fewer predictions, so
         every goal can be reached.
         Of the rest: at most 5 % of the 3,380 predictions are wrong, 169. Labels by people do not count, and a model
@@ -181,8 +191,8 @@ def all_or_rest_sentences(plan: Mapping[str, Any]) -> list[str]:
     wrong = f"{min(allowed, rest):,}{of_rest}, {percent(allowed / rest)}" if 0 < allowed < rest else f"any{of_rest}"
     wrong = wrong if allowed else f"none{of_rest}"
     return [
-        f"Of all: {_goal(plan)}. The {count(people, 'label')} by people count as right, so {wrong}. With more labels "
-        "by people it is a larger share of fewer predictions, so every goal can be reached.",
+        f"Of all: {goal_and_number_words(plan)}. The {count(people, 'label')} by people count as right, so {wrong}. "
+        "With more labels by people it is a larger share of fewer predictions, so every goal can be reached.",
         f"Of the rest: at most {share} of the {count(rest, 'prediction')} are wrong, {most:,}. Labels by people do not "
         "count, and a model that is wrong more often does not reach it.",
     ]
@@ -212,8 +222,8 @@ def finished_run_sentences(about: Mapping[str, Any]) -> list[str]:
     share = f" ({percent(saved / rows)})" if saved else ""
     if guarantee.get("class_name") is not None:
         return [
-            f"Read by people: {people:,} of {count(rows, 'row')}{checked}. {count(saved, 'row')}{share} would not have "
-            "been read.",
+            f"Read by people: {people:,} of {count(rows, 'item')}{checked}. {count(saved, 'item')}{share} would not "
+            "have been read.",
             f"Guaranteed: {reached_words(guarantee)}",
             _truly_missed(about),
         ]
@@ -246,13 +256,36 @@ def _truly_missed(about: Mapping[str, Any]) -> str:
     share = f" ({percent(missed / total)})" if missed else ""
     name = repr(shortened(str(about["guarantee"]["class_name"]), 40))
     verb = "is" if missed == 1 else "are"
-    said = f"In truth {missed:,} of the {count(total, 'row')} of class {name} {verb} missed{share}."
+    said = f"In truth {missed:,} of the {count(total, 'item')} of class {name} {verb} missed{share}."
     return f"{said} Your goal was at most {percent(about['at_most'])}."
 
 
-def _goal(plan: Mapping[str, Any]) -> str:
-    """The goal as a part of a sentence."""
-    if plan.get("class_name") is not None:
-        name = repr(shortened(str(plan["class_name"]), 40))
-        return f"at most {percent(plan['at_most'])} of the items of class {name} are missed"
-    return f"at most {percent(plan['at_most'])} of all {count(plan['rows'], 'label')} are wrong, {plan['allowed']:,}"
+def goal_and_number_words(goal: Mapping[str, Any]) -> str:
+    r"""The goal with the number of labels that may be wrong, without the full stop at the end.
+
+    Args:
+        goal: ``at_most``, ``rows``, ``allowed`` (the number of wrong predictions), ``annotator_error`` and
+            ``tolerance``; in a screening ``class_name``.
+
+    Examples:
+        >>> goal = {"at_most": 0.05, "rows": 403, "allowed": 20}
+        >>> print(goal_and_number_words(goal).replace("\xa0", " "))
+        at most 5 % of all 403 labels are wrong (20)
+        >>> print(goal_and_number_words({**goal, "allowed": 12, "annotator_error": 0.02}).replace("\xa0", " "))
+        at most 5 % of all 403 labels are wrong (20). Up to 2 % of the labels of people may be wrong, so at most 12
+        predictions may be
+    """
+    if goal.get("class_name") is not None:
+        name = repr(shortened(str(goal["class_name"]), 40))
+        return f"at most {percent(goal['at_most'])} of the items of class {name} are missed"
+    number_of, fault = int(Fraction(repr(goal["at_most"])) * goal["rows"]), fault_words(goal.get("tolerance"))
+    said = f"at most {percent(goal['at_most'])} of all {count(goal['rows'], 'label')} are {fault} ({number_of:,})"
+    if not goal.get("annotator_error"):
+        return said
+    share, allowed = percent(goal["annotator_error"]), goal["allowed"]
+    predictions = f"at most {count(allowed, 'prediction')}" if allowed else "no prediction"
+    return f"{said}. Up to {share} of the labels of people may be wrong, so {predictions} may be"
+
+
+def _are(number_of: int) -> str:
+    return "is" if number_of == 1 else "are"

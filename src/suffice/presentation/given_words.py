@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from suffice.presentation.check_words import sequential_words
-from suffice.presentation.statement_words import fault_words
+from suffice.presentation.guarantee_words import fault_words
 from suffice.presentation.text_format import count, percent_at_least, percent_at_most, shortened
 
 # Share of the rows from which on a check takes nearly all of them.
@@ -22,15 +22,15 @@ def result_sentences(result: Mapping[str, Any]) -> list[str]:
     Examples:
         >>> result = {"complete": False, "progress": None, "checked": 3, "pending": 97, "wrong": 0}
         >>> print(*result_sentences(result))
-        3 of 100 rows are answered, 0 of them wrong. Nothing is proven yet.
+        3 of 100 rows are answered, with 0 wrong predictions. Nothing is proven yet.
     """
     if not result["complete"]:
         if result["progress"] is not None:
             return [sequential_words(result["progress"])]
         size = result["checked"] + result["pending"]
         return [
-            f"{result['checked']:,} of {count(size, 'row')} are answered, {result['wrong']:,} of them wrong. Nothing "
-            "is proven yet."
+            f"{result['checked']:,} of {count(size, 'row')} are answered, with "
+            f"{count(result['wrong'], 'wrong prediction')}. Nothing is proven yet."
         ]
     said = _target_and_statements(result)
     unlabelable = result.get("unlabelable", 0)
@@ -114,7 +114,7 @@ def _guaranteed(guarantee: Mapping[str, Any], result: Mapping[str, Any]) -> str:
 def _evidence(guarantee: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     wrong, checked = result["wrong"], result["checked"]
     if result["progress"] is not None:
-        return f"A random check ended after {count(checked, 'answer')}, {wrong:,} of them wrong."
+        return f"A random check ended after {count(checked, 'answer')}, with {count(wrong, 'wrong prediction')}."
     if guarantee["quantity"] == "recall":
         return f"A random check of {count(checked, 'row')}."
     return f"A random check of {count(checked, 'row')} found {wrong:,} wrong."
@@ -337,7 +337,7 @@ def not_covered_by_check(answer: str) -> list[str]:
         answer: How people answered.
     """
     said = [
-        "Wrong answers. Predictions are compared with the answers of people, which have to be right.",
+        "Wrong answers. If an answer of a person is wrong, the result can be wrong.",
         "Other rows. New rows are not covered, even if they are similar; check them on their own.",
         "Other predictions. If predictions change after the check was drawn, the statement does not hold for them.",
         "Parts of the data. The share is that of all rows; in a single class or group it can be larger, unless a bound "

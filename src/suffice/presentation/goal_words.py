@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from suffice.presentation.finish_words import only_class_sentences
+from suffice.presentation.finish_words import goal_and_number_words, only_class_sentences
+from suffice.presentation.guarantee_words import all_by_people
 from suffice.presentation.text_format import (
     count,
     duration,
@@ -13,6 +14,7 @@ from suffice.presentation.text_format import (
     percent_at_most,
     shortened,
     two_digits,
+    utc_date,
 )
 
 
@@ -29,22 +31,27 @@ def reached_sentences(reached: Mapping[str, Any]) -> list[str]:
         ...     "at": "2026-05-03T10:00:00Z", "added": 200, "classes_since": "merged"}
         >>> print(*reached_sentences(reached), sep="\n")
         Guaranteed: at most 200 of all 4,000 labels are wrong.
-        This covers the 4,000 rows of 2026-05-03; 200 new ones are not covered.
+        This covers the 4,000 rows of 3 May 2026; 200 new ones are not covered.
         Classes were merged since the check, which can only lower the number of wrong labels.
     """
     statement = reached["statement"]
     said = [f"Guaranteed: {statement[:1].lower()}{statement[1:]}"]
     screening = reached.get("class_name") is not None
+    if reached.get("errors_of_people"):
+        said.append(reached["errors_of_people"])
     if screening:
         said += only_class_sentences(reached)
     added, left_out = reached["added"], reached["left_out"]
     if added:
         new = "1 new one is" if added == 1 else f"{added:,} new ones are"
         rows = count(reached["rows"] + left_out, "row")
-        said.append(f"This covers the {rows} of {reached['at'][:10]}; {new} not covered.")
+        said.append(f"This covers the {rows} of {utc_date(reached['at'])}; {new} not covered.")
     if left_out:
-        verb = "has" if left_out == 1 else "have"
-        said.append(f"{count(left_out, 'row')} that nobody could label {verb} no label, and no part in this.")
+        said.append(
+            "One row could not be labelled and is not covered."
+            if left_out == 1
+            else f"{left_out:,} rows could not be labelled and are not covered."
+        )
     if reached["classes_since"] == "merged":
         since = "Other classes were merged since the check, which does not change this."
         if not screening:
@@ -69,6 +76,8 @@ def reached_figure(reached: Mapping[str, Any]) -> tuple[str, str]:
     if reached.get("class_name") is not None:
         name = shortened(str(reached["class_name"]), 20)
         return f"≥ {percent_at_least(reached['recall_at_least'])}", f"of {name} found, guaranteed"
+    if all_by_people(reached):
+        return f"all {reached['rows']:,}", "labels by people"
     return f"at most {reached['wrong_at_most']:,} of {reached['rows']:,}", "labels wrong, guaranteed"
 
 
@@ -79,7 +88,8 @@ def missing_sentence(missing: Mapping[str, Any]) -> str:
         missing: ``reason``: ``"no goal"``, ``"unchecked"`` (with ``at_most`` and ``left``), ``"open"`` or
             ``"incomplete"`` (with ``pending``), ``"taken back"`` (with ``labels``), ``"classes"``, ``"short"`` (as for
             :func:`short_sentence`), or ``"corrected"`` (in a screening: too few items of the class are left after
-            corrections). In a screening also ``class_name``.
+            corrections); with ``"classes"`` and ``"corrected"`` ``given_up``, whether a later check was given up. In a
+            screening also ``class_name``.
 
     Examples:
         >>> print(missing_sentence({"reason": "unchecked", "at_most": 0.05, "left": 3000}))
@@ -90,6 +100,7 @@ def missing_sentence(missing: Mapping[str, Any]) -> str:
         again, or skip it
     """
     reason = missing["reason"]
+    later = "a later check was given up; " if missing.get("given_up") else ""
     if reason == "no goal":
         return 'the project has no goal about all labels; set at_most and of="all" in its settings, then start a check'
     if reason == "unchecked":
@@ -107,13 +118,13 @@ def missing_sentence(missing: Mapping[str, Any]) -> str:
         why += f"skip {again}"
     elif reason == "classes":
         why = "classes were added or removed since the check, whose predictions are about the classes of that time; "
-        why += "start another check"
+        why += f"{later}start another check"
     elif reason == "short":
         proven = short_sentence(missing)
         why = f"{proven[0].lower()}{proven[1:-1]}; label rows that were skipped, or go on until another check proves it"
     elif reason == "corrected":
         why = "labels were corrected since the check started, and fewer items of the class are found than it counted "
-        why += "with; start another check, or label more items"
+        why += f"with; {later}start another check, or label more items"
     else:
         pending = missing["pending"]
         verb = "has" if pending == 1 else "have"
@@ -150,27 +161,22 @@ def goal_sentences(goal: Mapping[str, Any]) -> list[str]:
         >>> goal = {"at_most": 0.05, "rows": 4000, "allowed": 200, "tolerance": None, "annotator_error": 0.0,
         ...     "annotator_error_seen": None, "reached": None, "check_open": False, "more_labels": 450, "hours": 1.5,
         ...     "seconds_per_label": 12.0, "by_people": 620, "predicted": 2930,
-        ...     "plan": {"sentence": "620 labels by people so far, ...; then 2,930 labels are predictions."}}
+        ...     "plan": {"sentence": "620 labels so far. ... The model then supplies the other 2,930 labels."}}
         >>> print(*goal_sentences(goal), sep="\n")
-        The goal: at most 5 % of all 4,000 labels are wrong, that is 200.
-        620 labels by people so far, ...; then 2,930 labels are predictions.
+        Goal: at most 5 % of all 4,000 labels are wrong (200).
+        620 labels so far. ... The model then supplies the other 2,930 labels.
         That takes about 1.5 hours, at 12 seconds a label.
         Labels by people count as right: the guarantee does not cover mistakes of people.
     """
     if goal["reached"] is not None:
-        return _plain([*reached_sentences(goal["reached"]), *people_sentences(goal)])
+        # What is reached says first how labels of people count.
+        told = people_sentences(goal)[1 if goal["reached"].get("errors_of_people") else 0 :]
+        return _plain([*reached_sentences(goal["reached"]), *told])
     screening = goal.get("class_name") is not None
-    said = [_screening_goal_sentence(goal) if screening else _all_labels_goal_sentence(goal)]
+    said = [_screening_goal_sentence(goal) if screening else f"Goal: {goal_and_number_words(goal)}."]
     if goal.get("proven") is not None:
         said.append(short_sentence(goal["proven"]))
-    if goal["check_open"] and goal["plan"] is not None:
-        so_far = f"{count(goal['by_people'], 'label')} by people so far"
-        so_far = f"{count(goal['by_people'], 'item')} read so far" if screening else so_far
-        left = two_digits(goal["predicted"])
-        then = f"then nobody reads the other {left:,}" if screening else f"then {count(left, 'label')} are predictions"
-        expected = expected_answers_words(goal["more_labels"]).removesuffix(".")
-        said.append(f"{so_far}; in the check {expected}; {then}.")
-    elif goal["plan"] is not None:
+    if goal["plan"] is not None:
         said.append(goal["plan"]["sentence"])
     if goal["hours"]:
         pace = count(round(goal["seconds_per_label"]) or 1, "second")
@@ -178,18 +184,12 @@ def goal_sentences(goal: Mapping[str, Any]) -> list[str]:
     return _plain([*said, *people_sentences(goal)])
 
 
-def _all_labels_goal_sentence(goal: Mapping[str, Any]) -> str:
-    most = goal_words(goal["at_most"], goal["tolerance"], count(goal["rows"], "label"))
-    part = "and of the predictions at most" if goal["annotator_error"] else "that is"
-    return f"The goal: {most}, {part} {goal['allowed']:,}."
-
-
 def _screening_goal_sentence(goal: Mapping[str, Any]) -> str:
     found, allowed = goal["found"], goal["allowed"]
     now = f"{found:,} {'is' if found == 1 else 'are'} found, so that {allowed:,} may be missed"
     if goal["check_open"]:
         now = f"{found:,} {'is' if found == 1 else 'are'} found, and the check allows {allowed:,} to be missed"
-    return f"The goal: {_missed_words(goal['at_most'], goal['class_name'])}; {now}."
+    return f"Goal: {_missed_words(goal['at_most'], goal['class_name'])}; {now}."
 
 
 def _missed_words(at_most: float, class_name: Any) -> str:

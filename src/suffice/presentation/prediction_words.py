@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from suffice.presentation.statement_words import fault_words
+from suffice.presentation.guarantee_words import fault_words
 from suffice.presentation.text_format import (
     count,
     number,

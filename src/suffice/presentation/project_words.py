@@ -105,13 +105,13 @@ def model_choice_sentences(descriptions: Mapping[str, str], choice: Mapping[str,
         >>> names = {"logistic": "Bayesian logistic regression", "forest": "a forest of randomised trees"}
         >>> choice = {"model": "logistic", "compared_at": None, "errors": {}, "next_at": 100}
         >>> model_choice_sentences(names, choice)
-        ['The model is chosen on the labels: models are compared at 100 labels, and before the check.']
+        ['The model is chosen on the labels: models are compared at 100 labels and before the check.']
         >>> choice |= {"compared_at": 100, "errors": {"logistic": 0.12, "forest": 0.115}, "next_at": 200}
         >>> print(model_choice_sentences(names, choice)[0].replace("\xa0", " "))
         Compared on 100 labels: a forest of randomised trees predicts 12 % wrong, Bayesian logistic regression 12 %.
     """
     errors, next_at = choice["errors"], choice["next_at"]
-    later = "" if next_at is None else f"compared at {next_at:,} labels, and before the check."
+    later = "" if next_at is None else f"compared at {next_at:,} labels and before the check."
     if not errors:
         return [f"The model is chosen on the labels: models are {later}"] if later else []
     ranked = sorted(errors.items(), key=lambda each: each[1])
@@ -120,7 +120,7 @@ def model_choice_sentences(descriptions: Mapping[str, str], choice: Mapping[str,
     sentences = [f"Compared on {choice['compared_at']:,} labels: {', '.join([first, *shown])}."]
     if ranked[0][0] != choice["model"]:
         sentences.append("The difference is too small to change the model.")
-    return sentences + ([f"They are {later}"] if later else [])
+    return sentences + ([f"They will be {later.replace('compared', 'compared again', 1)}"] if later else [])
 
 
 def setting_change_sentence(kind: str, data: Mapping[str, Any]) -> str:

@@ -3,25 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
+from suffice.presentation.guarantee_words import all_by_people, errors_of_people_words, fault_words, wrong_labels_words
 from suffice.presentation.text_format import (
+    as_sentence,
     count,
-    number_at_most,
     percent,
     percent_at_least,
     percent_at_most,
     shortened,
     utc_time,
 )
-
-
-def fault_words(tolerance: float | None) -> str:
-    """What "wrong" means: wrong, or off by more than a tolerance.
-
-    Examples:
-        >>> fault_words(None), fault_words(2.5)
-        ('wrong', 'off by more than 2.5')
-    """
-    return "wrong" if tolerance is None else f"off by more than {number_at_most(tolerance)}"
 
 
 def guaranteed_sentence(guarantee: Mapping[str, Any]) -> str:
@@ -41,8 +32,9 @@ def guaranteed_sentence(guarantee: Mapping[str, Any]) -> str:
     """
     if guarantee.get("class_name") is not None:
         return _found_sentence(guarantee)
-    most = f"At most {guarantee['wrong_at_most']:,} of all {count(guarantee['rows'], 'label')}"
-    return f"{most} ({percent_at_most(guarantee['value'])}) are {fault_words(guarantee.get('tolerance'))}."
+    if all_by_people(guarantee):
+        return f"All {count(guarantee['rows'], 'label')} are by people; none is a prediction."
+    return as_sentence(wrong_labels_words(guarantee, share=True))
 
 
 def _found_sentence(guarantee: Mapping[str, Any]) -> str:
@@ -113,6 +105,11 @@ def check_facts(  # noqa: PLR0913 - all but one by keyword
         >>> facts = check_facts({"proof": proof, "rows": 1000, "predicted": 690, "by_people": 310}, started="", by="")
         >>> facts[1]
         '110 of these were drawn at random and labelled by people, who did not see the predictions.'
+        >>> proof |= {"wrong": 0, "unlabelable": 1}
+        >>> facts = check_facts({"proof": proof, "rows": 1000, "predicted": 690, "by_people": 309}, started="", by="")
+        >>> print(facts[1], facts[2])
+        110 of these were drawn at random and shown to people, who did not see the predictions. People labelled 109; 1
+        could not be labelled. None of the 109 predictions was wrong. The row without a label counts as wrong.
     """
     proof = guarantee.get("proof")
     if guarantee.get("class_name") is not None:
@@ -123,22 +120,18 @@ def check_facts(  # noqa: PLR0913 - all but one by keyword
             f"People labelled all rows but {left}. This is no more than the number of labels that may be wrong, so no "
             "check was necessary."
         ]
-    found = proof["wrong"] + proof.get("unlabelable", 0)
-    was = "prediction was" if found == 1 else "predictions were"
+    wrong, missing = proof["wrong"], proof.get("unlabelable", 0)
     recorded = "The model predicted all of them, and these predictions were recorded."
     if column is not None:
         recorded = f"The predictions for them in column {shortened(column, 60)!r} were recorded."
     facts = [
         f"{_which_check(proof, started, by)}. At that time {count(proof['pool'], 'row')} had no label of a person. "
         f"{recorded}",
-        f"{proof['checked']:,} of these were drawn at random and labelled by people, who did not see the predictions.",
-        f"{found:,} of the {proof['checked']:,} {was} {fault_words(guarantee.get('tolerance'))}."
-        + (" In the final file, these rows have the labels of people." if found else ""),
+        _drawn_fact(proof, "of these", "labelled"),
+        _wrong_fact(wrong, proof["checked"] - missing, fault_words(guarantee.get("tolerance"))),
     ]
-    if proof.get("unlabelable"):
-        facts[-1] += (
-            f" Among them are {count(proof['unlabelable'], 'row')} that nobody could label; they count as wrong."
-        )
+    if missing:
+        facts[-1] += _missing_words(missing, "wrong")
     facts += _ended_facts(proof)
     if merged:
         facts.append("Classes were merged since the check, which can only lower the number of wrong labels.")
@@ -154,23 +147,52 @@ def _screening_facts(guarantee: Mapping[str, Any], started: str, by: str, given_
             f"People read all rows but {left}. This is no more than the number of rows {name} that may be missed, so "
             "no check was necessary."
         ]
-    checked, new, missing = proof["checked"], proof["wrong"], proof.get("unlabelable", 0)
-    before = proof.get("found") or 0
+    new, missing, before = proof["wrong"], proof.get("unlabelable", 0), proof.get("found") or 0
+    read = proof["checked"] - missing
     facts = [
         f"{_which_check(proof, started, by)}. At that time nobody had read {count(proof['pool'], 'row')}. "
         f"{count(before, 'row')} {name} {_was(before)} found, so that {guarantee['allowed']:,} may be missed.",
-        f"{checked:,} of the rows that nobody had read were drawn at random and read by people, who did not see the "
-        "predictions.",
-        f"{new:,} of the {checked:,} {_was(new)} {name}. Now {'it is' if new == 1 else 'they are'} found."
+        _drawn_fact(proof, "of the rows that nobody had read", "read"),
+        f"{new:,} of the {read:,} {_was(new)} {name}. Now {'it is' if new == 1 else 'they are'} found."
         if new
-        else f"None of the {checked:,} was {name}.",
+        else f"None of the {read:,} was {name}.",
     ]
     if missing:
-        facts[-1] += f" Nobody could label {count(missing, 'row')} of them; they count as of the class in the proof."
+        facts[-1] += _missing_words(missing, "of the class in the proof")
     facts += _ended_facts(proof)
     if merged:
         facts.append("Other classes were merged since the check, which does not change this.")
     return facts + _given_up_facts(given_up)
+
+
+def _drawn_fact(proof: Mapping[str, Any], rows: str, labelled: str) -> str:
+    """How many rows were drawn, and how many of them people could label."""
+    checked, missing = proof["checked"], proof.get("unlabelable", 0)
+    was = _was(checked)
+    if not missing:
+        return f"{checked:,} {rows} {was} drawn at random and {labelled} by people, who did not see the predictions."
+    return (
+        f"{checked:,} {rows} {was} drawn at random and shown to people, who did not see the predictions. People "
+        f"labelled {checked - missing:,}; {missing:,} could not be labelled."
+    )
+
+
+def _wrong_fact(wrong: int, labelled: int, fault: str) -> str:
+    """How many predictions for the labelled rows of a check were wrong."""
+    if not labelled:
+        return "No prediction could be compared with a label."
+    predictions = f"the {count(labelled, 'prediction')}" if labelled > 1 else "this prediction"
+    if not wrong:
+        return f"None of {predictions} was {fault}." if labelled > 1 else f"The prediction was not {fault}."
+    rows = "this row has the label of a person" if wrong == 1 else "these rows have the labels of people"
+    said = f"{wrong:,} of {predictions} {_was(wrong)} {fault}." if labelled > 1 else f"The prediction was {fault}."
+    return f"{said} In the final file, {rows}."
+
+
+def _missing_words(missing: int, counted: str) -> str:
+    """How the rows that nobody could label count."""
+    rows = "The row without a label counts" if missing == 1 else f"The {missing:,} rows without a label count"
+    return f" {rows} as {counted}."
 
 
 def _which_check(proof: Mapping[str, Any], started: str, by: str) -> str:
@@ -197,18 +219,19 @@ def _given_up_facts(given_up: int) -> list[str]:
     return [f"{earlier} of these rows proved nothing. The confidence takes this into account."]
 
 
-def people_sentence(guarantee: Mapping[str, Any]) -> str:
+def people_sentence(guarantee: Mapping[str, Any], *, seen: float | None = None) -> str:
     """How labels of people count.
 
     Args:
         guarantee: Result of :meth:`suffice.checks.DataSetGuarantee.to_dict`.
+        seen: The share of wrong labels of one person that the opinions of several people show, or None.
 
     Examples:
-        >>> people_sentence({"annotator_error": 0.0})
+        >>> people_sentence({"annotator_error": 0.0, "class_name": "yes"})
         'Labels of people count as right.'
     """
     if not guarantee.get("annotator_error"):
-        return "Labels of people count as right."
+        return errors_of_people_words(guarantee, seen=seen) or "Labels of people count as right."
     share = percent(guarantee["annotator_error"])
     return f"At most {share} of the labels of people are taken to be wrong; this share was stated before the check."
 
@@ -223,10 +246,10 @@ def not_covered(guarantee: Mapping[str, Any], *, added: int = 0, data: str = "")
 
     Examples:
         >>> not_covered({"rows": 10, "annotator_error": 0.0, "left_out": 0})[0]
-        'Errors of people. A label of a person counts as right, also if the person was mistaken.'
+        'Errors of people. A label of a person counts as right, even if the person was mistaken.'
     """
     rows, checked, screening = guarantee["rows"], guarantee.get("proof") is not None, "class_name" in guarantee
-    said = ["Errors of people. A label of a person counts as right, also if the person was mistaken."]
+    said = ["Errors of people. A label of a person counts as right, even if the person was mistaken."]
     if guarantee.get("annotator_error"):
         share = percent(guarantee["annotator_error"])
         said = [f"More errors of people than stated. The statement assumes at most {share} among their labels."]
@@ -241,7 +264,7 @@ def not_covered(guarantee: Mapping[str, Any], *, added: int = 0, data: str = "")
             "Wrong answers in the check. A row of the class that a person overlooks counts as not of the class."
         )
     elif checked:
-        said.append("Wrong answers in the check. Predictions are compared with these answers, which have to be right.")
+        said.append("Wrong answers in the check. If an answer in the check is wrong, the result can be wrong.")
     said.append(
         f"Other rows. The statement is about the {rows:,} labels{f' of {data}' if data else ''} in the final file; new "
         "rows are not covered, even if they are similar."

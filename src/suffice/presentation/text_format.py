@@ -107,6 +107,16 @@ def two_digits(number: int) -> int:
     return int(float(f"{number:.2g}"))
 
 
+def interval_words(low: int, high: int) -> str:
+    """An interval in brackets, with a space before it; empty if both ends are the same.
+
+    Examples:
+        >>> interval_words(51, 190), interval_words(31, 31)
+        (' (between 51 and 190)', '')
+    """
+    return "" if low == high else f" (between {low:,} and {high:,})"
+
+
 def utc_time(at: str) -> str:
     """A moment in UTC, given in ISO format.
 
@@ -114,8 +124,18 @@ def utc_time(at: str) -> str:
         >>> utc_time("2024-03-05T14:02:59Z")
         '5 March 2024, 14:02 UTC'
     """
+    return f"{utc_date(at)}, {datetime.fromisoformat(at):%H:%M} UTC"
+
+
+def utc_date(at: str) -> str:
+    """The day of a moment in UTC, given in ISO format.
+
+    Examples:
+        >>> utc_date("2024-03-05T14:02:59Z")
+        '5 March 2024'
+    """
     when = datetime.fromisoformat(at)
-    return f"{when.day} {when:%B %Y, %H:%M} UTC"
+    return f"{when.day} {when:%B %Y}"
 
 
 def duration(seconds: float) -> str:

@@ -234,8 +234,7 @@ class CreationOptions:
         tolerance: For numbers: the largest error that does not count as wrong, in units of the target; only without
             ``rule``, or with ``of="all"``.
         at_most: The target error: for classes the share of wrong predictions, for numbers the root mean squared error.
-            It does not decide when to stop; the status states whether it is reached. With ``of="all"``: the share of
-            wrong labels.
+            Together with the costs it decides when to stop. With ``of="all"``: the share of wrong labels.
         of: What ``at_most`` is about. ``"rest"``: the items without a label. ``"all"``: all final labels, those of
             people included, which count as right. Then the goal alone decides when to stop.
         annotator_error: With ``of="all"``: the share of the labels by people that may be wrong; it is subtracted from

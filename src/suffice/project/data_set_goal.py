@@ -10,8 +10,10 @@ from suffice.checks.random_check import is_wrong
 from suffice.errors import SufficeError
 from suffice.presentation.given_words import given_column_sentence
 from suffice.presentation.goal_words import missing_sentence, reached_figure, reached_sentences
+from suffice.presentation.guarantee_words import errors_of_people_words
 from suffice.project.events import moment
 from suffice.project.learning_status import Predictions
+from suffice.project.opinions import annotator_error_seen
 from suffice.project.project_check import CheckDraw, ProjectCheck
 from suffice.project.settings import Settings
 from suffice.project.state import ProjectState
@@ -28,12 +30,14 @@ class ReachedGoal:
         check: The check that proves it; None if no check was necessary.
         added: Number of rows that were added since the check started; they are not covered.
         column: The column of the predictions, if these were made elsewhere; otherwise None.
+        seen: The share of wrong labels of one person that the opinions of several people show; None if unknown.
     """
 
     guarantee: FinalGuarantee
     check: ProjectCheck | None = None
     added: int = 0
     column: str | None = None
+    seen: float | None = None
 
     def sentences(self) -> list[str]:
         """The statement, what it does not cover, and its evidence."""
@@ -45,6 +49,7 @@ class ReachedGoal:
         return {
             **self.guarantee.to_dict(),
             "evidence": self._evidence,
+            "errors_of_people": errors_of_people_words(self.guarantee.to_dict(), seen=self.seen, option=True),
             "check": None if check is None else check.number,
             "at": None if check is None else moment(check.draw.at),
             "classes_since": "same" if check is None else check.classes_since,
@@ -99,6 +104,13 @@ def reached_goal(state: ProjectState, settings: Settings) -> ReachedGoal | None:
         state: The state of the project.
         settings: Settings of the project.
     """
+    reached = _reached(state, settings)
+    seen = None if reached is None else annotator_error_seen(state, settings)
+    return reached if reached is None or seen is None else replace(reached, seen=seen["share"])
+
+
+def _reached(state: ProjectState, settings: Settings) -> ReachedGoal | None:
+    """The same without what the opinions of several people show."""
     goal = settings.goal
     if goal is None:
         return None
@@ -146,15 +158,18 @@ def missing_for_goal(state: ProjectState, settings: Settings) -> str:
         return missing_sentence({"reason": "no goal"})
     if reached_goal(state, settings) is not None:
         return ""
-    check, newest = state.goal_proof(goal, settings.tolerance), state.newest_check()
-    if check is not None and (goal.class_name is not None or _voided(state, check)):
-        reason = _voided(state, check) or "corrected"
-        return missing_sentence({"reason": reason, "labels": len(_taken_back(state, check.draw))})
-    proven = proven_short(state, settings)
-    if proven is not None and newest is not None and newest.state != "open":
-        return missing_sentence({"reason": "short", **proven.to_dict()})
+    newest = state.newest_check()
     if newest is not None and newest.draw.asked.of == "all" and newest.state in ("open", "incomplete"):
         return missing_sentence({"reason": newest.state, "pending": len(newest.record.pending)})
+    check = state.goal_proof(goal, settings.tolerance)
+    if check is not None and (goal.class_name is not None or _voided(state, check)):
+        reason = _voided(state, check) or "corrected"
+        given_up = newest is not None and newest.number > check.number and newest.state == "aborted"
+        about = {"labels": len(_taken_back(state, check.draw)), "given_up": given_up}
+        return missing_sentence({"reason": reason, **about})
+    proven = proven_short(state, settings)
+    if proven is not None:
+        return missing_sentence({"reason": "short", **proven.to_dict()})
     unchecked = {"left": state.left, "at_most": goal.at_most, "class_name": goal.class_name}
     return missing_sentence({"reason": "unchecked", **unchecked})
 

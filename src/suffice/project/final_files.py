@@ -11,11 +11,13 @@ from suffice.tables.file_writer import Column, Rows, distinct, finite_cells
 from suffice.tables.final_writer import (
     ADDED,
     FINAL_MEDIA_TYPES,
+    TYPED_FORMATS,
     FinalFormat,
     checked_final_format,
     encoded_final,
     final_columns,
 )
+from suffice.tables.typed_cells import with_number_columns
 
 if TYPE_CHECKING:
     from suffice.project.data_set_goal import ProjectLabels
@@ -49,6 +51,11 @@ def final_file(
     """
     known = checked_final_format(format)
     columns = final_file_columns(project)
+    if known in TYPED_FORMATS:
+        columns = [
+            *with_number_columns(columns[: -len(ADDED)], final_rows(project, final)),
+            *columns[-len(ADDED) :],
+        ]
     content = encoded_final(columns, final_rows(project, final), known, byte_order_mark=byte_order_mark)
     return Exported(f"final.{known}", FINAL_MEDIA_TYPES[known], content, len(final.labels))
 

@@ -42,7 +42,9 @@ def plan_now(plan: FinishPlan | None, check: ProjectCheck | None, n_labelled: in
     wrong = [(share * _PLAN_ANSWERS + progress["wrong"]) / (_PLAN_ANSWERS + answered) * terms.pool for share in before]
     sizes = joint_answers([terms.pool] * 3, terms.allowed, wrong, terms.alpha)
     more, low, high = (max(needed, ceil(size) - answered) for size in sizes)
-    return replace(plan, by_people=n_labelled, more_labels=0, check_size=more, check_low=low, check_high=high)
+    return replace(
+        plan, by_people=n_labelled, more_labels=0, check_size=more, check_low=low, check_high=high, check_open=True
+    )
 
 
 def goal_status(

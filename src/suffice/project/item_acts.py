@@ -31,25 +31,27 @@ class ItemActs:
     def __init__(self) -> None:
         self._by_item: dict[int, list[Event]] = {}
         self._by_person: dict[str, list[Event]] = {}
-        self._n_labels: Counter[str] = Counter()
+        self._n_counting: Counter[str] = Counter()
         # Items that one person has labelled and nobody corrected, with that person.
         self._single: dict[int, str] = {}
 
     def add(self, act: Event) -> None:
         """Add a label, a skip or a correction."""
         assert act.item is not None
+        self._count_deciding(act.item, -1)
         self._by_item.setdefault(act.item, []).append(act)
         self._by_person.setdefault(act.person, []).append(act)
-        self._n_labels[act.person] += act.kind is EventKind.labelled
+        self._count_deciding(act.item, 1)
         self._note_single(act.item)
 
     def undo(self, event: Event) -> None:
         """Remove the act that an event undoes."""
         assert event.item is not None
         undone = next(act for act in self._by_item[event.item] if act.seq == event.data["of"])
+        self._count_deciding(event.item, -1)
         self._by_item[event.item].remove(undone)
         self._by_person[event.person].remove(undone)
-        self._n_labels[event.person] -= undone.kind is EventKind.labelled
+        self._count_deciding(event.item, 1)
         self._note_single(event.item)
 
     def of_item(self, item: int) -> tuple[Event, ...]:
@@ -61,9 +63,13 @@ class ItemActs:
         acts = self._by_person.get(person)
         return acts[-1] if acts else None
 
-    def n_labels_of(self, person: str) -> int:
-        """Number of labels of a person."""
-        return self._n_labels[person]
+    def n_counting_of(self, person: str) -> int:
+        """Number of items whose label that counts is by a person."""
+        return self._n_counting[person]
+
+    def has_label_of(self, person: str) -> bool:
+        """Whether a person has given a label or a correction, also if it does not count."""
+        return any(act.kind is not EventKind.skipped for act in self._by_person.get(person, ()))
 
     def label_by(self, item: int, person: str) -> Event | None:
         """The label that a person gave an item."""
@@ -121,6 +127,12 @@ class ItemActs:
     def _first(self, item: int, person: str, kind: EventKind) -> Event | None:
         acts = self._by_item.get(item, ())
         return next((act for act in acts if act.person == person and act.kind is kind), None)
+
+    def _count_deciding(self, item: int, change: int) -> None:
+        """Add a number to the count of the person whose label of an item counts."""
+        act = self.deciding(item)
+        if act is not None:
+            self._n_counting[act.person] += change
 
     def _note_single(self, item: int) -> None:
         self._single.pop(item, None)

@@ -16,6 +16,7 @@ from suffice.errors import InvalidValueError
 from suffice.presentation.check_words import guarantee_sentences
 from suffice.presentation.text_format import count
 from suffice.project.prediction_settings import GIVEN
+from suffice.project.settings import described_model
 from suffice.session.model_check import (
     CheckedQuantity,
     checked_pool,
@@ -420,7 +421,7 @@ class ProjectCheck:
         """The checked model, for a guarantee; empty for predictions made elsewhere."""
         if self.draw.model == GIVEN:
             return ""
-        return f"{self.draw.model} at {count(self.n_labelled, 'label')}"
+        return f"{described_model(self.draw.model)} at {count(self.n_labelled, 'label')}"
 
     @property
     def least_error(self) -> float | None:

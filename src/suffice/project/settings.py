@@ -443,10 +443,11 @@ def checked_goal_settings(
     if tolerance is not None:
         tolerance = real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
         if goal.of == "rest" or task == "classification":
-            raise InvalidValueError("tolerance is for a goal about all labels that are numbers; leave it out")
+            raise InvalidValueError("a tolerance (--tolerance) is for a goal about all labels of numbers; leave it out")
     elif goal.of == "all" and task == "regression":
         raise InvalidValueError(
-            "a goal about all labels that are numbers needs tolerance: a value is wrong if it is off by more than that"
+            "a goal about all labels of numbers needs a tolerance (--tolerance): a value is wrong if it is off by more "
+            "than that"
         )
     return {
         "at_most": at_most,

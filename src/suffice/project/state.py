@@ -59,7 +59,7 @@ class SkippedItem(NamedTuple):
 
 
 class Person(NamedTuple):
-    """A person: number of labels, and time of the last activity."""
+    """A person: number of items whose label that counts is by them, and time of the last activity."""
 
     labels: int
     last: float
@@ -254,7 +254,7 @@ class ProjectState:
     @property
     def people(self) -> dict[str, Person]:
         """Everybody who did something, by name."""
-        return {name: Person(self.acts.n_labels_of(name), last) for name, last in self._last_at.items()}
+        return {name: Person(self.acts.n_counting_of(name), last) for name, last in self._last_at.items()}
 
     def counts(self) -> dict[Label, int]:
         """Number of items of each label."""

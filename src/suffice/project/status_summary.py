@@ -24,13 +24,14 @@ from suffice.presentation.goal_words import expected_answers_words
 from suffice.presentation.project_words import model_choice_sentences
 from suffice.presentation.text_format import thinned_positions
 from suffice.project.data_set_goal import reached_goal
-from suffice.project.events import Label, moment
+from suffice.project.events import moment
 from suffice.project.goal_status import goal_status, plan_now
 from suffice.project.learning_status import LearningStatus, Point
 from suffice.project.model_selection import chooses_model, next_comparison
+from suffice.project.opinions import annotator_error_seen, pair_of
 from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings, described_model
-from suffice.project.state import LabelledItem, ProjectState
+from suffice.project.state import ProjectState
 from suffice.session.decision import Decision, DecisionNumbers, decide
 
 if TYPE_CHECKING:
@@ -82,48 +83,6 @@ def agreement(state: ProjectState, settings: Settings) -> Agreement | None:
     code = {name: at for at, name in enumerate(settings.classes)}
     first, second = ([code[str(pair[at])] for pair in pairs] for at in (0, 1))
     return Agreement(len(pairs), same, cohen_kappa(first, second), None)
-
-
-# Opinions of two people on fewer items say little about their errors.
-_FEWEST_PAIRS: Final = 20
-
-
-def annotator_error_seen(state: ProjectState, settings: Settings) -> dict[str, Any] | None:
-    """The share of wrong labels of one person, estimated from the opinions of two people on the same items.
-
-    If two people err independently with the share ``e``, and differ whenever one of them is wrong, they differ on
-    ``2 e (1 - e)`` of the items. Numbers differ if one of the two must be off by more than the tolerance.
-
-    Args:
-        state: The state of the project.
-        settings: Settings of the project.
-
-    Returns:
-        ``share``, ``both`` (items with two opinions) and ``different`` (items on which they differ); None if there are
-        fewer than 20 such items, or people agree on all of them.
-    """
-    pairs = [pair for each in state.labelled(several_acts=True) if (pair := pair_of(each)) is not None]
-    if settings.task == "classification":
-        different = sum(one != other for one, other in pairs)
-    elif settings.tolerance is None:
-        return None
-    else:
-        different = sum(abs(float(one) - float(other)) > 2.0 * settings.tolerance for one, other in pairs)
-    if len(pairs) < _FEWEST_PAIRS or not different:
-        return None
-    share = 0.5 * (1.0 - math.sqrt(max(0.0, 1.0 - 2.0 * different / len(pairs))))
-    return {"share": round(share, 4), "both": len(pairs), "different": different}
-
-
-def pair_of(labelled: LabelledItem) -> tuple[Label, Label] | None:
-    """The labels of the first two people who labelled an item, ordered by their names; None if there was only one.
-
-    People are ordered by name, so that kappa does not depend on the order in which labels were given.
-    """
-    if len(labelled.opinions) < 2:
-        return None
-    one, other = sorted(labelled.opinions[:2], key=lambda opinion: opinion.person)
-    return one.label, other.label
 
 
 @dataclass(frozen=True)
@@ -215,6 +174,10 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
     )
 
 
+# Part of the answers so far up to which the limits are given.
+_FURTHER: Final = 1.1
+
+
 def sequential_curves(check: ProjectCheck) -> dict[str, Any]:
     """The wrong answers of a sequential check and the limits, each as points at which they change.
 
@@ -232,12 +195,13 @@ def sequential_curves(check: ProjectCheck) -> dict[str, Any]:
     predicted = check.draw.prediction_of(record.items)
     faults = record.faults(predicted, tolerance=asked.tolerance, class_name=asked.relevant)
     wrong = np.cumsum([faults[item] for item in record.items[: progress["answered"]]], dtype=np.int64)
-    horizon = max(record.size, terms.planned)
+    # Some more than the answers so far, so that the step of the limit at the proof is seen.
+    horizon = min(terms.longest, max(record.size, terms.planned, math.ceil(_FURTHER * record.size) + 5))
     return {
         "planned": terms.planned,
         "horizon": horizon,
         "counts": _changes(wrong),
-        "limits": _changes(terms.limits(min(horizon, terms.longest))),
+        "limits": _changes(terms.limits(horizon)),
     }
 
 
@@ -371,7 +335,9 @@ def _sentences(
     if decision.data_set is not None and checks.guarantee is not None and checks.guarantee.get("corrected"):
         # The decision states the guarantee about all labels, and of which class it is.
         said, stated = " ".join(words.sentences), checks.guarantee["sentences"][0]
-        first = [sentence for sentence in first if sentence != stated and sentence not in said]
+        # What the guarantee assumes and leaves out comes after it.
+        last = [sentence for sentence in first if sentence != stated and sentence not in said] + last
+        first = []
     return status_sentences(
         words,
         warning=learning_status.warning,
@@ -496,7 +462,11 @@ def _thinned_curve(curve: Sequence[Point]) -> list[Point]:
 def _counted(state: ProjectState, settings: Settings, size: int) -> dict[str, Any]:
     """The part of the status that depends on the journal only."""
     counts, alike = state.counts(), agreement(state, settings)
-    people = sorted(state.people.items(), key=lambda each: (-each[1].labels, each[0]))
+    # The same numbers as in the final file and its statement. Second opinions are labels, but do not count.
+    people = sorted(
+        ((name, each) for name, each in state.people.items() if state.acts.has_label_of(name)),
+        key=lambda each: (-each[1].labels, each[0]),
+    )
     advice = state.advice
     return {
         "n_labelled": state.n_labelled,

@@ -245,7 +245,7 @@ def _bars(title: str, told: ProjectReportContents, counts: list[tuple[str, int]]
 
 def people_table(told: ProjectReportContents) -> ReportTable:
     """Number of labels of each person."""
-    people = [each for each in told.status["people"] if each["labels"]]
+    people = told.status["people"]
     rows = tuple(
         (
             f"came with the data ({shortened(each['name'])})" if each["name"] == told.settings.source else each["name"],

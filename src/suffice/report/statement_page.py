@@ -137,7 +137,7 @@ def statement_contents(project: "Project", final: "ProjectLabels") -> StatementC
     return StatementContents(
         title=f"Statement about the labels of {shortened(settings.name, 80)}",
         statement=guaranteed_sentence(told),
-        sure=[people_sentence(told), *confidence_sentences(told)],
+        sure=[people_sentence(told, seen=final.reached.seen), *confidence_sentences(told)],
         facts=facts,
         sources=_found_sources(final, covered, told) if screening else _sources(final.source[:covered], told, column),
         counted=class_words(told) if screening else "wrong among them",
@@ -154,8 +154,8 @@ def _sources(source: list[str], told: dict[str, Any], column: str | None) -> lis
     meant = same = "counted as right"
     if told.get("annotator_error"):
         # The wrong labels of people are rounded once, for both sources together.
-        in_check = " of both" if source.count(CHECK) else ""
-        meant, same = f"at most {told['wrong_at_most'] - predicted:,}{in_check}, as stated", "see above"
+        in_check = ", those of the check included" if source.count(CHECK) else ""
+        meant, same = f"at most {told['wrong_at_most'] - predicted:,}{in_check}", "included above"
     predicted_by = "predicted by the model"
     if column is not None:
         predicted_by = f"prediction of column {shortened(column, 60)}"

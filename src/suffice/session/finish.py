@@ -130,7 +130,7 @@ class DataSetFinish:
                 check_advised=check_advised,
             )
         estimate, shares = self._estimates.wrong_shares(view, tolerance)
-        return plan_finish(
+        made = plan_finish(
             goal.at_most,
             shares,
             by_people=len(self._labels.everything),
@@ -142,6 +142,7 @@ class DataSetFinish:
             answer_cost=goal.answer_cost,
             check_advised=check_advised,
         )
+        return replace(made, tolerance=tolerance)
 
     # The result.
 

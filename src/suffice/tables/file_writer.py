@@ -26,6 +26,8 @@ MEDIA_TYPES: Final = {
     "jsonl": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
 }
+#: Type of Arrow for each kind of column. Many long texts can exceed the size limit of the plain string type.
+ARROW_TYPES: Final = {"text": "large_string", "number": "float64", "count": "int64", "flag": "bool_"}
 _NUMBER: Final = re.compile(r" *[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)? *", re.ASCII)
 # Characters that require quotes in a CSV file.
 _SPECIAL: Final = re.compile('[",\r\n]')
@@ -210,19 +212,18 @@ def _write_parquet(columns: Sequence[Column], chunks: Iterable[Rows], to: BytesI
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
         raise MissingExtraError("pyarrow", "parquet", "Writing Parquet") from None
-    # An array of many long texts can exceed the size limit of the plain string type.
-    types = {"text": arrow.large_string(), "number": arrow.float64(), "count": arrow.int64(), "flag": arrow.bool_()}
-    schema = arrow.schema([(_whole_letters(column.name), types[column.kind]) for column in columns])
+    types = {kind: getattr(arrow, name)() for kind, name in ARROW_TYPES.items()}
+    schema = arrow.schema([(whole_letters(column.name), types[column.kind]) for column in columns])
     with parquet.ParquetWriter(to, schema) as writer:
         for rows in chunks:
             arrays = [
-                arrow.array([_whole_letters(row[at]) for row in rows], type=field.type)
+                arrow.array([whole_letters(row[at]) for row in rows], type=field.type)
                 for at, field in enumerate(schema)
             ]
             writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
 
 
-def _whole_letters(cell: Any) -> Any:
+def whole_letters(cell: Any) -> Any:
     """Return a text without lone surrogates, which UTF-8 cannot encode; other values are returned unchanged."""
     if isinstance(cell, str) and not cell.isascii():
         return cell.encode("utf-8", "backslashreplace").decode()

@@ -13,6 +13,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from suffice.errors import InvalidValueError
 from suffice.tables.file_writer import MEDIA_TYPES, Cell, Column, Rows, checked_format, distinct, encoded, harmless
+from suffice.tables.typed_cells import typed_chunks
 
 FinalFormat = Literal["csv", "xlsx", "jsonl", "parquet"]
 
@@ -30,6 +31,8 @@ _ENDINGS: Final[dict[str, FinalFormat]] = {
     ".pq": "parquet",
 }
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+#: Formats that have numbers and missing cells of their own.
+TYPED_FORMATS: Final = frozenset({"jsonl", "parquet"})
 #: The columns after those of the data and whether they are numbers, see :func:`final_columns`.
 ADDED: Final[dict[str, Literal["text", "number"]]] = {
     "label": "text",
@@ -95,15 +98,24 @@ def final_columns(cells: Sequence[str], *, numbers: bool = False, added: Sequenc
 
 
 def encoded_final(
-    columns: Sequence[Column], chunks: Iterable[Rows], format: FinalFormat, *, byte_order_mark: bool = False
+    columns: Sequence[Column],
+    chunks: Iterable[Rows],
+    format: FinalFormat,
+    *,
+    byte_order_mark: bool = False,
+    added: int = len(ADDED),
 ) -> bytes:
     r"""Write all rows as a file.
+
+    In JSON lines and Parquet, an empty cell is missing, and a text in a column of numbers is written as a number, see
+    :func:`suffice.tables.typed_cells.with_number_columns`.
 
     Args:
         columns: The columns.
         chunks: The rows, some at a time: each with a cell for every column. Numbers must be finite.
         format: The format of the file.
         byte_order_mark: Whether a CSV begins with a byte order mark, by which Excel recognises UTF-8.
+        added: Number of columns at the end that are not of the data.
 
     Raises:
         MissingExtraError: It is Parquet, and pyarrow is not installed.
@@ -114,10 +126,12 @@ def encoded_final(
         b"\xef\xbb\xbflabel\n'=1\n"
     """
     known = checked_final_format(format)
+    if known in TYPED_FORMATS:
+        chunks = typed_chunks(columns, chunks)
     if byte_order_mark and known != "csv":
         raise InvalidValueError(f"a byte order mark is for csv only, not for {known}")
     if known == "xlsx":
-        return workbook(columns, chunks, texts=len(ADDED))
+        return workbook(columns, chunks, texts=added)
     return _BYTE_ORDER_MARK * byte_order_mark + encoded(columns, chunks, checked_format(known))
 
 

@@ -37,7 +37,7 @@ def parquet_chunks(path: Path, rows: int) -> Iterator[TableColumns]:
         for batch in batches:
             table = arrow.Table.from_batches([batch])
             names = distinct_names(table.column_names, path)
-            texts = [_arrow_texts(arrow, values) for values in table.columns]
+            texts = [arrow_texts(arrow, values) for values in table.columns]
             columns = tuple(_from_arrow(arrow, values) for values in table.columns)
             cells = CellColumns(texts)
             yield TableColumns(names, columns, (), row_after(first), lambda cells=cells: cells)  # type: ignore[misc]
@@ -72,10 +72,10 @@ def _read_parquet(data: bytes, path: Path) -> TableColumns:
 
     def cells() -> CellColumns:
         again = read()
-        return CellColumns([_arrow_texts(arrow, again.column(name)) for name in columns])
+        return CellColumns([arrow_texts(arrow, again.column(name)) for name in columns])
 
     def column_cells(k: int) -> list[str]:
-        return _arrow_texts(arrow, read().column([*columns][k]))
+        return arrow_texts(arrow, read().column([*columns][k]))
 
     return TableColumns(
         tuple(columns), tuple(columns.values()), tuple(notes), row_after(0), cells, column_cells=column_cells
@@ -121,11 +121,11 @@ class ParquetCells(TableCells):
         """
         arrow = import_module("pyarrow")
         for batch in self._read():
-            yield [_arrow_texts(arrow, batch.column(k)) for k in range(batch.num_columns)]
+            yield [arrow_texts(arrow, batch.column(k)) for k in range(batch.num_columns)]
 
     def _read(self) -> Iterator[Any]:
         """Yield batches of Arrow, with the columns in the order of ``columns``."""
-        file = _opened_parquet(self._path)
+        file = opened_parquet(self._path)
         names = [file.schema_arrow.names[k] for k in self._columns]
         for batch in file.iter_batches(batch_size=_BATCH, columns=names):
             found = self._path.stat()
@@ -152,7 +152,7 @@ class ParquetCells(TableCells):
 
     def text_columns(self) -> list[int]:
         """Numbers of the columns, among these, whose cells are not numbers by their type in the file."""
-        arrow, schema = import_module("pyarrow"), _opened_parquet(self._path).schema_arrow
+        arrow, schema = import_module("pyarrow"), opened_parquet(self._path).schema_arrow
         return [
             k for k, number in enumerate(self._columns) if not _is_number(arrow, _kind(arrow, schema.field(number)))
         ]
@@ -169,7 +169,13 @@ class ParquetCells(TableCells):
         return [text for texts in self.selected([k]).batches() for text in texts[0]]
 
 
-def _opened_parquet(path: Path) -> Any:
+def opened_parquet(path: Path) -> Any:
+    """Open a Parquet file.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+        InvalidValueError: It cannot be read.
+    """
     try:
         return import_module("pyarrow.parquet").ParquetFile(path)
     except ImportError:
@@ -182,7 +188,7 @@ def _opened_parquet(path: Path) -> Any:
 
 def _read_large_parquet(path: Path, progress: Callable[[int, int], None] | None) -> TableColumns:
     """Read a Parquet file column by column, so that no cell is a Python object."""
-    file = _opened_parquet(path)
+    file = opened_parquet(path)
     arrow, size = import_module("pyarrow"), int(file.metadata.num_rows)
     names = distinct_names(file.schema_arrow.names, path)
     if not size:
@@ -215,7 +221,7 @@ def _column_of(arrow: Any, values: Any) -> Column:
     encoded = values.cast(kind).cast(arrow.string()).dictionary_encode().unify_dictionaries()
     if not encoded.num_chunks:
         return column([])
-    levels = _arrow_texts(arrow, encoded.chunk(0).dictionary)
+    levels = arrow_texts(arrow, encoded.chunk(0).dictionary)
     codes = np.concatenate([part.indices.fill_null(len(levels)).to_numpy() for part in encoded.chunks])
     distinct = as_texts([*levels, ""])
     texts = Texts(distinct.levels, distinct.codes[codes])
@@ -227,11 +233,11 @@ def _from_arrow(arrow: Any, values: Any) -> Column:
     kind = _kind(arrow, values)
     if _is_number(arrow, kind):
         return np.array(values.cast(kind).cast(arrow.float64(), safe=False).to_numpy(), dtype=np.float64)
-    return column(_arrow_texts(arrow, values))
+    return column(arrow_texts(arrow, values))
 
 
 def _number_texts(compute: Any, values: Any) -> Any:
-    """Numbers as texts of Arrow, empty where missing, as :func:`_arrow_texts` writes them."""
+    """Numbers as texts of Arrow, empty where missing, as :func:`arrow_texts` writes them."""
     arrow = import_module("pyarrow")
     return compute.fill_null(values.cast(_kind(arrow, values)).cast(arrow.string()), "")
 
@@ -244,7 +250,8 @@ def _kind(arrow: Any, values: Any) -> Any:
     return values.type.value_type if arrow.types.is_dictionary(values.type) else values.type
 
 
-def _arrow_texts(arrow: Any, values: Any) -> list[str]:
+def arrow_texts(arrow: Any, values: Any) -> list[str]:
+    """Values of Arrow as texts, empty where missing."""
     # Dates become ISO dates and booleans "true" and "false", as in a CSV file.
     texts = values.cast(_kind(arrow, values)).cast(arrow.string())
     try:

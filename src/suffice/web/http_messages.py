@@ -749,7 +749,8 @@ class FinishPlanAnswer(_Response):
     ``wrong`` is the expected number of wrong predictions for the items without a label now (``low`` to ``high``), and
     ``wrong_at_check`` that when the check starts. In a screening for ``class_name``, of which ``found`` items are
     found, labels are items that people read, ``allowed`` is the number of items of the class that may be missed, and
-    ``wrong`` their expected number among the items that nobody has read.
+    ``wrong`` their expected number among the items that nobody has read. While the check is open, ``check_size`` are
+    the answers that are still expected.
     """
 
     at_most: float
@@ -770,6 +771,9 @@ class FinishPlanAnswer(_Response):
     sentence: Text
     class_name: Text | None = None
     found: int | None = None
+    annotator_error: float = 0.0
+    tolerance: Number = None
+    check_open: bool = False
 
 
 class ProofAnswer(_Response):
@@ -832,10 +836,12 @@ class ReachedGoalAnswer(DataSetAnswer):
     """What is guaranteed about all final labels, and what it covers.
 
     ``check`` is the number of the check and ``at`` its start; null if no check was necessary. ``added`` rows are newer
-    and not covered.
+    and not covered. ``errors_of_people`` says what wrong labels of people would mean; it is empty if a share of them is
+    stated.
     """
 
     evidence: Text
+    errors_of_people: Text
     check: int | None
     at: str | None
     classes_since: Literal["same", "merged", "changed"]

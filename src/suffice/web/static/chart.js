@@ -12,7 +12,7 @@ const EDGE = { left: 54, right: 14, top: 20, bottom: 42 };
  *   points: [[n, value, low or null, high or null, threshold or null], ...];
  *   log, zero: of the vertical axis; y: its name; format: of its numbers; sentence: what one sees, in words;
  *   limit: what the threshold is called; forecast: {labels, low, high, most} or null, with most the number of items;
- *   then: {n, value}, an extrapolated point, or null;
+ *   then: {n, value}, an extrapolated point, or null; note: a sentence below the curve, or nothing;
  *   columns: names for the table; read: words for a point.
  * @param {string} title - What it shows.
  */
@@ -21,7 +21,8 @@ export function makeChart(title) {
   const readout = h("p", { class: "readout", "aria-live": "polite" });
   const table = h("div", { class: "scroll" });
   const details = h("details", { class: "numbers" }, h("summary", {}, "The numbers as a table"), table);
-  const element = h("figure", { class: "chart" }, h("figcaption", {}, title), canvas, readout, details);
+  const note = h("p", { class: "muted" });
+  const element = h("figure", { class: "chart" }, h("figcaption", {}, title), canvas, readout, note, details);
   let data = null;
   let told = "";
 
@@ -42,6 +43,8 @@ export function makeChart(title) {
       if (text === told) return;
       told = text;
       data = now;
+      note.textContent = data.note ?? "";
+      note.hidden = !data.note;
       draw();
       list();
     },

@@ -1,4 +1,4 @@
-// The course of a check that ends when its target is proven: wrong answers as steps, and the limit as a line. The target
+// The course of a check that ends when its target is proven: wrong predictions as steps, and the limit as a line. The target
 // is proven when the steps are at the limit or below it.
 
 import { count, h, many, put, svg, unbroken } from "./dom.js";
@@ -41,12 +41,15 @@ export function makeCheckPlot({ table = false } = {}) {
   };
 }
 
-/** What counts against the target: an answer that is wrong, or in a screening one that is of the class. */
-export const faultWords = (sequential) => (sequential.class_name === null ? "wrong" : "of the class");
+/** What counts against the target: a prediction that is wrong, or in a screening an answer that is of the class. */
+const faultWords = (sequential) => (sequential.class_name === null ? "wrong" : "of the class");
+
+/** How many of them were found, in words. */
+export const foundWords = ({ wrong, class_name: name }) => (name === null ? many(wrong, "wrong prediction") : `${count(wrong)} of the class`);
 
 const raised = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
-const faultyAnswers = (sequential) => (sequential.class_name === null ? "wrong answers" : "answers of the class");
+const faultyAnswers = (sequential) => (sequential.class_name === null ? "wrong predictions" : "answers of the class");
 
 function legend(sequential) {
   const sample = (kind) => svg("svg", { viewBox: "0 0 22 8", width: 22, height: 8, "aria-hidden": "true" },
@@ -56,8 +59,8 @@ function legend(sequential) {
 
 /** What one sees, in words. */
 function sentence({ sentence: said, sequential }) {
-  const { answered, wrong, state } = sequential;
-  const so = said || `Check: ${many(answered, "answer")}, ${count(wrong)} ${faultWords(sequential)}. The target is ${state}.`;
+  const { answered, state } = sequential;
+  const so = said || `Check: ${many(answered, "answer")}, ${foundWords(sequential)}. The target is ${state}.`;
   const at = valueAt(sequential.limits, answered);
   const limit = at >= 0 ? `The limit is ${count(at)} there.`
     : `So few answers do not prove it, even if none is ${faultWords(sequential)}.`;
@@ -69,10 +72,13 @@ function valueAt(changes, answers) {
   return changes.reduce((value, [at, next]) => (at <= answers ? next : value), -1);
 }
 
-/** The number of answers up to which the plot goes: some more than the proof takes, so that the end is well seen. */
-function lastShown({ answered, needed, horizon }) {
+/**
+ * The number of answers up to which the plot goes: some more than the proof takes, so that the end is well seen. After
+ * the proof it is less, because the limit then rises fast.
+ */
+function lastShown({ answered, needed, horizon, state }) {
   const end = answered + (needed ?? 0);
-  return Math.max(answered, 1, Math.min(horizon, Math.ceil(1.5 * end) + 5));
+  return Math.max(answered, 1, Math.min(horizon, Math.ceil((state === "proven" ? 1.1 : 1.5) * end) + 5));
 }
 
 /** The changes up to a number of answers; the last value goes on to there. */

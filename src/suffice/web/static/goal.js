@@ -42,9 +42,10 @@ export function goalBar(status) {
 /** Bar and sentences. */
 export function goalParts(status, { short = false } = {}) {
   const { goal } = status;
-  // The first sentences say what the goal is, how far it is, and how long that takes.
+  // The first sentences say what the goal is, how far it is, and how long that takes; of a reached goal, what is
+  // guaranteed, and what wrong labels of people would mean.
   const [first, ...rest] = goal.sentences;
-  const progress = goal.reached ? 0 : (goal.plan ? 1 : 0) + (goal.hours ? 1 : 0);
+  const progress = goal.reached ? (goal.reached.errors_of_people ? 1 : 0) : (goal.plan ? 1 : 0) + (goal.hours ? 1 : 0);
   const shown = short ? rest.slice(0, progress) : rest;
   return h("div", { class: goal.reached ? "goal guarantee" : "goal" },
     h("p", {}, h("b", {}, unbroken(first))), goalBar(status), shown.map((each) => h("p", {}, unbroken(each))),
@@ -99,7 +100,8 @@ function finish(status) {
   const problem = h("p", { class: "problem", role: "alert" });
   const dialog = openDialog("Finish", [
     h("div", { class: "stack" },
-      h("p", {}, h("b", {}, unbroken(status.goal.sentences[0]))), finalFiles(problem), problem,
+      h("p", {}, h("b", {}, unbroken(status.goal.sentences[0]))),
+      finished(status).errors_of_people && h("p", {}, unbroken(finished(status).errors_of_people)), finalFiles(problem), problem,
       h("div", { class: "row end" }, button(() => dialog.close(), {}, "Close"))),
   ]);
 }
@@ -127,7 +129,9 @@ export function totalsData({ goal }) {
   if (points.length < 2) return null;
   const [n, total] = points.at(-1);
   const ended = `At ${many(n, "label")} of people the goal was reached.`;
+  const checked = goal.check_open || typeof goal.reached?.check === "number";
   return {
+    note: checked ? "The straight line at the end is the check: the expected number is not recorded during a check." : null,
     points: points.map(([at, expected]) => [at, expected, null, null, null]),
     zero: true,
     y: `labels of people at the end, of ${many(goal.rows, "row")}`,

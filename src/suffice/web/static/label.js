@@ -55,8 +55,6 @@ export function makeLabelView(root, project) {
   const guidelines = makeGuidelines(project);
   const card = makeVerdictCard();
   const prediction = makePredictionCard();
-  // Predictions made elsewhere are shown with the item, or not before it is answered.
-  prediction.element.hidden = Boolean(project.checked);
   const banner = makeBanner();
   const checkLine = makeCheckLine();
   // The check whose items are asked for.

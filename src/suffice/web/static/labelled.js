@@ -24,7 +24,7 @@ export function classBars(status) {
 /** Who labelled how many, and whether those who labelled the same agree. */
 export function people(status, project) {
   // A person who only opened the project has not labelled.
-  const rows = status.people.filter((each) => each.labels > 0).map((each) =>
+  const rows = status.people.map((each) =>
     h("div", {}, h("dt", { dir: "auto" }, each.name),
       h("dd", {}, many(each.labels, "label"), " ",
         h("span", { class: "muted", title: moment(each.last) }, ago(each.last)))));

@@ -3,7 +3,7 @@
 import { post } from "./api.js";
 import { h, put, quiet, unbroken } from "./dom.js";
 import { person } from "./person.js";
-import { kept } from "./store.js";
+import { kept, store } from "./store.js";
 
 const WHY = "Seeing a prediction influences people. Labels that you give while it is shown are marked, and do not count as "
   + "random labels when the error is estimated.";
@@ -30,13 +30,11 @@ export function makePredictionCard() {
   async function update(item) {
     current = item;
     input.checked = kept.get(key()) === "on";
+    // In a check the label must not depend on a prediction. Predictions made elsewhere are shown with the item.
+    element.hidden = Boolean(item?.check || store.project.checked);
     const mine = (newest += 1);
     put(said);
-    if (!input.checked || !item) return;
-    if (item.check) {
-      put(said, quiet("In a check no prediction is shown: the label must not depend on it."));
-      return;
-    }
+    if (!input.checked || !item || element.hidden) return;
     try {
       const { predictions } = await post("api/predictions", { person: item.person, item: item.item });
       if (mine !== newest) return;

@@ -4,9 +4,9 @@
 import { capital } from "./api.js";
 import { makeChart } from "./chart.js";
 import { checking, endedWithout, sequential } from "./check.js";
-import { faultWords, makeCheckPlot } from "./checkplot.js";
-import { count, h, many, percent, put, quiet, short, swap, unbroken } from "./dom.js";
-import { goalOf, totalsData } from "./goal.js";
+import { foundWords, makeCheckPlot } from "./checkplot.js";
+import { h, many, percent, put, quiet, short, swap, unbroken } from "./dom.js";
+import { finished, goalOf, totalsData } from "./goal.js";
 import { classBars, people } from "./labelled.js";
 import { store, watch } from "./store.js";
 import { certified, decisionParts, learning, nextButton, switchButton } from "./verdict.js";
@@ -64,7 +64,8 @@ export function makeProgressView(root, project) {
     parts.totals.element.hidden = !goal;
     parts.outlook.element.hidden = details.hidden = Boolean(goal || project.checked);
     // Predictions made elsewhere are checked; without a goal for all labels nothing is estimated.
-    parts.error.element.hidden = Boolean(project.checked && !goal);
+    // A goal that is reached is about other predictions: those of the model at the check.
+    parts.error.element.hidden = Boolean((project.checked && !goal) || finished(status));
     if (goal) chartOr(parts.totals.body, totals, totalsData(status), "The curve begins once a few labels are learned.");
     swap(parts.outlook.body, outlook(status));
     chartOr(parts.error.body, error, errorData(status, project), "There is no estimate before the model has started.");
@@ -93,8 +94,8 @@ function chartOr(body, chart, data, otherwise) {
 
 /** The newest check that is for a target, in words: its number, its target, and how far it is or how it ended. */
 function checkWords(check) {
-  const { answered, wrong, state } = check.sequential;
-  const ended = state === "proven" && `Proven after ${many(answered, "answer")}, ${count(wrong)} of them ${faultWords(check.sequential)}.`;
+  const { answered, state } = check.sequential;
+  const ended = state === "proven" && `Proven after ${many(answered, "answer")}, with ${foundWords(check.sequential)}.`;
   return `Target: ${check.target_words}. ${check.sentence || ended || ""}`.trim();
 }
 

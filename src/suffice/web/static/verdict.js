@@ -160,7 +160,8 @@ function goalBanner(status, fold) {
   return h("section", { class: `banner ${decision.tone}`, role: "region", "aria-labelledby": "stop-heading" },
     bannerHeading(decision),
     figure && h("p", { class: "figure" }, h("b", {}, figure[0]), h("small", {}, figure[1])),
-    h("details", {}, h("summary", {}, "Why, and what next"), goal.sentences.map((each) => h("p", {}, unbroken(each)))),
+    goal.reached?.errors_of_people && h("p", {}, unbroken(goal.reached.errors_of_people)),
+    h("details", {}, h("summary", {}, "Why, and what next"), goal.sentences.filter((each) => each !== goal.reached?.errors_of_people).map((each) => h("p", {}, unbroken(each)))),
     h("div", { class: "row" }, goalButton(status, { class: "primary" }),
       can("manage") && h("a", { class: "button", ...report }, "See the report"),
       button(fold, { class: "quiet" }, decision.answer === "complete" ? "Hide" : "Keep labelling")));
