@@ -309,7 +309,7 @@ def test_a_target_that_is_missed_is_not_proven() -> None:
     assert not result.guaranteed
     assert not result.guarantees
     assert result.to_dict()["wrong_at_most"] is None
-    assert result.sentences()[0] == "Not proven: at most 2 % wrong."
+    assert result.sentences()[0] == "It is not proven that at most 2 % are wrong."
 
 
 def test_a_budget_pauses_and_the_check_continues() -> None:

@@ -46,7 +46,7 @@ def result_sentences(result: Mapping[str, Any]) -> list[str]:
 def _target_and_statements(result: Mapping[str, Any]) -> list[str]:
     said = _statements(result)
     if result["at_most"] is not None and not result["guaranteed"]:
-        said.insert(0, f"Not proven: at most {percent_at_most(result['at_most'])} wrong.")
+        said.insert(0, f"It is not proven that at most {percent_at_most(result['at_most'])} are wrong.")
     return said
 
 
