@@ -27,8 +27,7 @@ while True:
     plans.append(monitor.decision(at_most=0.05, of="all").finish)
     if plans[-1].check_now:
         break
-    rest = np.setdiff1d(np.arange(len(X)), items)
-    unsure = rest[np.argsort(forest.predict_proba(X[rest]).max(axis=1))]
+    unsure = [k for k in np.argsort(forest.predict_proba(X).max(axis=1)) if k not in items]
     random = [*random, rng.choice(unsure[9:])]
     items = [*items, *unsure[:9], random[-1]]
 check = monitor.check(at_most=0.05, of="all")
