@@ -134,12 +134,12 @@ def test_a_later_check_must_save_labels() -> None:
 def test_the_sentence_of_a_plan() -> None:
     plan = FinishPlan(0.05, 4000, 620, 200, 300.0, 200.0, 400.0, 300, 150, 90, 400)
     assert str(plan) == (
-        "620 labels so far. Next: about 300 more, then a check of about 150 items (between 90 and 400). The model then "
-        "supplies the other 2,900 labels."
+        "620 labels so far. Next: about 300 more, then a check of about 150 items (between 90 and 400). Predictions "
+        "supply the other 2,900 labels."
     )
     assert str(plan.after(920)).startswith("920 labels so far. Next: a check of about 150 items (between 90 and 400). ")
     # An interval of one number, and a plan that ends with labels of people only.
-    assert "a check of about 150 items. The" in str(replace(plan, check_low=150, check_high=150))
+    assert "a check of about 150 items. Predictions" in str(replace(plan, check_low=150, check_high=150))
     assert str(replace(plan, check_size=3080)).endswith("Then all labels are by people.")
     assert "Next: about 150 more answers in the check (" in str(replace(plan, check_open=True))
     assert plan.after(700).more_labels == 220

@@ -65,7 +65,7 @@ def test_the_way_to_the_goal() -> None:
     people = len(learner.labels)
     assert plain(reached) == (
         "Your goal is reached: at most 28 of all 569 labels are wrong (95 % confidence). "
-        f"{people} labels are by people, which count as right, and {569 - people} are taken from the model."
+        f"{people} labels are by people, which count as right, and {569 - people} are predictions."
     )
     assert reached.summary.startswith("At most 28 of all 569 labels")
 
@@ -87,7 +87,7 @@ def plan(**changes: Any) -> dict[str, Any]:
 
 def test_progress() -> None:
     assert progress_words(plan(check_size=0)).startswith("200 labels so far, about 240 more, and no check; then about ")
-    assert progress_words(plan(predicted=1)).endswith("then about 1 label is taken from the model (extrapolated)")
+    assert progress_words(plan(predicted=1)).endswith("then about 1 label is a prediction (extrapolated)")
 
 
 @pytest.mark.parametrize(

@@ -164,8 +164,8 @@ class FinishPlan:
 
     Examples:
         >>> print(plan_finish(0.05, [0.4] * 300 + [0.02] * 1700, by_people=200, alpha=0.025, low=0.05, high=0.1))
-        200 labels so far. Next: about 240 more, then a check of about 140 items (between 95 and 180). The model then
-        supplies the other 1,600 labels.
+        200 labels so far. Next: about 240 more, then a check of about 140 items (between 95 and 180). Predictions
+        supply the other 1,600 labels.
     """
 
     at_most: float
@@ -249,7 +249,7 @@ class FinishPlan:
             return "Then all items are read" if read else "Then all labels are by people"
         if read:
             return f"The other {left:,} need not be read" if left > 1 else "The other one need not be read"
-        return f"The model then supplies the other {count(left, 'label') if left > 1 else 'label'}"
+        return f"Predictions supply the other {count(left, 'label') if left > 1 else 'label'}"
 
 
 def plan_finish(  # noqa: PLR0913 - all but two by keyword

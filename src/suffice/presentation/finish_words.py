@@ -47,8 +47,8 @@ def finish_words(decision: Mapping[str, Any]) -> FinishWords:
         ...     "check_size": 148, "check_low": 90, "check_high": 260, "check_now": False, "predicted": 2932}
         >>> words = finish_words({"answer": "keep going", "n_labelled": 620, "unlabelled": 3380, "finish": plan})
         >>> print("\n".join(words.sentences).replace("\xa0", " "))
-        Keep labelling: 620 labels so far, about 300 more and a check of about 150; then about 2,900 labels are taken
-        from the model (extrapolated).
+        Keep labelling: 620 labels so far, about 300 more and a check of about 150; then about 2,900 labels are
+        predictions (extrapolated).
         Your goal: at most 5 % of all 4,000 labels are wrong (200). Now about 310 of 3,380 predictions would be wrong
         (estimate).
         >>> screened = {**plan, "class_name": "yes", "found": 190, "allowed": 13, "wrong": 61.0}
@@ -98,8 +98,8 @@ def progress_words(plan: Mapping[str, Any]) -> str:
         >>> plan = {"by_people": 620, "more_labels": 0, "check_size": 148, "check_low": 90, "check_high": 260,
         ...     "check_now": True, "predicted": 3232}
         >>> print(progress_words(plan))
-        620 labels so far, and a check of about 150 (between 90 and 260) now; then about 3,200 labels are taken from the
-        model (extrapolated)
+        620 labels so far, and a check of about 150 (between 90 and 260) now; then about 3,200 labels are predictions
+        (extrapolated)
     """
     so_far, size = f"{count(plan['by_people'], 'label')} so far", two_digits(plan["check_size"])
     screening = plan.get("class_name") is not None
@@ -113,10 +113,9 @@ def progress_words(plan: Mapping[str, Any]) -> str:
     else:
         parts = f"about {two_digits(plan['more_labels']):,} more, and no check"
     left = two_digits(plan["predicted"])
-    verb = "is" if left == 1 else "are"
-    then = f"then about {count(left, 'label')} {verb} taken from the model"
+    then = f"then about {count(left, 'label')} {_are_predictions(left)}"
     if screening:
-        then = f"then about {count(left, 'item')} {verb} not read"
+        then = f"then about {count(left, 'item')} {_are(left)} not read"
     return f"{so_far}, {parts}; {then} (extrapolated)"
 
 
@@ -131,7 +130,7 @@ def reached_words(reached: Mapping[str, Any]) -> str:
         >>> print(reached_words({"rows": 4000, "by_people": 770, "predicted": 3230, "wrong_at_most": 200,
         ...     "confidence": 0.95, "annotator_error": 0.0}).replace("\xa0", " "))
         at most 200 of all 4,000 labels are wrong (95 % confidence). 770 labels are by people, which count as right, and
-        3,230 are taken from the model.
+        3,230 are predictions.
         >>> print(reached_words({"class_name": "yes", "predicted": 4200, "statement": "People have found all."}))
         people have found all. This is about class 'yes' only: the labels of the 4,200 items that nobody read are
         predictions, which may be wrong.
@@ -149,7 +148,7 @@ def reached_words(reached: Mapping[str, Any]) -> str:
     if not reached["predicted"]:
         return f"{most} All of them are by people, {people}."
     given = f"{count(reached['by_people'], 'label')} {_are(reached['by_people'])} by people, {people}"
-    return f"{most} {given}, and {reached['predicted']:,} {_are(reached['predicted'])} taken from the model."
+    return f"{most} {given}, and {reached['predicted']:,} {_are_predictions(reached['predicted'])}."
 
 
 def only_class_sentences(reached: Mapping[str, Any]) -> list[str]:
@@ -213,7 +212,7 @@ def finished_run_sentences(about: Mapping[str, Any]) -> list[str]:
         >>> print("\n".join(finished_run_sentences({**about, "guarantee": guarantee})).replace("\xa0", " "))
         Labels of people: 770 of 4,000, of which 150 in the check. 3,230 labels (81 %) would have been saved.
         Guaranteed: at most 200 of all 4,000 labels are wrong (95 % confidence). 770 labels are by people, which count
-        as right, and 3,230 are taken from the model.
+        as right, and 3,230 are predictions.
         In truth 118 of the 4,000 labels are wrong (2.9 %). Your goal was at most 5 %.
     """
     rows, people, guarantee = about["rows"], about["labelled_by_people"], about["guarantee"]
@@ -285,6 +284,10 @@ def goal_and_number_words(goal: Mapping[str, Any]) -> str:
     share, allowed = percent(goal["annotator_error"]), goal["allowed"]
     predictions = f"at most {count(allowed, 'prediction')}" if allowed else "no prediction"
     return f"{said}. Up to {share} of the labels of people may be wrong, so {predictions} may be"
+
+
+def _are_predictions(number_of: int) -> str:
+    return "is a prediction" if number_of == 1 else "are predictions"
 
 
 def _are(number_of: int) -> str:

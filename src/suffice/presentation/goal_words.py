@@ -161,10 +161,10 @@ def goal_sentences(goal: Mapping[str, Any]) -> list[str]:
         >>> goal = {"at_most": 0.05, "rows": 4000, "allowed": 200, "tolerance": None, "annotator_error": 0.0,
         ...     "annotator_error_seen": None, "reached": None, "check_open": False, "more_labels": 450, "hours": 1.5,
         ...     "seconds_per_label": 12.0, "by_people": 620, "predicted": 2930,
-        ...     "plan": {"sentence": "620 labels so far. ... The model then supplies the other 2,930 labels."}}
+        ...     "plan": {"sentence": "620 labels so far. ... Predictions supply the other 2,930 labels."}}
         >>> print(*goal_sentences(goal), sep="\n")
         Goal: at most 5 % of all 4,000 labels are wrong (200).
-        620 labels so far. ... The model then supplies the other 2,930 labels.
+        620 labels so far. ... Predictions supply the other 2,930 labels.
         That takes about 1.5 hours, at 12 seconds a label.
         Labels by people count as right: the guarantee does not cover mistakes of people.
     """
