@@ -124,6 +124,9 @@ class Shown:
     def ask_again(self) -> None:
         """There is nobody to ask."""
 
+    def nothing_left(self, more: str = "") -> str:
+        return f"Nothing is left to label. {more}"
+
     def counts(self) -> Counts:
         return self.numbers
 
