@@ -22,8 +22,6 @@ from suffice.presentation.check_words import (
 )
 from suffice.project.learning_status import LearningStatus, Predictions
 from suffice.project.status_summary import check_status, next_check_plan
-from suffice.session.check_plans import RecallCost
-from suffice.session.error_estimate import least_expected
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
@@ -110,6 +108,9 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
         InvalidValueError: An argument cannot be used.
         SufficeError: The error is not estimated yet, or there is nothing to check.
     """
+    # The estimates load libraries of statistics, for which the page need not wait.
+    from suffice.session.error_estimate import least_expected
+
     classes = project.settings.task == "classification"
     if classes and tolerance is not None:
         raise InvalidValueError("tolerance is for numbers, and the labels of this project are classes; leave it out")
@@ -280,6 +281,8 @@ def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
         InvalidValueError: The project has no such class, or its labels are numbers.
         SufficeError: There is nothing to check.
     """
+    from suffice.session.check_plans import RecallCost
+
     classes = project.settings.classes
     name = recall_of if precision_of is None else precision_of
     if name not in classes or predictions.probabilities is None:

@@ -80,8 +80,9 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
         state = project.state()
         first = first_checked_item(state)
         # Skipped rows are drawn too, and count as wrong if they are skipped again.
-        labelled = [item for item, label in state.labels.by_item.items() if label is not None]
-        unlabelled = np.setdiff1d(np.arange(state.labels.size), labelled)
+        free = np.ones(state.labels.size, dtype=bool)
+        free[[item for item, label in state.labels.by_item.items() if label is not None]] = False
+        unlabelled = np.flatnonzero(free)
         before = max(
             (check.draw.spends_as for check in state.checks.all() if check.draw.asked.first_item == first), default=0
         )

@@ -12,10 +12,10 @@ from suffice.presentation.item_words import (
 )
 from suffice.presentation.text_format import item_summary
 from suffice.project.events import Label, moment
-from suffice.session.suspicious_labels import FEWEST, SuspiciousLabel
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
+    from suffice.session.suspicious_labels import SuspiciousLabel
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Review:
         return asdict(self) | {"labels": [asdict(label) for label in self.labels]}
 
 
-def review(project: "Project", ranked: Sequence[SuspiciousLabel], most: int) -> Review:
+def review(project: "Project", ranked: Sequence["SuspiciousLabel"], most: int) -> Review:
     """Labels that are likely wrong, without confirmed labels and items of a check.
 
     Args:
@@ -78,6 +78,9 @@ def review(project: "Project", ranked: Sequence[SuspiciousLabel], most: int) -> 
         ranked: All labels that the model has learned, the least likely first.
         most: Maximal number of labels to list.
     """
+    # It loads the models, for which the page need not wait.
+    from suffice.session.suspicious_labels import FEWEST
+
     if not ranked:
         return Review((), 0, 0, too_few_to_review_sentence(FEWEST))
     likely_wrong = [label for label in project.model_results.open_to_review(ranked) if label.likely_wrong]
