@@ -27,7 +27,7 @@ while True:
     plans.append(monitor.decision(at_most=0.05, of="all").finish)
     if plans[-1].check_now:
         break
-    unsure = [k for k in np.argsort(forest.predict_proba(X).max(axis=1)) if k not in items]
+    unsure = [k for k in forest.predict_proba(X).max(1).argsort() if k not in items]
     random = [*random, rng.choice(unsure[9:])]
     items = [*items, *unsure[:9], random[-1]]
 check = monitor.check(at_most=0.05, of="all")
