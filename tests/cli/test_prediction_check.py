@@ -643,7 +643,7 @@ def test_people_see_what_they_need_and_nothing_that_tells_the_prediction(
 
 
 def test_verdicts_and_corrections_are_typed(tmp_path: Path) -> None:
-    table = {
+    table: dict[str, list[Any]] = {
         "body": [f"first line {k}\nsecond line" for k in range(60)],
         "start": [6] * 60,
         "end": [10] * 59 + [999],
