@@ -114,7 +114,7 @@ def test_a_check_says_its_number() -> None:
     aborted.abort()
     assert str(aborted) == "Check 3 of these items: aborted; it guarantees nothing."
     target = made.check(at_most=0.4)
-    assert str(target).startswith("Check 4 of these items: 0 answers, 0 wrong.")
+    assert str(target).startswith("Check 4 of these items: 0 answers, 0 wrong predictions.")
 
 
 # Running checks.

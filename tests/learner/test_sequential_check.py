@@ -93,7 +93,8 @@ def test_a_check_is_proven() -> None:
         "At most 20 % of the predictions for the 270 items that were unlabelled at the start of the check are wrong "
         "(95 % confidence)."
     )
-    assert found.evidence.startswith(f"A random check of 270 items ended after {len(flags)} answers, {sum(flags)} with")
+    ended = f"A random check of 270 items ended after {len(flags)} answers. {sum(flags)} prediction"
+    assert found.evidence.startswith(ended)
     newest = learner.guarantee
     assert newest is not None
     assert newest.about_present_model
