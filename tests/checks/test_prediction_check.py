@@ -234,6 +234,7 @@ def test_recall_of_predictions_does_not_count_what_the_check_found() -> None:
     (made,) = result.guarantees.values()
     assert made.predicted_recall == 0.6
     assert not result.guaranteed
+    assert result.sentences()[0] == "It is not proven that at most 30 % are missed."
     assert "Of the rows of class 'spam' among the 20 rows, at least 60 % are predicted as such" in str(result).replace(
         "\xa0", " "
     )

@@ -46,7 +46,10 @@ def result_sentences(result: Mapping[str, Any]) -> list[str]:
 def _target_and_statements(result: Mapping[str, Any]) -> list[str]:
     said = _statements(result)
     if result["at_most"] is not None and not result["guaranteed"]:
-        said.insert(0, f"It is not proven that at most {percent_at_most(result['at_most'])} are wrong.")
+        guarantees = [each["guarantee"] for each in result["columns"].values() if each["guarantee"] is not None]
+        recall = any(each["quantity"] == "recall" for each in guarantees)
+        fault = "missed" if recall else "wrong"
+        said.insert(0, f"It is not proven that at most {percent_at_most(result['at_most'])} are {fault}.")
     return said
 
 

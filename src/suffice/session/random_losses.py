@@ -36,7 +36,7 @@ from suffice.session.refit_budget import FOLDS, RefitBudget
 
 # A prediction by a model with n of the present N labels has the weight (n / N) to this power.
 _AGE_POWER: Final = 2.0
-# The error falls with (n / N) to the first power if all labels are random, and to the sum of both if all are chosen:
+# The error falls with (n / N) to the power 1/5 if all labels are random, and to the sum of both if all are chosen:
 # chosen labels are those of the hardest items, and what is left is easier. Both were chosen on sets of development.
 _FALL_RANDOM, _FALL_CHOSEN = 1.0 / 5.0, 1.0 / 6.0
 #: Least share of wrong predictions that a model of another package may expect, in the inputs of rules.
