@@ -38,8 +38,9 @@ import finish_screening
 import suffice as sf
 from evaluation_sets import evaluation_set
 from suffice.checks import SequentialTerms, allowed_wrong
-from suffice.checks.finish_plan import CURVE_POWER, joint_answers
+from suffice.checks.finish_plan import joint_answers
 from suffice.checks.sequential_terms import planned_answers, proof_probabilities
+from suffice.forecast import CURVE_POWER
 from suffice.learner import ModelChoice, finished_run
 from suffice.models.factory import make_model
 from suffice.tables.transformers import TextComponents

@@ -1,11 +1,12 @@
 """Regret of the default stopping rule on data sets that were not used to develop it, and regret of a fixed budget.
 
-A stop after ``n`` labels costs ``n`` labels and ``A`` times the error: for classes the share of wrong predictions, for
-numbers the mean squared error of standardised targets. ``A`` is what a wrong prediction costs times the number of items
-that stay unlabelled: 0.1 to 10 labels times 2,000 to 200,000 items, and the thirteen prices of the comparison of rules.
-The regret is relative to the best stop of the run in hindsight. The budget is the one that is best on all other sets.
+A stop after ``n`` labels costs ``n`` labels, and for each item that stays unlabelled the price of a wrong prediction
+times the error: for classes the share of wrong predictions, for numbers the mean squared error of standardised targets.
+Thirteen prices from 0.1 to 100 labels are used. The regret is the cost of the stop above that of the best stop of the
+run in hindsight, relative to the latter. The budget is the number of labels that is best on all other sets, for each
+price.
 
-    python benchmarks/stopping_decision.py --runs FOLDER [--sets test] [--seeds 3] [--write]
+    python benchmarks/stopping_decision.py --runs FOLDER [--sets evaluation] [--seeds 3] [--batch 10] [--write]
 """
 
 import os
@@ -25,22 +26,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 import suffice as sf
-from evaluation_sets import decision_names, evaluation_set, names
-from suffice.criteria import LabelWorth, Step
+from evaluation_sets import decision_names, evaluation_set, fresh_names, names
+from suffice.criteria import LabelWorth, Step, Verdict
+from suffice.criteria.label_worth import total_costs
 from suffice.models.capacity import most_components
 from suffice.models.factory import make_model
+from suffice.session.advice import standing_stop
 from suffice.tables.transformers import NgramComponents
-from suffice_research.recommendation.stopping_costs import RATIOS
 from tables import publish, table
 from text_models import SETS as DEVELOPMENT_TEXTS
 from text_models import newsgroups
 
 Floats = NDArray[np.float64]
-INITIAL, LABELS, POOL, TEST = 10, 500, 3000, 2000
+INITIAL, LABELS, POOL, TEST = 10, 600, 3000, 2000
 _MANY_WEIGHTS: Final = 300
-_RESAMPLES: Final = 2000
-#: What an error of 1 costs in labels: a wrong prediction among the unlabelled items, times their number.
-UNITS: Final = tuple(sorted({price * rest for price in (0.1, 0.3, 1.0, 3.0, 10.0) for rest in (2e3, 2e4, 2e5)}))
+#: What a wrong prediction costs, in labels.
+PRICES: Final = tuple(10.0 ** (-1.0 + quarter / 4.0) for quarter in range(13))
+DEFAULT_PRICE: Final = PRICES.index(1.0)
+#: Data sets that the rule was developed on, those that its first version was evaluated on, and new ones.
+GROUPS: Final = ("development", "test", "fresh")
 MODELS: Final = {"gp": "regression", "ridge": "regression", "logistic": "classification"}
 _GROUPS: Final = ("alt.atheism", "comp.os.ms-windows.misc", "rec.motorcycles", "talk.religion.misc")
 #: Texts that nothing was chosen on.
@@ -66,24 +70,24 @@ def data_of(name: str, seed: int) -> tuple[Any, Any, Any, Any, tuple[tuple[int, 
     return X, codes[pool], components.transform(texts[test]), codes[test], ((0, int(components.kept_.sum())),)
 
 
-def run(folder: Path, job: tuple[str, str, int]) -> None:
+def run(folder: Path, batch: int, job: tuple[str, str, int]) -> None:
     """One run with the default acquisition, saved as what the rule looks at and the true errors."""
     model, name, seed = job
-    path = folder / f"{model}-{name}-{seed}.npz"
+    path = folder / f"{model}-{name}-{seed}-{batch}.npz"
     if path.exists():
         return
     X, y, X_test, y_test, components = data_of(name, seed)
     classes = np.unique(y).tolist() if MODELS[model] == "classification" else None
-    labels = min(LABELS, int(0.6 * len(X)))
-    batch = 5 if classes and len(classes) * X.shape[1] > _MANY_WEIGHTS else 1
+    labels = min(LABELS, int(0.9 * len(X)))
+    size = max(batch, 5 if classes and len(classes) * X.shape[1] > _MANY_WEIGHTS else 1)
     trace = sf.simulate(
         make_model(model, classes=classes, basis=0, components=components),
         *(X, y),
         X_test=X_test,
         y_test=y_test,
         initial=INITIAL,
-        steps=(labels - INITIAL) // batch,
-        batch=batch,
+        steps=(labels - INITIAL) // size,
+        batch=size,
         record=LabelWorth(),
         seed=seed,
     )
@@ -99,9 +103,10 @@ def run(folder: Path, job: tuple[str, str, int]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A run: its set, labels, true errors, and the steps that the rule sees."""
+    """A run: its set, items of the pool, labels, true errors, and the steps that the rule sees."""
 
     name: str
+    pool: int
     n: Floats
     error: Floats
     steps: list[Step]
@@ -110,22 +115,23 @@ class Recorded:
     def load(cls, path: Path, name: str) -> "Recorded":
         """Read a run that :func:`run` has saved."""
         with np.load(path) as file:
+            pool = int(file["pool"])
             recorded = {field: file[field] for field in FIELDS}
-            steps = Step.sequence(file["n"], pool_size=np.full(len(file["n"]), int(file["pool"])), **recorded)
-            return cls(name, file["n"], file["error"], steps)
+            steps = Step.sequence(file["n"], pool_size=np.full(len(file["n"]), pool), **recorded)
+            return cls(name, pool, file["n"], file["error"], steps)
 
-    def costs(self, price: float, *, above_best: bool) -> Floats:
-        """What a stop at each step costs, in labels."""
-        return np.asarray(price * (self.error - (self.error.min() if above_best else 0.0)) + self.n)
+    def costs(self, price: float, error: Floats | None = None) -> Floats:
+        """What a stop at each step costs, in labels; with another error curve if one is given."""
+        return total_costs(self.n, self.error if error is None else error, self.pool, mistake_cost=price)
+
+    def verdicts(self, price: float) -> list[Verdict]:
+        """Verdicts of the default rule at a price of a wrong prediction."""
+        return LabelWorth(mistake_cost=price).observe_all(self.steps)
 
 
-def stop_of(run: Recorded, price: float) -> int:
-    """The step at which the default rule stops where an error of 1 costs so many labels."""
-    rule = LabelWorth(price, 1.0)
-    for at, step in enumerate(run.steps):
-        if rule.observe(step).stop:
-            return at
-    return len(run.steps) - 1
+def stop_of(verdicts: Sequence[Verdict]) -> int:
+    """The step at which the rule first says stop; the last one if it never does."""
+    return next((at for at, verdict in enumerate(verdicts) if verdict.stop), len(verdicts) - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,124 +140,138 @@ class Regrets:
 
     rule: Floats
     early: NDArray[np.bool_]
+    withdrawn: NDArray[np.bool_]
     budget: Floats
     hindsight: Floats
 
 
-def regrets(runs: Sequence[Recorded], prices: Sequence[float], *, above_best: bool) -> Regrets:
+def regrets(runs: Sequence[Recorded]) -> Regrets:
     """Regrets of the rule, of the budget that is best on the other sets, and of the best stop by a smoothed curve."""
-    budgets = np.unique(np.geomspace(INITIAL + 1, LABELS, 40).astype(int))
-    shape = (len(runs), len(prices))
-    found = Regrets(np.zeros(shape), np.zeros(shape, dtype=bool), np.zeros(shape), np.zeros(shape))
+    budgets = np.unique(np.geomspace(INITIAL, LABELS, 50).astype(int))
+    shape = (len(runs), len(PRICES))
+    early, withdrawn = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    measured = Regrets(np.zeros(shape), early, withdrawn, np.zeros(shape), np.zeros(shape))
     sets = np.array([run.name for run in runs])
-    for j, price in enumerate(prices):
+    for j, price in enumerate(PRICES):
         by_budget = np.zeros((len(runs), len(budgets)))
         for i, run in enumerate(runs):
-            costs = run.costs(price, above_best=above_best)
+            costs = run.costs(price)
             regret, best = costs / costs.min() - 1.0, int(costs.argmin())
-            stop = stop_of(run, price)
-            found.rule[i, j], found.early[i, j] = regret[stop], stop < best and regret[stop] > 0.1
+            verdicts = run.verdicts(price)
+            stop = stop_of(verdicts)
+            measured.rule[i, j], measured.early[i, j] = regret[stop], stop < best and regret[stop] > 0.1
+            later = standing_stop(verdicts)
+            measured.withdrawn[i, j] = verdicts[stop].stop and (later is None or later.n_labelled != run.n[stop])
             by_budget[i] = regret[np.minimum(np.searchsorted(run.n, budgets), len(run.n) - 1)]
             width = max(3, len(run.n) // 10) | 1
             smooth = np.convolve(np.pad(run.error, width // 2, "edge"), np.ones(width) / width, "valid")
-            found.hindsight[i, j] = regret[int((price * smooth + run.n).argmin())]
+            measured.hindsight[i, j] = regret[int(run.costs(price, smooth).argmin())]
         for i, name in enumerate(sets):
-            found.budget[i, j] = by_budget[i, by_budget[sets != name].mean(axis=0).argmin()]
-    return found
+            others = by_budget[sets != name] if (sets != name).any() else by_budget
+            measured.budget[i, j] = by_budget[i, others.mean(axis=0).argmin()]
+    return measured
 
 
-def difference(found: Regrets, sets: Sequence[str]) -> tuple[float, float, float]:
-    """Mean regret of the budget less that of the rule, with a 95 % interval by resampling the sets."""
-    means = np.array([(found.budget - found.rule)[[s == name for s in sets]].mean() for name in dict.fromkeys(sets)])
-    rng = np.random.default_rng(0)
-    drawn = means[rng.integers(0, len(means), (_RESAMPLES, len(means)))].mean(axis=1)
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return float(means.mean()), float(low), float(high)
-
-
-def sets_of(model: str, *, development: bool) -> list[str]:
-    """Names of the sets that the rule was developed on, or of those that it is tested on."""
+def sets_of(model: str, group: str) -> list[str]:
+    """Names of the data sets of a group for a model."""
     task = MODELS[model]
-    found = names(task) if development else decision_names(task)
-    texts = DEVELOPMENT_TEXTS if development else TEST_TEXTS
-    return [*found, *texts] if model == "logistic" else found
+    tables_of = {
+        "development": lambda: names(task),
+        "test": lambda: decision_names(task),
+        "fresh": lambda: fresh_names(task),
+    }[group]()
+    texts = {"development": list(DEVELOPMENT_TEXTS), "test": list(TEST_TEXTS), "fresh": []}[group]
+    return [*tables_of, *(texts if model == "logistic" else [])]
 
 
-def tables(load: Callable[[str, bool], list[Recorded]], developments: Sequence[bool]) -> str:
-    head = ["model", "sets", "units", "median", "mean", "too early", "budget: median", "mean", "budget less rule"]
-    head.append("smoothed curve in hindsight: median, mean")
-    rows, details = [], []
-    for model in MODELS:
-        for development in developments:
-            runs = load(model, development)
+def tables(load: Callable[[str, str], list[Recorded]], groups: Sequence[str]) -> str:
+    """Regrets by task and group of sets, by price, and by data set."""
+    rows: list[list[str]] = []
+    by_price: list[list[str]] = []
+    by_set: list[list[str]] = []
+    for task, models in (("numbers", ("gp", "ridge")), ("classes", ("logistic",))):
+        for group in groups:
+            runs = [run for model in models for run in load(model, group)]
             if not runs:
                 continue
-            kind = f"{len({run.name for run in runs})} of {'development' if development else 'test'}"
-            for units, prices, above in (("whole costs", UNITS, False), ("above the best error", RATIOS, True)):
-                found = regrets(runs, prices, above_best=above)
-                middle, low, high = difference(found, [run.name for run in runs])
+            measured, title = regrets(runs), f"{len({run.name for run in runs})} {group}"
+            for prices, columns in (("all 13", slice(None)), ("1", slice(DEFAULT_PRICE, DEFAULT_PRICE + 1))):
                 rows.append(
                     [
-                        *(model, kind, units),
-                        *(
-                            f"{np.median(found.rule):.3f}",
-                            f"{found.rule.mean():.3f}",
-                            f"{100 * found.early.mean():.1f} %",
-                        ),
-                        *(f"{np.median(found.budget):.3f}", f"{found.budget.mean():.3f}"),
-                        f"{middle:.3f} ({low:.3f} to {high:.3f})",
-                        f"{np.median(found.hindsight):.3f}, {found.hindsight.mean():.3f}",
+                        *(task, title, str(len(runs)), prices),
+                        *(_middle(each[:, columns]) for each in (measured.rule, measured.budget)),
+                        f"{100 * measured.early[:, columns].mean():.1f} %",
+                        f"{100 * measured.withdrawn[:, columns].mean():.1f} %",
+                        _middle(measured.hindsight[:, columns]),
                     ]
                 )
-                if not above:
-                    details += [
-                        [model, kind.rsplit(maxsplit=1)[-1], name, *_of_set(found, [run.name == name for run in runs])]
-                        for name in dict.fromkeys(run.name for run in runs)
-                    ]
-    by_set = table(["model", "", "data", "median", "mean", "too early", "budget: mean"], details)
-    return f"{table(head, rows)}\n\nIn whole costs, by data set:\n\n{by_set}"
+            by_price += [
+                [task, group, kind, *(f"{value:.3f}" for value in regret.mean(axis=0))]
+                for kind, regret in (("LabelWorth", measured.rule), ("budget", measured.budget))
+            ]
+            for name in dict.fromkeys(run.name for run in runs):
+                mask = [run.name == name for run in runs]
+                default = f"{measured.rule[mask][:, DEFAULT_PRICE].mean():.3f}"
+                by_set.append([task, group, name, *_of_set(measured, mask), default])
+    head = ["task", "sets", "runs", "prices", "LabelWorth: median / mean", "budget: median / mean", "premature"]
+    head += ["withdrawn later", "smoothed curve in hindsight"]
+    price_head = ["task", "sets", "mean regret", *(f"{price:.2g}" for price in PRICES)]
+    set_head = ["task", "sets", "data", "median", "mean", "premature", "budget: mean", "mean at price 1"]
+    parts = (table(head, rows), "By price:", table(price_head, by_price), "By data set:", table(set_head, by_set))
+    return "\n\n".join(parts)
 
 
-#: Prices at which most runs stop, and moments of a run at which its stop is forecast, as shares of the labels at it.
-FORECAST_PRICES: Final = (200.0, 600.0, 2000.0, 6000.0, 20000.0, 60000.0)
-MOMENTS: Final = (0.3, 0.5, 0.7, 0.8, 0.9)
+#: Prices at which a stop is forecast, and moments of a run, as shares of the labels at the stop.
+FORECAST_PRICES: Final = (0.1, 1.0, 10.0, 100.0)
+MOMENTS: Final = (0.2, 0.3, 0.5, 0.7, 0.8, 0.9)
 
 
-def forecast_table(load: Callable[[str, bool], list[Recorded]], developments: Sequence[bool]) -> str:
+def forecast_table(load: Callable[[str, str], list[Recorded]], groups: Sequence[str]) -> str:
     """How often the forecast interval held the number of labels left, and how wide it was."""
     lines = []
-    for model in MODELS:
-        for development in developments:
-            found: dict[float, list[tuple[bool, float] | None]] = {moment: [] for moment in MOMENTS}
-            for run in load(model, development):
-                for price in FORECAST_PRICES:
-                    rule = LabelWorth(price, 1.0)
-                    verdicts = [rule.observe(step) for step in run.steps]
-                    stop = next((at for at, verdict in enumerate(verdicts) if verdict.stop), 0)
-                    for moment in MOMENTS:
-                        at = int(np.searchsorted(run.n, moment * run.n[stop]))
-                        if not 3 <= at < stop:
-                            continue
-                        forecast, left = verdicts[at].forecast, run.n[stop] - run.n[at]
-                        held = None if forecast is None else (forecast.low <= left <= forecast.high)
-                        width = None if forecast is None else forecast.high / forecast.low
-                        found[moment].append(None if held is None or width is None else (bool(held), width))
-            for moment, moments in found.items():
-                told = [each for each in moments if each is not None]
-                if told:
+    for task, models in (("numbers", ("gp", "ridge")), ("classes", ("logistic",))):
+        for group in groups:
+            runs = [run for model in models for run in load(model, group)]
+            for price in FORECAST_PRICES:
+                moments = [moment for run in runs for moment in _forecasts(run, price)]
+                stated = [moment for moment in moments if moment is not None]
+                if stated:
                     cells = (
-                        f"{100 * np.mean([held for held, _ in told]):.0f} %",
-                        f"{np.median([width for _, width in told]):.1f}",
-                        f"{100 * (1 - len(told) / len(moments)):.0f} %",
+                        f"{100 * np.mean([held for held, _ in stated]):.0f} %",
+                        f"{np.median([width for _, width in stated]):.1f}",
+                        f"{100 * (1 - len(stated) / len(moments)):.0f} %",
                     )
-                    kind = "development" if development else "test"
-                    lines.append([model, kind, f"{100 * moment:.0f} %", str(len(moments)), *cells])
-    head = ["model", "sets", "at this share of the labels at the stop", "moments", "interval held the truth"]
-    return table([*head, "upper / lower end, median", "not predictable"], lines)
+                    lines.append([task, group, f"{price:g}", str(len(stated)), *cells])
+    head = ["task", "sets", "price", "forecasts", "interval held the truth", "upper / lower end, median"]
+    return table([*head, "not predictable"], lines)
 
 
-def _of_set(found: Regrets, mask: Any) -> list[str]:
-    rule, early, budget = found.rule[mask], found.early[mask], found.budget[mask]
+def _forecasts(run: Recorded, price: float) -> list[tuple[bool, float] | None]:
+    """Forecasts of the stop of a run: whether the interval held the truth, and its width; None where there is none.
+
+    A run that ends before the stop shows only that more labels are needed: intervals that end beyond are left out.
+    """
+    verdicts = run.verdicts(price)
+    stop, stopped = stop_of(verdicts), verdicts[stop_of(verdicts)].stop
+    moments: list[tuple[bool, float] | None] = []
+    for at in dict.fromkeys(int(np.searchsorted(run.n, moment * run.n[stop])) for moment in MOMENTS):
+        if at >= stop:
+            continue
+        forecast, left = verdicts[at].forecast, run.n[stop] - run.n[at]
+        if forecast is None:
+            moments.append(None)
+        elif stopped or forecast.high < left:
+            held = stopped and forecast.low <= left <= forecast.high
+            moments.append((bool(held), forecast.high / forecast.low))
+    return moments
+
+
+def _middle(values: Floats) -> str:
+    return f"{np.median(values):.3f} / {values.mean():.3f}"
+
+
+def _of_set(measured: Regrets, mask: Any) -> list[str]:
+    rule, early, budget = measured.rule[mask], measured.early[mask], measured.budget[mask]
     return [f"{np.median(rule):.3f}", f"{rule.mean():.3f}", f"{100 * early.mean():.1f} %", f"{budget.mean():.3f}"]
 
 
@@ -259,34 +279,37 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=Path, required=True)
     parser.add_argument("--model", choices=list(MODELS))
-    parser.add_argument("--sets", choices=["development", "test", "all"], default="test")
+    parser.add_argument("--sets", choices=[*GROUPS, "evaluation", "all"], default="evaluation")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     given.runs.mkdir(parents=True, exist_ok=True)
-    developments = {"development": [True], "test": [False], "all": [True, False]}[given.sets]
+    groups = {"evaluation": GROUPS[1:], "all": GROUPS}.get(given.sets, (given.sets,))
     models = [given.model] if given.model else list(MODELS)
     jobs = [
         (model, name, seed)
         for seed in range(given.seeds)
-        for development in developments
+        for group in groups
         for model in models
-        for name in sets_of(model, development=development)
+        for name in sets_of(model, group)
     ]
     with ProcessPoolExecutor(given.processes) as pool:
-        list(pool.map(partial(run, given.runs), jobs))
+        list(pool.map(partial(run, given.runs, given.batch), jobs))
 
-    def load(model: str, development: bool) -> list[Recorded]:
+    @cache
+    def load(model: str, group: str) -> list[Recorded]:
         paths = [
-            (given.runs / f"{model}-{name}-{seed}.npz", name)
-            for name in (sets_of(model, development=development) if model in models else [])
+            (given.runs / f"{model}-{name}-{seed}-{given.batch}.npz", name)
+            for name in (sets_of(model, group) if model in models else [])
             for seed in range(given.seeds)
         ]
         return [Recorded.load(path, name) for path, name in paths if path.exists()]
 
-    publish("stopping-decision", tables(load, developments))
-    publish("stopping-forecast", forecast_table(load, developments))
+    suffix = "" if given.batch == 1 else f"-batches-of-{given.batch}"
+    publish(f"stopping-decision{suffix}", tables(load, groups))
+    publish(f"stopping-forecast{suffix}", forecast_table(load, groups))
     sys.stdout.flush()
 
 

@@ -1,6 +1,7 @@
 """Decisions: which answer follows from what, in words that do not contradict each other."""
 
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -33,8 +34,8 @@ from suffice.session.decision import (
     DecisionNumbers,
     ErrorNow,
     decide,
-    error_after,
     fall_per_label,
+    more_labels_error,
     trivial_error,
 )
 from suffice.session.model_comparison import better_model
@@ -125,18 +126,22 @@ def test_any_decision_is_said_in_sentences(verdict: Any, about: Decision) -> Non
 
 
 def test_what_more_labels_bring() -> None:
-    # On a curve 0.1 + 10/n the next label lowers the error by 10/n^2.
-    assert error_after(0.2, 10.0 / 100**2, 100, 300) == pytest.approx(0.1 + 10.0 / 400)
+    # On a curve 0.1 + a n^(-1/3) with 0.2 now, the error after 8 times the labels is 0.15.
+    curve_fall = 0.1 / 3.0 / 100.0
+    assert more_labels_error(ErrorNow(0.2, 0.1, 0.3), curve_fall, 100, 700, None) == pytest.approx(0.15)
+    # For numbers, the squared error falls by the square of the scale times the fall.
+    after = more_labels_error(ErrorNow(0.2, 0.1, 0.3), curve_fall, 100, 700, 0.4)
+    assert after == pytest.approx(math.sqrt(0.2**2 - 0.4**2 * 0.05))
     about: dict[str, Any] = {"unlabelled_error": 0.2, "reducible_error": 0.1, "recent_gain": 0.06, "error_scale": 1.0}
     step = sf.Step(n_labelled=100, pool_size=600, calibration=0.5, **about)
     rule = sf.LabelWorth(mistake_cost=2.0)
     verdict = rule.observe(step)
     # The mistake of the labelled item itself is not among those of the other items.
-    assert fall_per_label(rule, verdict, 500) == pytest.approx(0.75 * 0.11 / 100)
-    assert fall_per_label(rule, replace(verdict, n_labelled=99), 500) is None
+    assert fall_per_label(rule, verdict) == pytest.approx(0.5 * 0.11 / 100)
+    assert fall_per_label(rule, replace(verdict, n_labelled=99)) is None
     with_error_cost = sf.LabelWorth(100.0)
-    assert fall_per_label(with_error_cost, with_error_cost.observe(step), 500) is None
-    assert fall_per_label(sf.ErrorStability(), GO_ON, 500) is None
+    assert fall_per_label(with_error_cost, with_error_cost.observe(step)) is None
+    assert fall_per_label(sf.ErrorStability(), GO_ON) is None
 
 
 def test_trivial_predictions() -> None:

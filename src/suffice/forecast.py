@@ -21,6 +21,10 @@ from suffice.presentation.plan_words import more_labels
 #: Nominal coverage of the interval: share of replayed runs whose true number of labels is in it.
 COVERAGE: Final = 0.8
 
+#: Power of the number of labels with which the reducible part of an error falls. Measured on the runs on which the
+#: default rule was developed, and for complete labelled data sets (``benchmarks/finish.py``).
+CURVE_POWER: Final = 1.0 / 3.0
+
 _FEWEST_STEPS: Final = 4
 # The line is fitted to steps with log n within this distance of its last value: the newer half of the labels.
 _WINDOW: Final = 0.7
@@ -80,6 +84,54 @@ class Forecast:
 
     def __str__(self) -> str:
         return more_labels(self.labels, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    r"""An error that falls with the number of labels, from the error of now and its fall at the next label.
+
+    After :math:`k` more labels, with :math:`e` the error after :math:`n` labels and :math:`\Delta` its fall at the
+    next label,
+
+    .. math:: e_k = e - \frac{n \Delta}{b} \Bigl( 1 - \Bigl(\frac{n}{n + k}\Bigr)^b \Bigr), \qquad
+              b = \max\Bigl(\frac13, \frac{n \Delta}{e}\Bigr),
+
+    so that the error never falls below 0.
+
+    Attributes:
+        n_labelled: ``n``, above 0.
+        error: ``e``, at least 0.
+        fall: :math:`\Delta`, at least 0.
+
+    Examples:
+        >>> curve = LearningCurve(n_labelled=100, error=0.2, fall=0.0005)
+        >>> round(curve.error_after(100), 4), round(curve.fall_after(100), 6)
+        (0.1691, 0.000198)
+    """
+
+    n_labelled: float
+    error: float
+    fall: float
+
+    @property
+    def power(self) -> float:
+        """``b``."""
+        return max(CURVE_POWER, self.n_labelled * self.fall / self.error) if self.error > 0.0 else math.inf
+
+    def error_after(self, more: float) -> float:
+        """Return the error after ``more`` labels."""
+        power = self.power
+        if not math.isfinite(power):
+            return 0.0 if more > 0.0 else self.error
+        fallen = -math.expm1(-power * math.log1p(more / self.n_labelled))
+        return max(0.0, self.error - self.n_labelled * self.fall / power * fallen)
+
+    def fall_after(self, more: float) -> float:
+        """Return the fall of the error at the next label after ``more`` labels."""
+        power = self.power
+        if not more:
+            return self.fall
+        return self.fall * math.exp(-(1.0 + power) * math.log1p(more / self.n_labelled))
 
 
 def labels_left(

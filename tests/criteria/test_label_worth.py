@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from suffice import LabelWorth, Step, criterion_from_dict
+from suffice import LabelWorth, Step, Verdict, criterion_from_dict
 from suffice.errors import InvalidValueError
+from suffice.forecast import LearningCurve
 from suffice.testing import check_criterion
 from tests.every_rule import made_up_steps
 from tests.thoroughness import examples
@@ -49,16 +51,16 @@ def test_conformance(make: Any) -> None:
 
 
 def test_by_hand() -> None:
-    # 1,000 unlabelled items; (0.5 x 0.1 + 0.06) x 3/4 / 100 of them become right.
+    # 1,000 unlabelled items; (0.5 x 0.1 + 0.06) / 2 / 100 of them become right.
     # The item itself is wrong with probability 0.5 x 0.2.
-    assert worth(LabelWorth(), step()) == pytest.approx(1000 * 0.75 * 0.11 / 100 + 0.1)
-    assert worth(LabelWorth(mistake_cost=4.0), step()) == pytest.approx(4 * (1000 * 0.75 * 0.11 / 100 + 0.1))
-    assert worth(LabelWorth(30.0, 2.0), step()) == pytest.approx(30.0 * 0.75 * 0.11 / 100)
+    assert worth(LabelWorth(), step()) == pytest.approx(1000 * 0.5 * 0.11 / 100 + 0.1)
+    assert worth(LabelWorth(mistake_cost=4.0), step()) == pytest.approx(4 * (1000 * 0.5 * 0.11 / 100 + 0.1))
+    assert worth(LabelWorth(30.0, 2.0), step()) == pytest.approx(30.0 * 0.5 * 0.11 / 100)
 
 
 def test_the_first_labels_are_worth_a_share_of_the_whole_error() -> None:
     certain = step(10, reducible_error=0.0, recent_gain=0.0)
-    assert worth(LabelWorth(), certain) == pytest.approx(1090 * 3.0 * 0.5 * 0.2 / 100 + 0.1)
+    assert worth(LabelWorth(), certain) == pytest.approx(1090 * 2.0 * 0.5 * 0.2 / 100 + 0.1)
 
 
 def test_irreducible_error_buys_nothing() -> None:
@@ -69,10 +71,10 @@ def test_irreducible_error_buys_nothing() -> None:
 def test_numbers_are_relative_to_the_variance_of_the_labels() -> None:
     one: dict[str, Any] = {"unlabelled_error": 4.0, "reducible_error": 2.0, "recent_gain": 1.0, "calibration": 1.0}
     assert worth(LabelWorth(), step(error_scale=8.0, **one)) == pytest.approx(
-        1000 * 0.75 * (3.0 / 8.0) / 100 + 4.0 / 8.0
+        1000 * 0.5 * (3.0 / 8.0) / 100 + 4.0 / 8.0
     )
     # With the cost of an error there is nothing relative.
-    assert worth(LabelWorth(50.0), step(error_scale=8.0, **one)) == pytest.approx(50 * 0.75 * 3.0 / 100)
+    assert worth(LabelWorth(50.0), step(error_scale=8.0, **one)) == pytest.approx(50 * 0.5 * 3.0 / 100)
 
 
 def test_numbers_outside_of_a_tolerance_are_wrong() -> None:
@@ -88,15 +90,27 @@ def test_numbers_outside_of_a_tolerance_are_wrong() -> None:
         return float(2.0 * norm.cdf(-1.2 / math.sqrt(variance)))
 
     reducible, gain = share(3.0) - share(3.0 - 0.75), share(3.25) - share(3.0)
-    expected = 1000 * max(0.75 * (reducible + gain), 3.0 * share(3.0) / 100) / 100 + share(3.0)
+    expected = 1000 * max(0.5 * (reducible + gain), 2.0 * share(3.0) / 100) / 100 + share(3.0)
     assert worth(LabelWorth(tolerance=1.2), step(**given_)) == pytest.approx(expected)
 
 
 def test_one_step_alone_never_stops() -> None:
     rule = LabelWorth()
-    low = [rule.observe(step(n, reducible_error=1e-9, recent_gain=1e-9, unlabelled_error=1e-9)) for n in (50, 51, 52)]
-    assert [(each.ready, each.stop) for each in low] == [(False, False), (False, False), (True, True)]
-    assert "3 steps" in low[0].reason
+    low = [
+        rule.observe(step(n, reducible_error=1e-9, recent_gain=1e-9, unlabelled_error=1e-9)) for n in (50, 51, 52, 53)
+    ]
+    assert [(each.ready, each.stop) for each in low] == [(False, False)] * 3 + [(True, True)]
+    assert "too few labels" in low[0].reason
+
+
+def test_numbers_are_judged_with_doubt_before_20_labels() -> None:
+    for scale, ready in ((1.0, True), (8.0, False)):
+        rule = LabelWorth()
+        about = {"reducible_error": 1e-9, "recent_gain": 1e-9, "unlabelled_error": 1e-9, "error_scale": scale}
+        verdicts = [rule.observe(step(n, **about)) for n in (10, 13, 19, 20)]
+        assert [each.ready for each in verdicts] == [False, ready, ready, True]
+    with_tolerance = LabelWorth(tolerance=0.5).observe_all([step(n, unlabelled_error=1e-9) for n in (10, 19)])
+    assert not with_tolerance[-1].ready
 
 
 @pytest.mark.parametrize(
@@ -129,7 +143,7 @@ def test_the_first_step_of_numbers_compares_with_the_variance_of_the_labels() ->
 
 
 def test_a_dip_of_one_step_does_not_stop() -> None:
-    rule = LabelWorth()
+    rule = LabelWorth(mistake_cost=1.5)
     for n in range(100, 120):
         before = rule.observe(step(n, reducible_error=0.3))
     dip = rule.observe(step(120, reducible_error=0.01, recent_gain=0.01))
@@ -137,18 +151,42 @@ def test_a_dip_of_one_step_does_not_stop() -> None:
     assert not dip.stop
 
 
-def test_the_median_is_over_five_labels() -> None:
-    rule = LabelWorth(1.0, 1.0)
+def averaged(counts: Sequence[int], falls: Sequence[float]) -> float:
+    """The average of logarithms that fall like n^(4/3), each with the median of three steps if they are close."""
+    logs = [math.log(fall) + 4.0 / 3.0 * math.log(n) for n, fall in zip(counts, falls, strict=True)]
+    level = logs[0]
+    for at in range(1, len(logs)):
+        close = at >= 2 and counts[at] - counts[at - 2] < 5
+        newest = sorted(logs[at - 2 : at + 1])[1] if close else logs[at]
+        share = 1.0 - math.exp(-(counts[at] - counts[at - 1]) / max(5.0, 0.1 * counts[at]))
+        level = (1.0 - share) * level + share * newest
+    return math.exp(level - 4.0 / 3.0 * math.log(counts[-1]))
+
+
+@pytest.mark.parametrize(
+    "counts", [list(range(100, 107)), [20, 30, 40, 50, 60, 70, 80], [50, 51, 60, 61, 62, 110, 160]]
+)
+def test_falls_are_averaged_by_labels(counts: list[int]) -> None:
     reducible = [0.1, 0.2, 0.4, 0.1, 0.3, 0.2, 0.1]
-    steps = [step(100 + k, reducible_error=r, recent_gain=0.0, calibration=1.0) for k, r in enumerate(reducible)]
-    logs = [math.log(0.75 * r * (100 + k)) for k, r in enumerate(reducible)]
-    assert worth(rule, *steps) == pytest.approx(math.exp(sorted(logs[-5:])[2]) / 106**2)
+    steps = [
+        step(n, reducible_error=r, recent_gain=0.0, calibration=1.0, unlabelled_error=0.0)
+        for n, r in zip(counts, reducible, strict=True)
+    ]
+    falls = [0.5 * r / n for n, r in zip(counts, reducible, strict=True)]
+    assert worth(LabelWorth(1.0, 1.0), *steps) == pytest.approx(averaged(counts, falls))
 
 
-def test_batches_count_three_steps() -> None:
-    batches = ((50, 0.4), (100, 0.3), (150, 0.1))
-    steps = [step(n, reducible_error=r, recent_gain=0.0, calibration=1.0) for n, r in batches]
-    assert worth(LabelWorth(1.0), *steps) == pytest.approx(0.75 * 0.4 * 50 / 150**2)
+@given(st.integers(1, 50))
+@examples(20)
+def test_a_batch_counts_by_its_labels(batch: int) -> None:
+    # On the curve of the rule the average does not depend on how many labels come at once.
+    def at(n: int) -> Step:
+        part = 0.5 * (20 / n) ** (1.0 / 3.0)
+        return step(n, reducible_error=part, recent_gain=part, calibration=1.0)
+
+    rule = LabelWorth()
+    last = rule.observe_all([at(n) for n in range(20, 401, batch)])[-1].n_labelled
+    assert rule.fall == pytest.approx(0.5 * (20 / last) ** (1.0 / 3.0) / last)
 
 
 def test_a_step_without_new_labels_replaces_the_last() -> None:
@@ -214,12 +252,21 @@ def test_costs_are_above_0(name: str, bad: Any) -> None:
 
 
 def test_a_label_that_pays_for_its_own_item_is_always_worth_it() -> None:
-    rule = LabelWorth(mistake_cost=11.0)
+    rule = LabelWorth(mistake_cost=20.0)
     for n in range(900, 910):
         verdict = rule.observe(step(n, reducible_error=0.0, recent_gain=0.0))
     assert not verdict.stop
     assert verdict.forecast is not None
     assert verdict.forecast.labels == 1100 - 909
+
+
+def test_a_stop_that_depends_on_the_error_itself_is_not_forecast() -> None:
+    # The item of each label alone pays for it, but only just.
+    rule = LabelWorth(mistake_cost=11.0)
+    for n in range(900, 910):
+        verdict = rule.observe(step(n, reducible_error=0.0, recent_gain=0.0))
+    assert not verdict.stop
+    assert verdict.forecast is None
 
 
 def test_two_ways_to_say_what_errors_cost() -> None:
@@ -233,40 +280,86 @@ def test_two_ways_to_say_what_errors_cost() -> None:
         (
             LabelWorth(),
             1.0,
-            "avoid 0.925 wrong predictions among the 1,000 unlabelled items, worth 0.925, which is below",
+            "avoid 0.65 wrong predictions among the 1,000 unlabelled items, worth 0.65, which is below",
         ),
         (
             LabelWorth(mistake_cost=2.0),
             1.0,
-            "avoid 0.925 wrong predictions among the 1,000 unlabelled items, worth 1.85",
+            "avoid 0.65 wrong predictions among the 1,000 unlabelled items, worth 1.3",
         ),
-        (LabelWorth(), 2.0, "lower the squared error of the 1,000 unlabelled items by 0.046"),
-        (LabelWorth(10.0), 1.0, "lower the error by 0.000825, worth 0.00825, which is below its cost of 1"),
+        (LabelWorth(), 2.0, "lower the squared error of the 1,000 unlabelled items by 0.032"),
+        (LabelWorth(10.0), 1.0, "lower the error by 0.00055, worth 0.0055, which is below its cost of 1"),
     ],
 )
 def test_the_reason_has_the_units_of_the_user(rule: LabelWorth, scale: float, words: str) -> None:
-    for n in (98, 99, 100):
-        # The same n^2 worth at each step.
-        factor = 1000 / (1100 - n) * 100 / n if rule.error_cost is None else 100 / n
+    for n in (97, 98, 99, 100):
+        # The same curve at each step.
+        factor = (100 / n) ** (1.0 / 3.0)
         given_: dict[str, Any] = {"reducible_error": 0.1 * factor, "recent_gain": 0.06 * factor, "error_scale": scale}
         reason = rule.observe(step(n, **given_)).reason
     assert words in reason
 
 
-def test_a_rule_of_an_earlier_version_starts_anew_with_its_costs() -> None:
-    state = {"counts": [10], "errors": [0.5], "losses": [0.0], "expected_losses": [0.0]}
-    params = {"error_cost": 1000.0, "label_cost": 2.0, "window": 0.3, "caution": 10.0}
-    found = criterion_from_dict(json.loads(json.dumps({"rule": "LabelWorth", "params": params, "state": state})))
-    assert found.state_dict() == LabelWorth(1000.0, 2.0).state_dict()
+@pytest.mark.parametrize(
+    ("params", "state", "now"),
+    [
+        (
+            {"error_cost": 1000.0, "label_cost": 2.0, "window": 0.3, "caution": 10.0},
+            {"counts": [10], "errors": [0.5], "losses": [0.0], "expected_losses": [0.0]},
+            LabelWorth(1000.0, 2.0),
+        ),
+        (
+            {"error_cost": None, "label_cost": 1.0, "mistake_cost": 5.0, "tolerance": 0.5},
+            {"counts": [10, 11], "worths": [3.0, 2.0], "values": [0.5, 0.4]},
+            LabelWorth(mistake_cost=5.0, tolerance=0.5),
+        ),
+    ],
+)
+def test_a_rule_of_an_earlier_version_starts_anew_with_its_costs(params: Any, state: Any, now: LabelWorth) -> None:
+    restored = criterion_from_dict(json.loads(json.dumps({"rule": "LabelWorth", "params": params, "state": state})))
+    assert restored.state_dict() == now.state_dict()
 
 
-def test_a_forecast_refers_to_the_worth() -> None:
-    rule = LabelWorth()
-    for n in range(20, 120):
-        verdict = rule.observe(step(n, reducible_error=0.5 * 20 / n, recent_gain=0.5 * 20 / n, calibration=1.0))
-    assert not verdict.stop
-    assert verdict.forecast is not None
-    # Reducible error and gain fall like 1/n, so the worth falls like 1/n^2.
-    due = 119 * math.sqrt(verdict.value or 0.0) - 119
-    assert verdict.forecast.low <= due * 1.2
-    assert verdict.forecast.high >= due * 0.8
+def on_the_curve(rule: LabelWorth, first: int, last: int, amplitude: float = 1.0) -> list[Verdict]:
+    """Verdicts on a run whose error falls by amplitude x n^(-1/3), as the rule expects."""
+    steps = []
+    for n in range(first, last + 1):
+        part = amplitude * n ** (-1.0 / 3.0) / 3.0
+        about = {"unlabelled_error": 0.02 + 3.0 * part, "reducible_error": part, "recent_gain": part}
+        steps.append(step(n, calibration=1.0, **about))
+    return rule.observe_all(steps)
+
+
+@pytest.mark.parametrize("price", [0.3, 1.0, 3.0])
+def test_a_forecast_is_where_the_rule_stops_on_its_own_curve(price: float) -> None:
+    verdicts = on_the_curve(LabelWorth(mistake_cost=price), 10, 1099)
+    stop = next(verdict.n_labelled for verdict in verdicts if verdict.stop)
+    for verdict in verdicts[5 : stop - 11]:
+        if verdict.forecast is not None:
+            assert verdict.n_labelled + verdict.forecast.labels == pytest.approx(stop, abs=2)
+            assert verdict.forecast.low <= verdict.forecast.labels <= verdict.forecast.high
+    assert sum(verdict.forecast is not None for verdict in verdicts[: stop - 10]) > 10
+
+
+def test_the_end_of_the_pool_is_forecast() -> None:
+    verdicts = on_the_curve(LabelWorth(mistake_cost=100.0), 10, 600)
+    assert verdicts[-1].forecast is not None
+    assert verdicts[-1].forecast.labels == 500
+    # Far ahead, nothing is forecast.
+    assert verdicts[5].forecast is None
+
+
+@given(st.floats(0.1, 100.0), st.integers(10, 400), st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+@examples(100)
+def test_labels_of_a_forecast_pay(price: float, n: int, error: float, reducible: float, gain: float) -> None:
+    # What the labels of a forecast avoid on the curve of the rule is worth at least what they cost.
+    rule = LabelWorth(mistake_cost=price)
+    about = {"unlabelled_error": error, "reducible_error": reducible * error, "recent_gain": gain * error}
+    verdicts = rule.observe_all([step(n + k, calibration=1.0, **about) for k in range(5)])
+    forecast, count = verdicts[-1].forecast, n + 4
+    if verdicts[-1].stop or forecast is None:
+        return
+    curve, left = LearningCurve(count, max(error, 1e-300), rule.fall), 1100 - count
+    after = curve.error_after(forecast.labels - 1)
+    avoided = error * left - after * (left - forecast.labels + 1)
+    assert price * avoided >= (forecast.labels - 1) * (1.0 - 1e-9)

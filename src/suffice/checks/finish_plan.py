@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from suffice.arguments import floats, real, whole
 from suffice.checks.hypergeometric import LARGEST_POOL, exact_share, probability
 from suffice.errors import InvalidValueError
+from suffice.forecast import CURVE_POWER
 from suffice.presentation.text_format import count, interval_words, two_digits
 
 Floats = NDArray[np.float64]
@@ -28,8 +29,6 @@ Integers = NDArray[np.int64]
 # Numbers of answers of a check, and of labels before it, that are compared.
 _SIZES: Final = 400
 _CANDIDATES: Final = 60
-#: The error falls with about this power of the number of labels: the median over models and sets of development.
-CURVE_POWER: Final = 1.0 / 3.0
 # A later check must save this share of all labels, or the check is now. If a check was advised before, it must save
 # more.
 _SAVED: Final = 0.02

@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from statistics import median
 from typing import Any, ClassVar, Final
 
@@ -13,27 +13,39 @@ from suffice.arguments import real
 from suffice.criteria.base import ComparedRule, Criterion, RuleInfo, apart, require_state, rises, within
 from suffice.criteria.step_and_verdict import Step, Verdict
 from suffice.errors import InvalidValueError
-from suffice.forecast import Forecast
+from suffice.forecast import CURVE_POWER, Forecast, LearningCurve
 from suffice.numerics import Floats
 
 __all__ = ["ExpectedCost", "LabelWorth"]
 
-# The median of the worth is taken over this many labels, and over at least this many steps.
-_MEDIAN_LABELS: Final = 5
+# The fall of the error is averaged over this many labels, or over this share of all labels if these are more. A step
+# with few new labels is replaced by the median of three.
+_AVERAGED_LABELS: Final = 5.0
+_AVERAGED_SHARE: Final = 0.1
 _MEDIAN_STEPS: Final = 3
 # Gain by the next label as a share of the reducible error and of the recent gain, times the labels so far.
-_SHARE: Final = 0.75
+_SHARE: Final = 0.5
 # The same as a share of the whole error, after the first label.
-_CAUTION: Final = 3.0
-# Before there are enough steps for the median, the whole error counts as reducible, times this factor, and as at least
-# this share of the error of a trivial prediction.
+_CAUTION: Final = 2.0
+# Before this many labels after the first step, and for numbers before this many labels, the whole error counts as
+# reducible, times a factor, and as at least this share of the error of a trivial prediction. Models for numbers learn
+# their hyper-parameters again at 20 labels, and are often far worse before.
+_FIRST_LABELS: Final = 3
+_FIRST_NUMBERS: Final = 20
 _DOUBT: Final = 2.0
 _LEAST_DOUBT: Final = 0.25
-# Labels left as multiples of the forecast: the 10, 50 and 90 % quantiles over the runs on which the rule was developed.
-# Then the number of labels that are always waited for, and the largest forecast as a multiple of the labels so far.
-_FORECAST_SHARES: Final = (0.45, 0.9, 1.9)
+# The interval of a forecast, from the runs on which the rule was developed: with d the logarithm of all labels at the
+# forecast over those of now, its ends are at d times the first number, and at the second plus the third times d; and at
+# least as far as the forecasts for an error that is smaller or larger by the factor exp(fourth + fifth d).
+_INTERVAL: Final = (0.4, 0.2, 1.2, 0.3, 0.5)
+# Number of labels that are always waited for; the largest d of a forecast; the largest ratio of its ends; its coverage.
 _WAIT: Final = 3
-_FARTHEST: Final = 3.5
+_FARTHEST: Final = 2.0
+_WIDEST: Final = 30.0
+_COVERAGE: Final = 0.9
+_HALVINGS: Final = 60
+# The fall of the error at one label is in proportion to the labels to the power of minus this number.
+_CURVE: Final = 1.0 + CURVE_POWER
 _LEAST_WORTH: Final = 1e-300
 _LARGEST_NUMBER: Final = 1e150
 
@@ -116,9 +128,9 @@ class LabelWorth(Criterion):
     The worth of a label is the cost of the errors that it avoids on the :math:`M` unlabelled items. The rule expects the
     next label, after :math:`n` others, to lower their error by
 
-    .. math:: \Delta = \frac1n \max\Bigl( \frac34 (\rho \, r + g), \frac{3 \rho \, e}{n} \Bigr),
+    .. math:: \Delta = \frac1n \max\Bigl( \frac12 (\rho \, r + g), \frac{2 \rho \, e}{n} \Bigr).
 
-    as on a learning curve that falls like :math:`1/n`. It is the average of two estimates, times 1.5:
+    It is the average of two estimates:
 
     - :math:`r`, the *reducible error*: the model's estimate of how much its error would fall if it knew its parameters.
       :math:`\rho` is the calibration by random labels. This estimate is about the labels to come.
@@ -132,10 +144,13 @@ class LabelWorth(Criterion):
 
     .. math:: \textrm{mistake\_cost} \cdot (M \Delta + \rho e) < \textrm{label\_cost}.
 
-    To reduce the noise of single steps, the rule takes the median of :math:`n^2 \Delta`, which changes little from
-    label to label, over the last 5 labels and at least 3 steps. Before that it stops only if a label is not worth its
-    cost even if a pessimistic error is reducible completely: with
-    :math:`\Delta = \max(1/4, \min(1, 2 \rho e)) / n`, where 1 is the error of a trivial prediction.
+    The error is expected to fall as on a :class:`suffice.forecast.LearningCurve`, and the forecast of the stop is where
+    this inequality holds on that curve. To reduce the noise of single steps, :math:`\log(n^{4/3} \Delta)`, which is
+    constant on the curve, is averaged with weights that fall by a factor of :math:`e` within 5 labels, or a tenth of
+    the labels if these are more. So a batch counts by its labels. Before three labels were added to the first step, and
+    for numbers before 20 labels, the rule stops only if a label is not worth its cost even if a pessimistic error is
+    reducible completely: with :math:`\Delta = \max(1/4, \min(1, 2 \rho e)) / n`, where 1 is the error of a trivial
+    prediction.
 
     *Wrong* means: for classes, another class than the true one. For numbers, an error above ``tolerance``; with
     :math:`v` the expected squared error, :math:`e` becomes the share :math:`s(v) = 2\Phi(-w/\sqrt v)`, :math:`r` becomes
@@ -159,7 +174,7 @@ class LabelWorth(Criterion):
         ...                 recent_gain=reducible, error_scale=1.0, calibration=1.0)
         ...     verdict = rule.observe(step)
         >>> print(verdict)
-        Stop at 320 labels: 1 more label is expected to avoid 0.337 wrong predictions among the 4,680 unlabelled items, worth 0.337, which is below its cost of 1.
+        Stop at 320 labels: 1 more label is expected to avoid 0.257 wrong predictions among the 4,680 unlabelled items, worth 0.257, which is below its cost of 1.
     """  # noqa: E501 - one sentence
 
     error_cost: float | None = None
@@ -168,9 +183,9 @@ class LabelWorth(Criterion):
     mistake_cost: float | None = None
     tolerance: float | None = None
     counts: list[int] = field(default_factory=list, init=False, repr=False)
-    # log(n^2 worth) for the other items at each step, and that worth by the median.
-    worths: list[float] = field(default_factory=list, init=False, repr=False)
-    values: list[float] = field(default_factory=list, init=False, repr=False)
+    # log(n^(4/3) times the fall of the error) at each step, and its average.
+    falls: list[float] = field(default_factory=list, init=False, repr=False)
+    levels: list[float] = field(default_factory=list, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset(
         {"unlabelled_error", "reducible_error", "recent_gain", "error_scale", "calibration", "pool_size"}
@@ -196,62 +211,78 @@ class LabelWorth(Criterion):
     def from_older_version(
         cls, params: Mapping[str, Any], state: Mapping[str, Any]
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Return the two costs of a rule saved by version 0.8 or older, which then starts without its history."""
-        if "window" not in params:
+        """Return the costs of a rule saved by an earlier version, which then starts without its history."""
+        if "levels" in state:
             return params, state
-        kept = {name: params[name] for name in ("error_cost", "label_cost") if name in params}
-        return kept, {"counts": [], "worths": [], "values": []}
+        names = ("error_cost", "label_cost", "mistake_cost", "tolerance")
+        costs = {name: params[name] for name in names if name in params}
+        return costs, {"counts": [], "falls": [], "levels": []}
 
     def check_state(self) -> None:
-        """Refuse a saved state whose counts do not rise, or whose values do not follow from the worths."""
+        """Refuse a saved state whose counts do not rise, or whose averages do not follow from the falls."""
         require_state(self, "counts", "rising", holds=rises(self.counts))
-        lengths = len(self.worths) == len(self.values) == len(self.counts)
-        require_state(self, "worths", "as many as counts and values", holds=lengths)
+        lengths = len(self.falls) == len(self.levels) == len(self.counts)
+        require_state(self, "falls", "as many as counts and levels", holds=lengths)
         least, most = math.log(_LEAST_WORTH) - 1.0, math.log(_LARGEST_NUMBER) + 100.0
-        require_state(self, "worths", f"from {least:.0f} to {most:.0f}", holds=within(self.worths, least, most))
-        follow = all(
-            math.isclose(value, self._median(at), rel_tol=1e-9, abs_tol=1e-300) for at, value in enumerate(self.values)
-        )
-        require_state(self, "values", "those that follow from worths", holds=follow)
+        require_state(self, "falls", f"from {least:.0f} to {most:.0f}", holds=within(self.falls, least, most))
+        follow = all(math.isclose(level, self._average(at), abs_tol=1e-9) for at, level in enumerate(self.levels))
+        require_state(self, "levels", "those that follow from falls", holds=follow)
         self._last_labelled = [0, *self.counts][-1]
 
-    def _median(self, at: int) -> float:
-        """Return the worth at a step, as the median over the last labels and at least three steps."""
-        n = self.counts[at]
-        first = min(bisect_right(self.counts, n - _MEDIAN_LABELS, hi=at + 1), at + 1 - _MEDIAN_STEPS)
-        recent = self.worths[max(first, 0) : at + 1]
-        return math.exp(median(recent) - 2.0 * math.log(max(n, 1)))
+    def _average(self, at: int) -> float:
+        """Return the average of the falls at a step, from the average at the step before."""
+        first = at + 1 - _MEDIAN_STEPS
+        if first >= 0 and self.counts[at] - self.counts[first] < _AVERAGED_LABELS:
+            newest = median(self.falls[first : at + 1])
+        else:
+            newest = self.falls[at]
+        if not at:
+            return newest
+        n, added = self.counts[at], self.counts[at] - self.counts[at - 1]
+        weight = -math.expm1(-added / max(_AVERAGED_LABELS, _AVERAGED_SHARE * n))
+        return self.levels[at - 1] + weight * (newest - self.levels[at - 1])
+
+    @property
+    def fall(self) -> float:
+        """By how much the next label lowers the error of the other items, at the last step."""
+        return math.exp(self.levels[-1] - _CURVE * math.log(max(self.counts[-1], 1)))
 
     def judge(self, step: Step) -> Verdict:
         """Estimate the worth of a label, and compare it with its cost."""
         if self.counts and step.n_labelled == self.counts[-1]:
             # No label was bought since the last step: keep the newest value for this count.
-            for kept in (self.counts, self.worths, self.values):
-                del kept[-1]
+            for series in (self.counts, self.falls, self.levels):
+                del series[-1]
         self.counts.append(step.n_labelled)
-        found = self._worth(step)
-        for_others, own, most = (min(max(each, _LEAST_WORTH), _LARGEST_NUMBER) for each in found)
-        self.worths.append(math.log(for_others) + 2.0 * math.log(max(step.n_labelled, 1)))
-        for_others = self._median(len(self.counts) - 1)
-        self.values.append(for_others)
-        worth = for_others + own
-        enough_steps = len(self.counts) >= _MEDIAN_STEPS
-        told = worth if enough_steps else most + own
-        ready = enough_steps or told < self.label_cost
-        stop = ready and told < self.label_cost
-        outlook = _WorthOutlook(step.n_labelled, for_others, self.label_cost - own, self._unlabelled(step))
+        error, fall, at_most = self._expected(step)
+        self.falls.append(math.log(fall) + _CURVE * math.log(max(step.n_labelled, 1)))
+        self.levels.append(self._average(len(self.counts) - 1))
+        curve = LearningCurve(max(step.n_labelled, 1), error, self.fall)
+        costs = _Costs(self._unlabelled(step), self._cost_of_mistake, self.error_cost, self.label_cost)
+        worth = judged = costs.worth(curve)
+        early = self._early(step)
+        if early:
+            judged = costs.worth(replace(curve, fall=max(curve.fall, at_most)))
+        stop = judged < self.label_cost
         return self.verdict(
             step,
             stop=stop,
-            ready=ready,
+            ready=stop or not early,
             value=worth,
             threshold=self.label_cost,
-            reason=self._reason(step, told, ready=ready),
-            outlook=outlook,
+            reason=self._reason(step, judged, early=early, stop=stop),
+            outlook=_WorthOutlook(curve, costs),
         )
 
-    def _worth(self, step: Step) -> tuple[float, float, float]:
-        """Return the worth of the next label at one step: for other items, for its own item, and at most for others."""
+    def _early(self, step: Step) -> bool:
+        """Whether there are too few labels to take the estimates as they are."""
+        if step.n_labelled < self.counts[0] + _FIRST_LABELS:
+            return True
+        numbers = self.tolerance is not None or self._error_scale(step) != 1.0
+        return numbers and step.n_labelled < _FIRST_NUMBERS
+
+    def _expected(self, step: Step) -> tuple[float, float, float]:
+        """Return the error, its fall at the next label, and that fall at most, in the units of the costs."""
         assert step.reducible_error is not None
         assert step.unlabelled_error is not None
         assert step.calibration is not None
@@ -270,12 +301,11 @@ class LabelWorth(Criterion):
             error, reducible, gain = (value / self._error_scale(step) for value in (error, reducible, gain))
         n = max(step.n_labelled, 1)
         fall = max(_SHARE * (reducible + gain), _CAUTION * error / n) / n
-        # With the cost of an error, the number of items that it is about does not change.
-        own = self._cost_of_mistake * error if self.error_cost is None and self._unlabelled(step) else 0.0
         # If all labels are equal, they do not determine the error of a trivial prediction.
         known = self._error_scale(step) > _LEAST_WORTH
         at_most = min(trivial, max(_DOUBT * error, _LEAST_DOUBT * trivial)) / n if known else _LARGEST_NUMBER
-        return self._cost_of_error(step) * fall, own, self._cost_of_error(step) * max(fall, at_most)
+        limited = (min(max(value, _LEAST_WORTH), _LARGEST_NUMBER) for value in (error, fall, at_most))
+        return next(limited), next(limited), next(limited)
 
     @staticmethod
     def _error_scale(step: Step) -> float:
@@ -286,10 +316,6 @@ class LabelWorth(Criterion):
         """Whether an error is a share of wrong classes."""
         return self.tolerance is None and self._error_scale(step) == 1.0
 
-    def _cost_of_error(self, step: Step) -> float:
-        """Return the cost of an error that is larger by 1, as if all unlabelled items were wrong."""
-        return self._cost_of_mistake * self._unlabelled(step) if self.error_cost is None else self.error_cost
-
     @property
     def _cost_of_mistake(self) -> float:
         return 1.0 if self.mistake_cost is None else self.mistake_cost
@@ -298,12 +324,12 @@ class LabelWorth(Criterion):
     def _unlabelled(step: Step) -> int:
         return max((step.pool_size or 0) - step.n_labelled, 0)
 
-    def _reason(self, step: Step, worth: float, *, ready: bool) -> str:
-        if not ready:
-            return f"the worth of a label is estimated from {_MEDIAN_STEPS} steps, which are not yet done"
+    def _reason(self, step: Step, worth: float, *, early: bool, stop: bool) -> str:
+        if early and not stop:
+            return "there are too few labels to estimate the worth of one more"
         shown, cost = apart(worth, self.label_cost)
-        expected = "expected to" if len(self.counts) >= _MEDIAN_STEPS else "expected, at the very best, to"
-        compared = f"worth {shown}, which is {'below' if worth < self.label_cost else 'not below'} its cost of {cost}"
+        expected = "expected, at the very best, to" if early else "expected to"
+        compared = f"worth {shown}, which is {'below' if stop else 'not below'} its cost of {cost}"
         if self.error_cost is not None:
             return f"1 more label is {expected} lower the error by {worth / self.error_cost:.3g}, {compared}"
         avoided, left = worth / self._cost_of_mistake, self._unlabelled(step)
@@ -339,38 +365,84 @@ def total_costs(
 
 
 @dataclass(frozen=True)
-class _WorthOutlook:
-    r"""Labels until the worth of a label is below its cost, if it falls like :math:`1/n^2`.
+class _Costs:
+    """What an error costs.
 
     Attributes:
-        n_labelled: ``n``.
-        worth: ``v``, the worth of the next label for the other items.
-        cost: ``c``, the cost of a label minus its worth for its own item.
         left: Number of items without a label.
+        mistake_cost: Cost of one wrong prediction among them.
+        error_cost: In its place, the cost of an error that is larger by 1, for a number of items that does not change.
+        label_cost: Cost of a label.
     """
 
-    n_labelled: int
-    worth: float
-    cost: float
     left: int
+    mistake_cost: float
+    error_cost: float | None
+    label_cost: float
+
+    def worth(self, curve: LearningCurve, more: float = 0.0) -> float:
+        """Return the worth of a label after ``more`` others: for other items, and for its own item."""
+        fall = curve.fall_after(more)
+        if self.error_cost is not None:
+            return min(self.error_cost * fall, _LARGEST_NUMBER)
+        left = max(self.left - more, 0.0)
+        own = curve.error_after(more) if left else 0.0
+        return min(self.mistake_cost * (left * fall + own), _LARGEST_NUMBER)
+
+    def labels_until_cost(self, curve: LearningCurve) -> float:
+        """Return the number of labels until a label is worth less than it costs; all if it never is."""
+        if self.worth(curve) < self.label_cost:
+            return 0.0
+        if self.worth(curve, max(self.left - 1.0, 0.0)) >= self.label_cost:
+            return float(self.left)
+        low, high = math.log(curve.n_labelled), math.log(curve.n_labelled + self.left)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2.0
+            if self.worth(curve, math.exp(middle) - curve.n_labelled) >= self.label_cost:
+                low = middle
+            else:
+                high = middle
+        return math.exp(high) - curve.n_labelled
+
+
+@dataclass(frozen=True)
+class _WorthOutlook:
+    """Labels until the worth of a label is below its cost, on the curve that the rule itself uses.
+
+    Attributes:
+        curve: The error, and its fall at the next label.
+        costs: What an error and a label cost.
+    """
+
+    curve: LearningCurve
+    costs: _Costs
 
     def forecast(self) -> Forecast | None:
-        r"""Return :math:`n (\sqrt{v/c} - 1)`, with an interval from the errors of such forecasts in past runs.
+        """Return the number of labels, with an interval from the errors of such forecasts in past runs.
 
-        None if the forecast is above 3.5 times the labels so far: such stops are not predictable.
+        None if it is more than 7.4 times the labels so far in all, or if the ends of the interval are too far apart:
+        such stops are not predictable.
         """
-        n = max(self.n_labelled, 1)
-        if self.cost <= 0.0:
-            # The worth of a label for its own item alone is at least its cost.
-            return Forecast(self.left, max(1, self.left // 2), self.left) if self.left else None
-        factor = math.sqrt(self.worth / self.cost)
-        if factor - 1.0 > _FARTHEST:
+        n, left = self.curve.n_labelled, self.costs.left
+        if not left:
             return None
-        due = n * max(factor - 1.0, 0.0)
-        low, labels, high = (math.ceil(share * due) for share in _FORECAST_SHARES)
-        return Forecast(
-            *(max(1, min(each, max(self.left, 1))) for each in (labels, low, high + _WAIT)),
+        likely = self.costs.labels_until_cost(self.curve)
+        distance = math.log1p(likely / n)
+        if distance > _FARTHEST:
+            return None
+        near, wait, far, certain, uncertain = _INTERVAL
+        factor = math.exp(certain + uncertain * distance)
+        smaller, larger = (
+            self.costs.labels_until_cost(replace(self.curve, error=min(error, _LARGEST_NUMBER)))
+            for error in (self.curve.error / factor, self.curve.error * factor)
         )
+        low = min(n * math.expm1(near * distance), smaller)
+        high = max(n * math.expm1(wait + far * distance) + _WAIT, larger)
+        labels, first, last = (
+            max(1, min(round_(value), left))
+            for round_, value in ((math.ceil, likely), (math.floor, low), (math.ceil, high))
+        )
+        return None if last > _WIDEST * first else Forecast(labels, min(first, labels), max(last, labels), _COVERAGE)
 
 
 def _share_above(tolerance: float, variance: float) -> float:

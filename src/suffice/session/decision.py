@@ -11,7 +11,7 @@ from suffice.arguments import real
 from suffice.checks import FinishPlan, Guarantee, GuaranteePlan
 from suffice.checks.data_set import FinalGuarantee, final_guarantee
 from suffice.criteria import Criterion, LabelWorth, Verdict
-from suffice.forecast import Forecast
+from suffice.forecast import Forecast, LearningCurve
 from suffice.presentation.decision_words import STOPS, decision_words
 from suffice.session.goals import TargetOf
 
@@ -266,10 +266,14 @@ class DecisionNumbers:
 
     @property
     def corrected(self) -> int | None:
-        """Estimated number of wrong predictions that the labels of the forecast would avoid; None if not known."""
-        if self.error is None or self.error_then is None or not self.share:
+        """Estimated number of wrong predictions that the labels of the forecast would avoid; None if not known.
+
+        Those of the items that get these labels are included.
+        """
+        if self.error is None or self.error_then is None or self.forecast is None or not self.share:
             return None
-        return max(0, round((self.error.value - self.error_then) * self.unlabelled))
+        left = max(self.unlabelled - self.forecast.labels, 0)
+        return max(0, round(self.error.value * self.unlabelled - self.error_then * left))
 
 
 @dataclass(frozen=True)
@@ -451,12 +455,20 @@ def numbers_from_labels(
     chosen = random_items if len(random_items) >= _FEWEST_TRIVIAL else labels
     baseline, common = trivial_error([labels[item] for item in chosen], share=about.share)
     forecast, then = verdict.forecast, None
+    avoided, price = avoided_per_label(rule, verdict)
     if about.error is not None and forecast is not None:
-        fall = fall_per_label(rule, verdict, about.unlabelled)
+        fall = fall_per_label(rule, verdict)
         if fall is not None:
             scale = None if about.share else baseline or 1.0
             then = more_labels_error(about.error, fall, len(labels), forecast.labels, scale)
-    avoided, price = avoided_per_label(rule, verdict)
+            with_labels = replace(about, forecast=forecast, error_then=then)
+            if (
+                price is not None
+                and with_labels.corrected is not None
+                and with_labels.corrected < price * forecast.labels
+            ):
+                # The estimate of the error disagrees with that of the rule: the labels would not pay.
+                then = None
     return replace(
         about, baseline=baseline, common=common, forecast=forecast, error_then=then, avoided=avoided, price=price
     )
@@ -502,25 +514,7 @@ def trivial_error(labels: Any, *, share: bool) -> tuple[float | None, str | None
     return float(1.0 - counts.max() / len(values)), str(classes[counts.argmax()])
 
 
-def error_after(error: float, per_label: float, n_labelled: int, more: int) -> float:
-    r"""Extrapolate an error to more labels, on a curve whose reducible part falls like 1/n.
-
-    .. math:: e' = e - \Delta \, \frac{n k}{n + k}
-
-    Args:
-        error: ``e`` now.
-        per_label: The fall of the error at the next label, the rule's :math:`\Delta`.
-        n_labelled: ``n``.
-        more: ``k``.
-
-    Examples:
-        >>> round(error_after(0.1, 0.0005, 100, 100), 4)
-        0.075
-    """
-    return max(0.0, error - per_label * n_labelled * more / (n_labelled + more)) if more > 0 else error
-
-
-def fall_per_label(rule: Criterion, verdict: Verdict, unlabelled: int) -> float | None:
+def fall_per_label(rule: Criterion, verdict: Verdict) -> float | None:
     """Return by how much the next label lowers the error of other items, as :class:`suffice.LabelWorth` estimates it.
 
     For classes it is the fall of the share of wrong predictions; for numbers that of the mean squared error relative to
@@ -530,13 +524,10 @@ def fall_per_label(rule: Criterion, verdict: Verdict, unlabelled: int) -> float 
     Args:
         rule: The rule.
         verdict: Its verdict.
-        unlabelled: Number of items without a label.
     """
-    if not isinstance(rule, LabelWorth) or rule.tolerance is not None or rule.error_cost is not None or not unlabelled:
+    if not isinstance(rule, LabelWorth) or rule.tolerance is not None or rule.error_cost is not None:
         return None
-    if not rule.counts or rule.counts[-1] != verdict.n_labelled:
-        return None
-    return rule.values[-1] / (rule.mistake_cost or 1.0) / unlabelled
+    return rule.fall if rule.counts and rule.counts[-1] == verdict.n_labelled else None
 
 
 def avoided_per_label(rule: Criterion, verdict: Verdict) -> tuple[float | None, float | None]:
@@ -561,5 +552,5 @@ def more_labels_error(error: ErrorNow, fall: float, n_labelled: int, more: int, 
         scale: None for classes; the standard deviation of the labels for numbers.
     """
     if scale is None:
-        return error_after(error.value, fall, n_labelled, more)
-    return math.sqrt(error_after(error.value**2, fall * scale**2, n_labelled, more))
+        return LearningCurve(n_labelled, error.value, fall).error_after(more)
+    return math.sqrt(LearningCurve(n_labelled, error.value**2, fall * scale**2).error_after(more))
