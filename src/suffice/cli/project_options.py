@@ -52,6 +52,7 @@ class ProjectModel(StrEnum):
     ridge = "ridge"
     logistic = "logistic"
     kernel = "kernel"
+    components = "components"
     forest = "forest"
     boosting = "boosting"
     auto = "auto"
@@ -480,7 +481,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     with progress_bar(console, "reading the items", BarColumn(), TaskProgressColumn(), TimeElapsedColumn()) as bar:
         report = no_progress if bar is None else lambda what, done, total: bar(done, total, what)
         project = make_project(place, Path(options.data), creation, rule=rule, progress=report)
-    for note in project.settings.notes:
+    for note in project.settings.creation_notes:
         say(console, f"- {note}")
     with project.lock:
         labelled = project.state().n_labelled
