@@ -82,7 +82,7 @@ def test_the_model_that_is_chosen_on_the_labels(tmp_path: Path) -> None:
         assert offered == ["logistic", "kernel", "forest", "boosting"]
         assert post(script, "model", model="boosting").status_code == 200
         model = status_of(script)["model"]
-        assert model == {"name": "boosting", "description": "gradient-boosted trees", "choice": None}
+        assert model == {"name": "boosting", "description": "gradient-boosted trees", "reason": "", "choice": None}
 
 
 def test_the_goal_is_a_setting(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Input of ``suffice run`` and ``suffice audit``: options, table, model and rule."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -404,9 +404,8 @@ def chosen_model(table: Table, request: RunRequest) -> ChosenModel:
     basis = basis_size(name, request.model.basis, argument="--basis")
     # All classes are known from the start, as they would be to an annotator.
     classes = np.unique(y).tolist() if kind == "classification" else None
-    # Components of texts are an option of a model that chooses between them.
-    own = {"components": components} if chooses_components(name, basis) else {}
-    model = make_model(name, task=kind, classes=classes, basis=basis, seed=request.seed, **own)
+    ordered = components if chooses_components(name, basis) else ()
+    model = make_model(name, task=kind, classes=classes, basis=basis, seed=request.seed, components=ordered)
     reason = "" if request.model.model else usual.reason
     return ChosenModel(name, model_description(name, basis), model, reason)
 

@@ -511,9 +511,10 @@ def family_name(prepared: PreparedModel) -> str:
 
 def model_family(model: Any, transformers: list[Any]) -> str:
     """Name of the model family of a model after transformers, from :data:`suffice.models.factory.MODEL_FAMILIES`."""
-    for kind, name in ((KernelFeatures, "kernel"), (PrincipalFeatures, "components")):
-        if any(isinstance(step, kind) for step in transformers):
-            return name
+    if any(isinstance(step, KernelFeatures) for step in transformers):
+        return "kernel"
+    if any(isinstance(step, PrincipalFeatures) for step in transformers):
+        return "components"
     if isinstance(model, GaussianProcess):
         return "gp"
     if transformers:

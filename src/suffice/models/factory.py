@@ -170,8 +170,8 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
     Args:
         name: One of :data:`MODEL_FAMILIES`.
         task: The task, for a model that has several; the first of its tasks if left out.
-        classes: All classes, for a classifier; learned from the labels if left out, and by trees. The number of principal
-            components depends on that of the classes; it is that for 10 classes if they are left out.
+        classes: All classes, for a classifier; learned from the labels if left out, and by trees. The number of
+            principal components depends on that of the classes; it is that for 10 classes if they are left out.
         basis: Radial basis functions that replace each feature, 0 for none; the model's default if left out.
         seed: Seed of a network or of trees; the other models have no randomness.
         components: First column and column after the last of each group of ordered components, such as those of a

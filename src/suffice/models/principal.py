@@ -19,8 +19,6 @@ _MOST_NUMBERS: Final = 20_000_000
 _FEWEST_ROWS: Final = 1000
 # Components of a smaller share of the variance of the first one are rounding.
 _LEAST_VARIANCE: Final = 1e-6
-# A component stands out if its variance is above the largest one of noise by this factor: that of the noise is estimated.
-_ABOVE_NOISE: Final = 1.1
 
 
 class PrincipalFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -29,7 +27,7 @@ class PrincipalFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Later components have smaller values, so with one prior for all weights they have less effect while there are few
     labels. Components that do not stand out from noise are left out. For ``n`` rows of ``D`` independent columns of
     variance :math:`\sigma^2`, the largest variance of a component is about :math:`\sigma^2 (1 + \sqrt{D / n})^2`. Those
-    above 1.1 times this number are used, with :math:`\sigma^2` the mean variance of the other components.
+    above are used, with :math:`\sigma^2` the mean variance of all others.
 
     Inputs need no labels, so fit it on the whole pool; standardise columns of different units first. Of more
     than 10,000 rows, the components are computed from 10,000 that are drawn at random (of rows with more than 2,000
@@ -137,15 +135,21 @@ class PrincipalFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._rows, self._keys = joined[used], keys[used]
         return self
 
-    def _largest_of_noise(self, shape: tuple[int, int]) -> float:
-        """Largest variance of a component of ``n x D`` independent numbers with the variance of the other components."""
+    def _outstanding(self, variance: Floats, shape: tuple[int, int]) -> int:
+        """Number of components that stand out from the noise of all others."""
         n, width = shape
-        variance, share = self.pca_.explained_variance_, float(self.pca_.explained_variance_ratio_.sum())
-        others = width - len(variance)
-        if others == 0 or not share > 0.0:
-            return 0.0
-        noise = max(0.0, float(variance.sum()) * (1.0 / share - 1.0)) / others
-        return noise * (1.0 + float(np.sqrt(width / n))) ** 2
+        share = float(self.pca_.explained_variance_ratio_.sum())
+        if width == len(variance) or not share > 0.0:
+            return len(variance)
+        total = float(variance.sum()) / share
+        largest = (1.0 + float(np.sqrt(width / n))) ** 2
+        count, before = len(variance), -1
+        # Noise in components that are taken out makes the rest too small, so the number falls from step to step.
+        while count != before:
+            before = count
+            noise = max(0.0, total - float(variance[:count].sum())) / (width - count)
+            count = int(np.count_nonzero(variance > noise * largest))
+        return count
 
     def _compute(self) -> Self:
         rows = self._rows
@@ -161,11 +165,9 @@ class PrincipalFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         with np.errstate(divide="ignore", invalid="ignore"):
             self.pca_.fit(rows)
         variance = np.maximum(self.pca_.explained_variance_, 0.0)
-        least = max(_LEAST_VARIANCE * float(variance[0]), _ABOVE_NOISE * self._largest_of_noise(rows.shape))
-        outstanding = int(np.count_nonzero(variance > least))
-        if outstanding < self.fewest:
-            outstanding = int(np.count_nonzero(variance > _LEAST_VARIANCE * variance[0]))
-        self.n_components_ = max(1, outstanding)
+        usable = int(np.count_nonzero(variance > _LEAST_VARIANCE * variance[0]))
+        outstanding = min(usable, self._outstanding(variance, rows.shape))
+        self.n_components_ = max(1, usable if outstanding < self.fewest else outstanding)
         deviation = float(np.sqrt(variance[0] * (1.0 - 1.0 / rows.shape[0])))
         self.scale_ = deviation if deviation > 0.0 else 1.0
         for name in ("_rows", "_keys", "_rng"):
