@@ -139,7 +139,8 @@ class ProjectOptions:
         typer.Option(
             help="The model; forest and boosting are trees. auto, for classes and with --of all: the best of several "
             "on the labels so far.",
-            show_default="gp for numbers, logistic for classes, auto for classes with --of all, except with --positive",
+            show_default="gp for numbers, logistic for classes (components with more than 1000 weights, columns x "
+            "classes), auto for classes with --of all, except with --positive",
         ),
     ] = None
     stopping: ProjectRuleOptions = field(default_factory=ProjectRuleOptions)
