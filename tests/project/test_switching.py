@@ -85,7 +85,7 @@ def test_a_classifier_of_texts_uses_all_components_once_it_is_switched() -> None
     )
     chosen = replace(settings, components=((0, 3),))
     assert chosen.using("kernel").estimator()[-1].components is None
-    assert settings.models() == ["logistic", "kernel", "forest", "boosting"]
+    assert settings.models() == ["logistic", "kernel", "components", "forest", "boosting"]
     for name in ("forest", "boosting"):
         assert chosen.using(name).estimator().random_state == 0
         chosen.using(name).require_usable_rule()
