@@ -107,7 +107,7 @@ SETS: dict[str, tuple[bool, Callable[[], WideSet]]] = {
     "newsgroups, TF-IDF of 1000 words": (False, newsgroups),
     "clusters": (False, partial(clusters, 256, 12, 0)),
     "few informative columns": (False, partial(generated, 300, 10, 0)),
-    "letters, numbers and products": (True, letters),
+    "letters, numbers and products": (False, letters),
     "docstrings, TF-IDF of 1000 words": (True, lambda: words(*docstrings((*DEVELOPED, *TESTED), 500))),
     "other clusters": (True, partial(clusters, 400, 15, 7)),
     "other informative columns": (True, partial(generated, 500, 16, 7)),
