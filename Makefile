@@ -107,6 +107,7 @@ benchmarks: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/mnist.py --write
 	$(BIN)/python benchmarks/replay.py --write
 	$(BIN)/python benchmarks/text_models.py --write
+	$(BIN)/python benchmarks/wide_classes.py --write
 	$(BIN)/python benchmarks/suspicious_labels.py --write
 	$(BIN)/python benchmarks/labelling_keys.py --write
 	$(BIN)/python benchmarks/labelling_load.py --write

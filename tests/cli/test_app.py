@@ -164,7 +164,10 @@ def test_a_command_loads_no_other_one() -> None:
         ("suffice ", list(COMMANDS)),
         ("suffice re", ["repair", "review", "report", "recommend", "reproduce"]),
         ("suffice run --acq", ["--acquisition"]),
-        ("suffice run --model ", ["gp", "ridge", "logistic", "kernel", "dropout", "forest", "boosting", "auto"]),
+        (
+            "suffice run --model ",
+            ["gp", "ridge", "logistic", "kernel", "components", "dropout", "forest", "boosting", "auto"],
+        ),
         ("suffice run --acquisition b", ["bald", "batchbald"]),
         ("suffice run --rule Stab", ["StabilizingPredictions"]),
         ("suffice audit --rule Label", ["LabelWorth"]),

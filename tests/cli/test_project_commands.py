@@ -277,7 +277,7 @@ def test_the_model_is_switched_and_everything_uses_it(tmp_path: Path) -> None:
     [
         ("logistic", 1, "the project uses the model logistic already"),
         ("gp", 2, "the model gp is for regression, and this is a project of classification; use logistic or kernel"),
-        ("tree", 2, "model must be one of gp, ridge, logistic, kernel, forest, boosting, not 'tree'"),
+        ("tree", 2, "model must be one of gp, ridge, logistic, kernel, components, forest, boosting, not 'tree'"),
     ],
 )
 def test_models_that_a_project_cannot_have_are_answered(pets: Path, model: str, code: int, answer: str) -> None:

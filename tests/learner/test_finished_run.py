@@ -186,6 +186,11 @@ def test_arguments_that_cannot_be_used(arguments: Any, options: Any, message: st
 def test_models_that_are_compared() -> None:
     assert ModelChoice.of_classes(["a", "b"]).names == ["logistic", "kernel", "forest"]
     assert ModelChoice.of_classes(list(range(26))).names == ["logistic", "forest"]
+    wide = ModelChoice.of_classes(list(range(10)), n_features=784)
+    assert wide.names == ["components", "kernel", "forest"]
+    assert wide.name == "components"
+    # The columns of a text are its components, of which 25 are counted.
+    assert ModelChoice.of_classes(["a", "b"], n_features=1200, components=[(0, 400)]).names[0] == "logistic"
 
 
 @given(st.integers(0, 5000), st.integers(0, 5000), st.booleans())

@@ -16,7 +16,7 @@ from suffice.models.factory import MODEL_FAMILIES, ModelTask, basis_size, make_m
 def test_names_and_tasks() -> None:
     assert list(MODEL_FAMILIES) == list(ModelName)
     assert model_names("regression") == ["gp", "ridge", "forest", "boosting"]
-    assert model_names("classification") == ["logistic", "kernel", "dropout", "forest", "boosting"]
+    assert model_names("classification") == ["logistic", "kernel", "components", "dropout", "forest", "boosting"]
     assert [name for name, family in MODEL_FAMILIES.items() if not family.interactive] == ["dropout"]
     assert [name for name, family in MODEL_FAMILIES.items() if family.estimator] == ["forest", "boosting"]
 
@@ -77,13 +77,17 @@ def test_descriptions() -> None:
     assert model_description("ridge", 0) == "Bayesian ridge regression"
     assert model_description("logistic", 1) == "Bayesian logistic regression on 1 radial basis function per feature"
     assert model_description("dropout") == "a network with dropout"
-    assert [basis_size(name) for name in MODEL_FAMILIES] == [0, 10, 0, 0, 0, 0, 0]
+    assert [basis_size(name) for name in MODEL_FAMILIES] == [0, 10, 0, 0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("tree", {}, "model must be one of gp, ridge, logistic, kernel, dropout, forest, boosting, not 'tree'"),
+        (
+            "tree",
+            {},
+            "model must be one of gp, ridge, logistic, kernel, components, dropout, forest, boosting, not 'tree'",
+        ),
         ("gp", {"basis": 3}, "basis goes with the model ridge or logistic, and a Gaussian process takes none"),
         ("dropout", {"basis": 3}, "a network with dropout takes none"),
         ("ridge", {"basis": -1}, "basis must be a whole number, 0 or more, not -1"),

@@ -388,9 +388,9 @@ def test_models_by_name() -> None:
     [
         (
             {"model": "dropout"},
-            "a network with dropout learns too slowly .* one of gp, ridge, logistic, kernel, forest, boosting, not",
+            "a network with dropout learns too slowly .* one of gp, ridge, logistic, kernel, components, forest",
         ),
-        ({"model": "tree"}, "one of gp, ridge, logistic, kernel, forest, boosting, not 'tree'"),
+        ({"model": "tree"}, "one of gp, ridge, logistic, kernel, components, forest, boosting, not 'tree'"),
         ({"model": "gp"}, "gp is for regression, and this is a project of classification; use logistic"),
         (
             {"task": "regression"},

@@ -54,7 +54,12 @@ def test_its_numbers_are_those_of_the_project(tmp_path: Path) -> None:
     ]
     assert (told["agreement"]["both"], told["agreement"]["same"]) == (5, 4)
     assert told["advice"]["n_labelled"] == 33
-    assert told["model"] == {"name": "logistic", "description": "Bayesian logistic regression", "choice": None}
+    assert told["model"] == {
+        "name": "logistic",
+        "description": "Bayesian logistic regression",
+        "reason": "",
+        "choice": None,
+    }
     assert (told["decision"]["n_labelled"], told["decision"]["unlabelled"]) == (40, 78)
     assert [told["decision"]["error"][key] for key in ("value", "low", "high")] == told["error"]["estimates"][-1][1:]
     assert told["advice"]["at"].endswith("Z")

@@ -55,7 +55,7 @@ def test_what_cannot_be_changed_is_answered(project: Project) -> None:
     for name, answer in (
         ("gp", "the model gp is for regression, and this is a project of classification; use logistic or kernel"),
         ("forest", "the rule ErrorStability requires kl_new_old.* a forest of randomised trees .*; use LabelWorth"),
-        ("tree", "model must be one of gp, ridge, logistic, kernel, forest, boosting, not 'tree'"),
+        ("tree", "model must be one of gp, ridge, logistic, kernel, components, forest, boosting, not 'tree'"),
         ("dropout", "learns too slowly for a person who waits"),
     ):
         with pytest.raises(InvalidValueError, match=answer):
@@ -85,7 +85,7 @@ def test_a_classifier_of_texts_uses_all_components_once_it_is_switched() -> None
     )
     chosen = replace(settings, components=((0, 3),))
     assert chosen.using("kernel").estimator()[-1].components is None
-    assert settings.models() == ["logistic", "kernel", "forest", "boosting"]
+    assert settings.models() == ["logistic", "kernel", "components", "forest", "boosting"]
     for name in ("forest", "boosting"):
         assert chosen.using(name).estimator().random_state == 0
         chosen.using(name).require_usable_rule()

@@ -235,7 +235,12 @@ def test_everything_that_a_project_does_with_its_model(project: Project, tmp_pat
             label(project, n, background.learning_status.queue)
             assert background.wait_settled(60.0)
         told = status(project, background.learning_status)
-        assert told["model"] == {"name": "forest", "description": "a forest of randomised trees", "choice": None}
+        assert told["model"] == {
+            "name": "forest",
+            "description": "a forest of randomised trees",
+            "reason": "",
+            "choice": None,
+        }
         assert (told["n_labelled"], told["learned"], told["behind"]) == (22, 22, 0)
         assert told["problem"] == ""
         assert told["error"]["random_labels"] > 10

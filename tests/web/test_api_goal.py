@@ -79,10 +79,10 @@ def test_the_model_that_is_chosen_on_the_labels(tmp_path: Path) -> None:
             ("suffice", f"switched the model to {model['name']}")
         ]
         offered = [each["name"] for each in script.get("/api/project").json()["models"]]
-        assert offered == ["logistic", "kernel", "forest", "boosting"]
+        assert offered == ["logistic", "kernel", "components", "forest", "boosting"]
         assert post(script, "model", model="boosting").status_code == 200
         model = status_of(script)["model"]
-        assert model == {"name": "boosting", "description": "gradient-boosted trees", "choice": None}
+        assert model == {"name": "boosting", "description": "gradient-boosted trees", "reason": "", "choice": None}
 
 
 def test_the_goal_is_a_setting(tmp_path: Path) -> None:

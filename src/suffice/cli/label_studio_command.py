@@ -218,7 +218,7 @@ def _opened(
         folder = project.folder
         assert folder is not None
         project_link(folder, server.url, number)
-        for note in project.settings.notes if new else ():
+        for note in project.settings.creation_notes if new else ():
             say(console, f"- {note}")
         say(console, f"Project {place}: {'made' if new else 'resumed'}, {count(project.size, 'task')}.")
         with _only_one(folder), BackgroundLearner(project, project.learned_files) as background:

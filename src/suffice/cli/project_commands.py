@@ -68,6 +68,7 @@ def _print_status(console: Console, learned: Reading, summary: dict[str, Any]) -
         console.print(one_line(sentence, console.encoding), style=style)
     console.print(one_line(f"Model: {summary['model']['description']}.", console.encoding))
     for line in [
+        *([summary["model"]["reason"]] if summary["model"]["reason"] else []),
         *([] if summary["model"]["choice"] is None else summary["model"]["choice"]["sentences"]),
         *count_lines(summary, learned.project.settings.source),
         *_last_activity(learned),

@@ -52,6 +52,7 @@ class ProjectModel(StrEnum):
     ridge = "ridge"
     logistic = "logistic"
     kernel = "kernel"
+    components = "components"
     forest = "forest"
     boosting = "boosting"
     auto = "auto"
@@ -138,7 +139,8 @@ class ProjectOptions:
         typer.Option(
             help="The model; forest and boosting are trees. auto, for classes and with --of all: the best of several "
             "on the labels so far.",
-            show_default="gp for numbers, logistic for classes, auto for classes with --of all, except with --positive",
+            show_default="gp for numbers, logistic for classes (components with more than 1000 weights, columns x "
+            "classes), auto for classes with --of all, except with --positive",
         ),
     ] = None
     stopping: ProjectRuleOptions = field(default_factory=ProjectRuleOptions)
@@ -480,7 +482,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     with progress_bar(console, "reading the items", BarColumn(), TaskProgressColumn(), TimeElapsedColumn()) as bar:
         report = no_progress if bar is None else lambda what, done, total: bar(done, total, what)
         project = make_project(place, Path(options.data), creation, rule=rule, progress=report)
-    for note in project.settings.notes:
+    for note in project.settings.creation_notes:
         say(console, f"- {note}")
     with project.lock:
         labelled = project.state().n_labelled

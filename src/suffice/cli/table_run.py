@@ -1,8 +1,8 @@
 """Input of ``suffice run`` and ``suffice audit``: options, table, model and rule."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -40,8 +40,10 @@ from suffice.errors import InvalidValueError, NotEnoughMemoryError
 from suffice.files import require_writable
 from suffice.models.factory import (
     MODEL_FAMILIES,
+    DefaultModel,
     basis_size,
     chooses_components,
+    default_model,
     make_model,
     model_description,
     model_names,
@@ -89,6 +91,9 @@ Basis = Annotated[
     int | None,
     typer.Option(help="Number of radial basis functions per feature, 0 for none; 10 for ridge, else 0."),
 ]
+_DEFAULTS: Final = (
+    "gp for regression and logistic for classification, components with more than 1000 weights (columns x classes),"
+)
 _MODEL_KINDS: Final = "forest and boosting are trees; dropout is a network for classes, and needs torch."
 
 
@@ -98,7 +103,7 @@ class ModelOptions:
 
     model: Annotated[
         ModelName | None,
-        typer.Option(help=f"The model; gp for regression and logistic for classification if left out. {_MODEL_KINDS}"),
+        typer.Option(help=f"The model; {_DEFAULTS} if left out. {_MODEL_KINDS}"),
     ] = None
     basis: Basis = None
 
@@ -110,7 +115,7 @@ class RunModelOptions:
     model: Annotated[
         RunModelName | None,
         typer.Option(
-            help="The model; gp for regression and logistic for classification if left out. auto, the default with "
+            help=f"The model; {_DEFAULTS} if left out. auto, the default with "
             f"--of all without --positive: the model for classes that is best on the labels so far. {_MODEL_KINDS}",
         ),
     ] = None
@@ -291,7 +296,9 @@ def read_job(request: RunRequest, console: Console) -> TableJob:
             ordered=_chooses_components(request),
         )
     pool, test = _split(request, len(table.y))
-    name, description, model = chosen_model(table.kind, request, table.y, table.components)
+    name, description, model, reason = chosen_model(table, request)
+    if reason:
+        table = replace(table, notes=(*table.notes, reason))
     known = None if name == RunModelName.auto else ModelName(name)
     rule, at_most = chosen_rule(request.rule, known, table.kind), target_error(request.rule.at_most, table.kind)
     if known is not None and not request.to_goal:
@@ -355,18 +362,37 @@ def _chooses_components(request: RunRequest) -> bool:
     return MODEL_FAMILIES[name].basis is not None and not request.model.basis and chooses_components(name)
 
 
-def chosen_model(
-    kind: Kind, request: RunRequest, y: Any, components: Sequence[tuple[int, int]] = ()
-) -> tuple[str, str, Any]:
-    """Return the model's name, what to call it, and the estimator.
+class ChosenModel(NamedTuple):
+    """The model of a run.
+
+    Attributes:
+        name: Its name.
+        description: What to call it.
+        model: The estimator, or a choice between several.
+        reason: Why it is not the usual one, if none was named; may be empty.
+    """
+
+    name: str
+    description: str
+    model: Any
+    reason: str = ""
+
+
+def chosen_model(table: Table, request: RunRequest) -> ChosenModel:
+    """Return the model that was asked for, or that for the task, the columns and the classes.
 
     Raises:
         InvalidValueError: The model that was asked for does not fit the task, or takes no basis.
     """
+    kind, y, components = table.kind, table.y, table.components
     compares = request.to_goal and not request.screens and kind == "classification"
+    usual = DefaultModel(model_names(kind)[0])
+    if not request.model.basis:
+        n_classes = len(np.unique(y)) if kind == "classification" else 0
+        usual = default_model(kind, n_features=table.X.shape[1], n_classes=n_classes, components=components)
     if compares and request.model.model is None and not request.model.basis:
-        return _chosen_by_labels(request, y, components)
-    name = request.model.model or ModelName(model_names(kind)[0])
+        return _chosen_by_labels(request, table, usual.reason)
+    name = request.model.model or ModelName(usual.name)
     if kind not in MODEL_FAMILIES[name].tasks:
         (task,) = MODEL_FAMILIES[name].tasks
         fitting = " or ".join(f"--model {other}" for other in model_names(kind))
@@ -378,20 +404,22 @@ def chosen_model(
     basis = basis_size(name, request.model.basis, argument="--basis")
     # All classes are known from the start, as they would be to an annotator.
     classes = np.unique(y).tolist() if kind == "classification" else None
-    model = make_model(name, task=kind, classes=classes, basis=basis, seed=request.seed, components=components)
-    return name, model_description(name, basis), model
+    ordered = components if chooses_components(name, basis) else ()
+    model = make_model(name, task=kind, classes=classes, basis=basis, seed=request.seed, components=ordered)
+    reason = "" if request.model.model else usual.reason
+    return ChosenModel(name, model_description(name, basis), model, reason)
 
 
-def _chosen_by_labels(request: RunRequest, y: Any, components: Sequence[tuple[int, int]]) -> tuple[str, str, Any]:
+def _chosen_by_labels(request: RunRequest, table: Table, reason: str) -> ChosenModel:
     """The models that are compared on the labels so far."""
     # Imported after the options are validated, because it loads scikit-learn.
     from suffice.learner.model_choice import ModelChoice
 
-    choice = ModelChoice.of_classes(np.unique(y).tolist(), components=components, seed=request.seed)
-    return (
-        RunModelName.auto.value,
-        f"the best of {len(choice.names)} on the labels so far ({', '.join(choice.names)})",
-        choice,
+    classes, width = np.unique(table.y).tolist(), table.X.shape[1]
+    choice = ModelChoice.of_classes(classes, n_features=width, components=table.components, seed=request.seed)
+    names = ", ".join(choice.names)
+    return ChosenModel(
+        RunModelName.auto.value, f"the best of {len(choice.names)} on the labels so far ({names})", choice, reason
     )
 
 

@@ -16,6 +16,7 @@ from suffice.learner.step_inputs import SCREENING_FIELDS, relevant_estimates
 from suffice.models.inputs import as_labels
 from suffice.models.kernels import KernelFeatures
 from suffice.models.logistic import BayesianLogistic
+from suffice.models.principal import PrincipalFeatures
 from suffice.models.regression import BayesianRidge, GaussianProcess
 from suffice.numerics import Floats
 from suffice.saved_objects import SavedObjects, restored_objects, saved_objects
@@ -512,6 +513,8 @@ def model_family(model: Any, transformers: list[Any]) -> str:
     """Name of the model family of a model after transformers, from :data:`suffice.models.factory.MODEL_FAMILIES`."""
     if any(isinstance(step, KernelFeatures) for step in transformers):
         return "kernel"
+    if any(isinstance(step, PrincipalFeatures) for step in transformers):
+        return "components"
     if isinstance(model, GaussianProcess):
         return "gp"
     if transformers:

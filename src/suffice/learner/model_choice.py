@@ -8,7 +8,7 @@ import numpy as np
 
 from suffice.arguments import whole
 from suffice.errors import InvalidValueError
-from suffice.models.factory import make_model
+from suffice.models.factory import default_model, make_model
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
 from suffice.session.advice import FIRST_COMPARISON
@@ -22,15 +22,21 @@ _CHOSEN: Final = 0.5
 # Another model is used if its error is lower by this share, and by this many standard errors of the difference.
 _LOWER: Final = 0.1
 _DEVIATIONS: Final = 0.5
-#: Models for classes between which :meth:`ModelChoice.of_classes` chooses; the first one starts.
+#: Models for classes between which :meth:`ModelChoice.of_classes` chooses; the first one starts. With many columns and
+#: classes, "components" takes its place.
 CHOICE: Final = ("logistic", "kernel", "forest")
 # Kernel features make a model slow that has a weight of each feature for each class.
 _MOST_KERNEL_CLASSES: Final = 10
 
 
-def choice_names(n_classes: int) -> list[str]:
-    """Names of the models of :data:`CHOICE` that are compared for a number of classes."""
-    return [name for name in CHOICE if name != "kernel" or n_classes <= _MOST_KERNEL_CLASSES]
+def choice_names(n_classes: int, first: str = CHOICE[0]) -> list[str]:
+    """Names of the models of :data:`CHOICE` that are compared for a number of classes.
+
+    Args:
+        n_classes: Number of classes.
+        first: Name of the model that starts, from :func:`suffice.models.factory.default_model`.
+    """
+    return [first, *(name for name in CHOICE[1:] if name != "kernel" or n_classes <= _MOST_KERNEL_CLASSES)]
 
 
 class ModelChoice:
@@ -80,19 +86,27 @@ class ModelChoice:
 
     @classmethod
     def of_classes(
-        cls, classes: Sequence[Any], *, components: Sequence[tuple[int, int]] = (), seed: int = 0
+        cls,
+        classes: Sequence[Any],
+        *,
+        n_features: int = 0,
+        components: Sequence[tuple[int, int]] = (),
+        seed: int = 0,
     ) -> "ModelChoice":
         """The choice between logistic regression, the same on kernel features for up to 10 classes, and a forest.
 
         Args:
             classes: All classes.
+            n_features: Number of columns of the inputs. With many columns and classes, logistic regression is the one
+                on principal components, see :func:`suffice.models.factory.default_model`.
             components: As for :func:`suffice.models.factory.make_model`, for logistic regression.
             seed: Seed of the forest.
         """
         own: dict[str, dict[str, Any]] = {"logistic": {"components": components}}
+        usual = default_model("classification", n_features=n_features, n_classes=len(classes), components=components)
         models = {
             name: make_model(name, classes=classes, seed=seed, **own.get(name, {}))
-            for name in choice_names(len(classes))
+            for name in choice_names(len(classes), usual.name)
         }
         return cls(models, quick=True)
 

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from suffice.models.deep.network import DropoutNetwork
     from suffice.models.kernels import GaussianKernel, KernelFeatures
     from suffice.models.logistic import BayesianLogistic
+    from suffice.models.principal import PrincipalFeatures
     from suffice.models.regression import BayesianRidge, GaussianProcess, RadialBasis
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "GaussianKernel",
     "GaussianProcess",
     "KernelFeatures",
+    "PrincipalFeatures",
     "RadialBasis",
 ]
 
@@ -27,6 +29,7 @@ _LAZY_NAMES = {
     "GaussianKernel": "kernels",
     "GaussianProcess": "regression",
     "KernelFeatures": "kernels",
+    "PrincipalFeatures": "principal",
     "RadialBasis": "regression",
 }
 

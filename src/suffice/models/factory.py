@@ -29,17 +29,23 @@ class ModelFamily(NamedTuple):
 
 _NUMBERS: Final[tuple[ModelTask, ...]] = ("regression",)
 _CLASSES: Final[tuple[ModelTask, ...]] = ("classification",)
-#: The models by name; the first one of a task is its default.
+#: The models by name; the first one of a task is its default, except for many columns and classes: see
+#: :func:`default_model`.
 MODEL_FAMILIES: Final = {
     "gp": ModelFamily(_NUMBERS, "a Gaussian process"),
     "ridge": ModelFamily(_NUMBERS, "Bayesian ridge regression", basis=10),
     "logistic": ModelFamily(_CLASSES, "Bayesian logistic regression", basis=0),
     "kernel": ModelFamily(_CLASSES, "Bayesian logistic regression on kernel features"),
+    "components": ModelFamily(_CLASSES, "Bayesian logistic regression on principal components"),
     "dropout": ModelFamily(_CLASSES, "a network with dropout", interactive=False),
     "forest": ModelFamily(_CLASSES + _NUMBERS, "a forest of randomised trees", estimator=True),
     "boosting": ModelFamily(_CLASSES + _NUMBERS, "gradient-boosted trees", estimator=True),
 }
 _TREES: Final = 100
+# If fewer components than this stand out from noise, all are used.
+_FEWEST_OUTSTANDING: Final = 5
+# Number of classes for which principal components are chosen if the classes are not known.
+_USUAL_CLASSES: Final = 10
 # Labels in a leaf of a forest for numbers, at least: the mean of one label would repeat its noise.
 _LEAF: Final = 2
 
@@ -49,9 +55,59 @@ def model_names(task: ModelTask) -> list[str]:
 
     Examples:
         >>> model_names("classification")
-        ['logistic', 'kernel', 'dropout', 'forest', 'boosting']
+        ['logistic', 'kernel', 'components', 'dropout', 'forest', 'boosting']
     """
     return [name for name, family in MODEL_FAMILIES.items() if task in family.tasks]
+
+
+class DefaultModel(NamedTuple):
+    """The model that is used if none is named.
+
+    Attributes:
+        name: One of :data:`MODEL_FAMILIES`.
+        reason: Why it is not the usual one, in a sentence; empty if it is.
+    """
+
+    name: str
+    reason: str = ""
+
+
+def default_model(
+    task: ModelTask, *, n_features: int = 0, n_classes: int = 0, components: Sequence[tuple[int, int]] = ()
+) -> DefaultModel:
+    """Return the model for a task, and for a number of columns and classes, if none is named.
+
+    For numbers it is a Gaussian process, for classes logistic regression. That has a weight for each column and class
+    (for two classes, for each column), and the time for a label grows with the cube of their number. With more than
+    1000 weights it is the one on :func:`~suffice.models.capacity.most_principal` principal components.
+
+    Args:
+        task: The task.
+        n_features: Number of columns of the inputs.
+        n_classes: Number of classes.
+        components: As for :func:`make_model`: of each group only the smallest number of columns is counted.
+
+    Examples:
+        >>> default_model("classification", n_features=20, n_classes=10)
+        DefaultModel(name='logistic', reason='')
+        >>> print(default_model("classification", n_features=784, n_classes=10).reason)
+        784 columns and 10 classes: logistic regression on their 49 largest principal components at most, because with
+        all columns it has 7,850 weights and learns too slowly.
+    """
+    usual = DefaultModel(model_names(task)[0])
+    if task == "regression" or not n_features:
+        return usual
+    from suffice.models.capacity import FEWEST_COMPONENTS, Capacity, most_features, most_principal
+
+    if Capacity(components, n_features, intercept=False).width(FEWEST_COMPONENTS) <= most_features(n_classes):
+        return usual
+    weights = (n_classes if n_classes > 2 else 1) * (n_features + 1)
+    return DefaultModel(
+        "components",
+        f"{n_features:,} columns and {n_classes:,} classes: logistic regression on their "
+        f"{most_principal(n_classes):,} largest principal components at most, because with all columns it has "
+        f"{weights:,} weights and learns too slowly.",
+    )
 
 
 def basis_size(name: str, basis: int | None = None, *, argument: str = "basis") -> int:
@@ -114,7 +170,8 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
     Args:
         name: One of :data:`MODEL_FAMILIES`.
         task: The task, for a model that has several; the first of its tasks if left out.
-        classes: All classes, for a classifier; learned from the labels if left out, and by trees.
+        classes: All classes, for a classifier; learned from the labels if left out, and by trees. The number of
+            principal components depends on that of the classes; it is that for 10 classes if they are left out.
         basis: Radial basis functions that replace each feature, 0 for none; the model's default if left out.
         seed: Seed of a network or of trees; the other models have no randomness.
         components: First column and column after the last of each group of ordered components, such as those of a
@@ -155,6 +212,8 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
         require_torch()
         # A few epochs in every round, as in the paper, where the rule monitors the convergence of the network.
         return models.DropoutNetwork("mlp", classes=known, samples=10, device="cpu", seed=seed)
+    if name == "components":
+        return _on_principal_components(known)
     model: Any
     if name == "ridge":
         model = models.BayesianRidge(fit_intercept=not size, regularize=regularize)
@@ -168,6 +227,21 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
     from sklearn.pipeline import make_pipeline
 
     return make_pipeline(models.KernelFeatures() if name == "kernel" else models.RadialBasis(size), model)
+
+
+def _on_principal_components(classes: list[Any] | None) -> Any:
+    """Logistic regression on principal components."""
+    from sklearn.pipeline import make_pipeline
+
+    from suffice import models
+    from suffice.models.capacity import most_principal
+
+    most = most_principal(_USUAL_CLASSES if classes is None else len(classes))
+    # The means of K classes differ in K - 1 directions.
+    fewest = max(_FEWEST_OUTSTANDING, len(classes or ()) - 1)
+    return make_pipeline(
+        models.PrincipalFeatures(most, fewest=fewest), models.BayesianLogistic(alpha=1.0, classes=classes)
+    )
 
 
 def _fitting(task: ModelTask) -> str:

@@ -21,7 +21,7 @@ from suffice.criteria import Criterion, LabelWorth, RecallTest
 from suffice.criteria.base import require_rule
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError, upgrade_advice
 from suffice.files import PRIVATE_FOLDER
-from suffice.models.factory import model_names
+from suffice.models.factory import default_model
 from suffice.presentation.finish_words import NO_CHOICE_IN_SCREENING
 from suffice.project.events import Draft, EventKind, checked_label, checked_person
 from suffice.project.items import ItemProgress, Items, no_progress
@@ -424,6 +424,8 @@ def make_project(
         raise InvalidValueError(f"--initial must be at most the number of items, {len(items)}; not {initial}; lower it")
     default_share = RANDOM_SHARES[items.task] if positive is None else 0.0
     source = Path(data).resolve().name if is_path(data) else _name_of(place)
+    usual = items.default or default_model(items.task)
+    named = None if options.model == AUTO else options.model
     settings = Settings(
         name=source,
         task=items.task,
@@ -432,7 +434,8 @@ def make_project(
         shown=items.shown,
         columns=items.columns,
         main=items.main,
-        model=model_names(items.task)[0] if options.model in (None, AUTO) else options.model,
+        model=usual.name if named is None else named,
+        model_reason=usual.reason if named is None else "",
         choose_model=_chooses_model(options, items.task),
         rule={},
         seed=options.seed,

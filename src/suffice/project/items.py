@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from suffice.models.factory import DefaultModel
 from suffice.numerics import Floats
 from suffice.project.events import Label
 from suffice.project.settings import Shown, Task
@@ -63,6 +64,7 @@ class Items:
         transformer: Fitted transformer that computes the same features for new rows (of a table) or paths (of images).
             None if the features were given.
         components: First column and column after the last of each text whose components a classifier chooses from.
+        default: The model for these features if none is named; None if there is no choice.
         reading: How the data was read, as JSON values: ``text``, ``embed`` and ``id`` as they were given, and
             ``features``, whether these were given. It is needed to compute the same features for new rows.
     """
@@ -81,6 +83,7 @@ class Items:
     transformer: Any = None
     components: tuple[tuple[int, int], ...] = ()
     reading: Mapping[str, Any] | None = None
+    default: DefaultModel | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

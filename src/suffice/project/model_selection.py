@@ -43,7 +43,8 @@ def chosen_models(settings: Settings) -> list[str]:
     # Imported here, because it loads scikit-learn.
     from suffice.learner.model_choice import choice_names
 
-    return [name for name in choice_names(len(settings.classes)) if _supported(settings.using(name))]
+    names = choice_names(len(settings.classes), settings.usual_model)
+    return [name for name in names if _supported(settings.using(name))]
 
 
 def _supported(settings: Settings) -> bool:

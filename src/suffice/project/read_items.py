@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from suffice.errors import InvalidValueError
+from suffice.models.factory import default_model
 from suffice.numerics import Floats
 from suffice.project.events import LONGEST_CLASS, MOST_CLASSES, Label, printable, shown
 from suffice.project.images import ENDINGS, KINDS, found_images, image_paths, image_transformer, pixel_features
@@ -647,10 +648,17 @@ def read_items(source: Any, request: ReadingOptions, progress: ItemProgress = no
         if not table.names or not len(table.columns[0]):
             missing = "rows" if table.names else "columns"
             raise InvalidValueError(f"the data has no {missing}; at least 2 items are required")
-        return replace(limited(table_items(Path("the data"), checked, table, progress)), reading=_reading(checked))
+        return _prepared(table_items(Path("the data"), checked, table, progress), checked)
     path = Path(source)
     found = folder_items(path, checked) if os.path.isdir(path) else table_items(path, checked, progress=progress)
-    return replace(limited(found), reading=_reading(checked))
+    return _prepared(found, checked)
+
+
+def _prepared(items: Items, request: ReadingOptions) -> Items:
+    """Items with fewer features if there are too many, and with the model for all of their features."""
+    width, n_classes = items.X.shape[1], len(items.classes)
+    default = default_model(items.task, n_features=width, n_classes=n_classes, components=items.components)
+    return replace(limited(items), reading=_reading(request), default=default)
 
 
 def _reading(request: ReadingOptions) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from suffice.acquisition import RANDOM_SHARES
 from suffice.arguments import real, whole
 from suffice.criteria import Criterion, LabelWorth, criterion_from_dict
 from suffice.errors import InvalidValueError, upgrade_advice
-from suffice.models.factory import MODEL_FAMILIES, chooses_components, make_model, model_description
+from suffice.models.factory import MODEL_FAMILIES, chooses_components, make_model, model_description, model_names
 from suffice.project.prediction_settings import GIVEN, CheckedPredictions
 from suffice.session.goals import Goal, TargetOf, checked_goal
 
@@ -17,7 +17,10 @@ Task = Literal["classification", "regression"]
 Shown = Literal["table", "text", "image"]
 
 #: Default error ratio at which :class:`~suffice.ErrorStability` stops, within the range of the paper.
-DEFAULT_THRESHOLDS: Final = {"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "kernel": 0.1, "dropout": 0.2}
+DEFAULT_THRESHOLDS: Final = {
+    **{"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "kernel": 0.1},
+    **{"components": 0.1, "dropout": 0.2},
+}
 #: Default number of random labels before the model chooses.
 DEFAULT_INITIAL: Final = 10
 #: Default share of the positive class that a screening must find.
@@ -42,7 +45,7 @@ CHANGEABLE: Final = (
 _ONLY_SHOWN: Final = frozenset(
     {
         *("name", "target", "shown", "columns", "main", "overlap", "lease", "source", "root", "notes"),
-        *("guidelines", "descriptions", "choose_model"),
+        *("guidelines", "descriptions", "choose_model", "model_reason"),
     }
 )
 
@@ -60,6 +63,7 @@ _WHERE_USED: Final[Mapping[str, Any]] = {
     "tolerance": None,
     "checked": None,
     "choose_model": False,
+    "model_reason": "",
     "confidence": 0.95,
     "earlier_checks": 0,
 }
@@ -108,6 +112,8 @@ class Settings:
         checked: The predictions made elsewhere that the project checks, instead of having a model; or None.
         choose_model: For ``"all"`` and classes: whether the best of several models on the labels so far is used, until
             a check starts or somebody chooses a model. ``model`` is then the one that starts.
+        model_reason: Why ``model`` was chosen for the number of columns and classes, in a sentence; empty if it is the
+            usual one, or was named.
         confidence: For ``"all"`` and predictions made elsewhere: confidence of all checks together.
         earlier_checks: For the same: number of checks of these items that were started elsewhere.
     """
@@ -142,8 +148,19 @@ class Settings:
     tolerance: float | None = None
     checked: CheckedPredictions | None = None
     choose_model: bool = False
+    model_reason: str = ""
     confidence: float = 0.95
     earlier_checks: int = 0
+
+    @property
+    def usual_model(self) -> str:
+        """Name of the model of the project if none is named."""
+        return "components" if self.model_reason else model_names(self.task)[0]
+
+    @property
+    def creation_notes(self) -> tuple[str, ...]:
+        """What was done to the data, and why the model was chosen if it is not the usual one."""
+        return (*self.notes, self.model_reason) if self.model_reason else self.notes
 
     @property
     def goal(self) -> Goal | None:

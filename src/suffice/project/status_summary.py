@@ -247,7 +247,12 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         "learned": learning_status.n_labelled,
         "held": checks.held,
         "behind": behind,
-        "model": {"name": model, "description": described_model(model), "choice": choice},
+        "model": {
+            "name": model,
+            "description": described_model(model),
+            "reason": project.settings.model_reason if model == project.settings.model else "",
+            "choice": choice,
+        },
         "decision": {**_without_guarantee(decision), **words._asdict()},
         "verdict": None if learning_status.verdict is None else _verdict(learning_status.verdict, words.sentences[0]),
         "forecast": None if learning_status.forecast is None else asdict(learning_status.forecast),

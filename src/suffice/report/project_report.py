@@ -306,7 +306,8 @@ def _model_words(told: ProjectReportContents) -> str:
     """The current model, the original model if it was changed, and why if it is chosen on the labels."""
     model, first = told.status["model"], told.settings.model
     before = "" if model["name"] == first else f" (until it was switched: {described_model(first)})"
-    why = [] if model["choice"] is None else model["choice"]["sentences"]
+    why = [sentence for sentence in [model["reason"]] if sentence]
+    why += [] if model["choice"] is None else model["choice"]["sentences"]
     return ". ".join([f"{model['description']}{before}", *([" ".join(why)] if why else [])])
 
 

@@ -9,8 +9,10 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from suffice.models.factory import MODEL_FAMILIES, ModelTask, make_model, model_description
+from suffice.models.capacity import most_principal
+from suffice.models.factory import MODEL_FAMILIES, ModelTask, default_model, make_model, model_description
 from suffice.models.kernels import KernelFeatures
+from suffice.models.principal import PrincipalFeatures
 from suffice.numerics import Floats
 from suffice.session.decision import Alternative
 from suffice.session.held_out import left_out_losses
@@ -73,7 +75,7 @@ def better_model(model: Any, X: Floats, y: Any, random: Any, *, present: str = "
         return None
     others = [
         (name, description, cross_validated_losses(estimator, X, labels, share=share)[rows])
-        for name, description, estimator in _candidates(labels, present, share=share)
+        for name, description, estimator in _candidates(labels, present, X.shape[1], share=share)
     ]
     return _best_of(others, current[rows], share=share, scale=1.0 if share else float(labels.var()))
 
@@ -104,7 +106,7 @@ def better_on_rest(  # noqa: PLR0913 - labels to learn and labels to compare on
         return None
     others = [
         (name, description, _predicted_losses(estimator, (X, labels), (X_rest[: len(truth)], truth), share=share))
-        for name, description, estimator in _candidates(labels, present, share=share)
+        for name, description, estimator in _candidates(labels, present, X.shape[1], share=share)
     ]
     current = np.asarray(losses, dtype=np.float64)[: len(truth)]
     return _best_of(others, current, share=share, scale=1.0 if share else float(labels.var()))
@@ -141,6 +143,8 @@ def quick_estimator(name: str, labels: Any, task: ModelTask = "classification") 
         return logistic
     if name == "kernel":
         return make_pipeline(KernelFeatures(min(100, len(labels))), logistic)
+    if name == "components":
+        return make_pipeline(PrincipalFeatures(most_principal(len(np.unique(labels)))), logistic)
     made = make_model(name, task=task)
     return made.set_params(n_estimators=_TREES) if name == "forest" else made
 
@@ -149,12 +153,13 @@ def _consists_of_trees(name: str) -> bool:
     return name in MODEL_FAMILIES and MODEL_FAMILIES[name].estimator
 
 
-def _candidates(labels: Any, present: str, *, share: bool) -> list[tuple[str, str, Any]]:
+def _candidates(labels: Any, present: str, n_features: int, *, share: bool) -> list[tuple[str, str, Any]]:
     """Models to compare the present one with: name, description, and an estimator to fit."""
     names = ("kernel", "forest") if share else ("gp", "ridge", "forest")
-    if share and _consists_of_trees(present):
-        names = ("logistic", *names)
     task: ModelTask = "classification" if share else "regression"
+    if share and _consists_of_trees(present):
+        usual = default_model(task, n_features=n_features, n_classes=len(np.unique(labels)))
+        names = (usual.name, *names)
     return [(name, model_description(name), quick_estimator(name, labels, task)) for name in names if name != present]
 
 

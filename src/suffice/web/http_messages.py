@@ -336,8 +336,12 @@ class ModelChoiceAnswer(_Response):
 
 
 class PresentModelAnswer(ModelAnswer):
-    """The present model; ``choice`` is null if a person has chosen it."""
+    """The present model; ``choice`` is null if a person has chosen it.
 
+    ``reason`` says why it was chosen for the number of columns and classes; empty if it is the usual one, or was named.
+    """
+
+    reason: Text
     choice: ModelChoiceAnswer | None
 
 

@@ -234,7 +234,7 @@ def test_a_rule_that_the_command_has_no_options_for(monkeypatch: pytest.MonkeyPa
         (["--batch", "0"], "--batch must be a whole number, 1 or more, not 0"),
         (["--model", "logistic"], "--model logistic is for classification, and --task is regression; use --model gp"),
         (["--model", "dropout"], "--model dropout is for classification"),
-        (["--task", "classification", "--model", "gp"], "use --model logistic or kernel or dropout"),
+        (["--task", "classification", "--model", "gp"], "use --model logistic or kernel or components or dropout"),
         (
             ["--mistake-cost", "2"],
             "--error-cost is the cost of an error as a whole, and --mistake-cost is about",

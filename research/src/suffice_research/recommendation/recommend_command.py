@@ -32,7 +32,7 @@ from suffice.cli.rule_options import (
 from suffice.cli.table_run import Ignore
 from suffice.criteria import Criterion, ErrorStability, ExpectedCost, LabelWorth
 from suffice.errors import InvalidValueError
-from suffice.models.factory import MODEL_FAMILIES, model_description, model_names
+from suffice.models.factory import MODEL_FAMILIES, default_model, model_description, model_names
 from suffice.presentation.recommend_words import assumed_costs_sentence, expected_cost_sentence
 from suffice.presentation.text_format import count, rounded_percent
 
@@ -222,7 +222,9 @@ def _about_data(
     table = read_table(data, target, task=None if task is None else task.value, ignore=ignore)
     found = TaskName(table.kind)
     _require_model(found, model)
-    name = model or ModelName(model_names(table.kind)[0])
+    n_classes = len(np.unique(table.y)) if found is TaskName.classification else 0
+    usual = default_model(table.kind, n_features=table.X.shape[1], n_classes=n_classes, components=table.components)
+    name = model or ModelName(usual.name)
     variance = _variance(found, target_variance, options["error_cost"])
     rows = len(table.y)
     if options["error_cost"] is None:

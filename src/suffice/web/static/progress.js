@@ -107,7 +107,9 @@ function decision(status) {
     checking(status) && !sequential(status) && h("p", {}, unbroken(status.check.sentence)), endedWithout(status),
     (switching || checks) && h("p", { class: "row" }, switching, checks),
     quiet(store.project.checked ? capital(status.model.description)
-      : unbroken([`Model: ${status.model.description}.`, ...(status.model.choice?.sentences ?? [])].join(" "))),
+      : unbroken([
+        `Model: ${status.model.description}.`, status.model.reason, ...(status.model.choice?.sentences ?? []),
+      ].filter(Boolean).join(" "))),
     learning(status) && quiet(`${learning(status)}.`)];
 }
 
