@@ -30,7 +30,7 @@ from evaluation_sets import decision_names, evaluation_set, fresh_names, names
 from suffice.criteria import LabelWorth, Step, Verdict
 from suffice.criteria.label_worth import total_costs
 from suffice.models.capacity import most_components
-from suffice.models.factory import make_model
+from suffice.models.factory import default_model, make_model
 from suffice.session.advice import standing_stop
 from suffice.tables.transformers import NgramComponents
 from tables import publish, table
@@ -80,8 +80,13 @@ def run(folder: Path, batch: int, job: tuple[str, str, int]) -> None:
     classes = np.unique(y).tolist() if MODELS[model] == "classification" else None
     labels = min(LABELS, int(0.9 * len(X)))
     size = max(batch, 5 if classes and len(classes) * X.shape[1] > _MANY_WEIGHTS else 1)
+    family = model
+    if classes:
+        # Many columns and classes have another default model.
+        default = default_model("classification", n_features=X.shape[1], n_classes=len(classes), components=components)
+        family = default.name
     trace = sf.simulate(
-        make_model(model, classes=classes, basis=0, components=components),
+        make_model(family, classes=classes, basis=0, components=components),
         *(X, y),
         X_test=X_test,
         y_test=y_test,
