@@ -293,6 +293,12 @@ class Session:
         frozen = self.frozen(view, probabilities=quantity.of == "all")
         return self.checks.draw(m, quantity, frozen, owner, alpha, expected)
 
+    def continue_checks(self, other: "Session") -> None:
+        """Take the checks of a session of the same items, whose model is replaced: they share an error probability."""
+        self.checks = other.checks
+        self.plans = CheckPlans(self.labels, self.estimates, self.checks)
+        self.finish = DataSetFinish(self.labels, self.estimates, self.checks)
+
     def require_no_open_check(self) -> None:
         """Raise an error while a check is open.
 
