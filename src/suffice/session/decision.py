@@ -61,6 +61,14 @@ class Alternative(NamedTuple):
         present: Error of the current model on the same labels.
         labels: Number of labels that the errors are stated for.
         clear: Whether the difference is larger than chance explains; if not, more labels are needed to decide.
+        ratio: Estimated error relative to that of the current model, between that of the compared labels and what is
+            usual for such models; None if it is not estimated.
+        error_now: The error of the unlabelled items with this model, estimated from that of the current model and the
+            ratio; None if it is not known.
+        saved: Number of further labels with which the current model would have this error, extrapolated; None if that
+            is not known, or if it would not with all labels.
+        avoided: Number of wrong predictions among the unlabelled items that it avoids, estimated; None for numbers.
+        worth: What its lower error saves, by the prices of the rule; None if the rule has none.
     """
 
     name: str
@@ -69,6 +77,11 @@ class Alternative(NamedTuple):
     present: float
     labels: int
     clear: bool = True
+    ratio: float | None = None
+    error_now: float | None = None
+    saved: int | None = None
+    avoided: int | None = None
+    worth: float | None = None
 
 
 class Worsening(NamedTuple):
@@ -458,7 +471,14 @@ def numbers_from_labels(
             then = more_labels_error(about.error, fall, len(labels), forecast.labels, scale)
     avoided, price = avoided_per_label(rule, verdict)
     return replace(
-        about, baseline=baseline, common=common, forecast=forecast, error_then=then, avoided=avoided, price=price
+        about,
+        baseline=baseline,
+        common=common,
+        forecast=forecast,
+        error_then=then,
+        avoided=avoided,
+        price=price,
+        alternative=with_gain(about, rule, fall_per_label(rule, verdict, about.unlabelled), baseline, len(labels)),
     )
 
 
@@ -548,6 +568,61 @@ def avoided_per_label(rule: Criterion, verdict: Verdict) -> tuple[float | None, 
         return None, None
     mistake = rule.mistake_cost or 1.0
     return verdict.value / mistake, rule.label_cost / mistake
+
+
+def with_gain(
+    about: DecisionNumbers, rule: Criterion, fall: float | None, baseline: float | None, n_labelled: int
+) -> Alternative | None:
+    """Return the better model of a decision with what a switch to it gains.
+
+    Args:
+        about: The numbers of the decision, with the better model or None.
+        rule: The rule.
+        fall: The result of :func:`fall_per_label`.
+        baseline: Error of the trivial prediction; for numbers the standard deviation of the labels.
+        n_labelled: Number of labels that the model has learned.
+    """
+    other, error = about.alternative, about.error
+    if other is None or error is None or other.ratio is None:
+        return other
+    error_now, saved, avoided, worth = other.ratio * error.value, None, None, None
+    if fall is not None:
+        scale = 1.0 if about.share else (baseline or 1.0) ** 2
+        power = 1 if about.share else 2
+        saved = labels_to_reach(error.value**power, error_now**power, fall * scale, n_labelled, about.unlabelled)
+    if about.share:
+        avoided = max(0, round((error.value - error_now) * about.unlabelled))
+    if isinstance(rule, LabelWorth) and rule.error_cost is None and (about.share or rule.tolerance is None):
+        # For numbers, an item that is predicted as badly as by the mean of the labels counts as wrong.
+        scaled = [value if about.share else (value / (baseline or 1.0)) ** 2 for value in (error.value, error_now)]
+        worth = (rule.mistake_cost or 1.0) * max(0.0, scaled[0] - scaled[1]) * about.unlabelled
+    return other._replace(error_now=error_now, saved=saved, avoided=avoided, worth=worth)
+
+
+def labels_to_reach(error: float, aim: float, per_label: float, n_labelled: int, most: int) -> int | None:
+    """Return the number of further labels at which :func:`error_after` reaches a lower error.
+
+    Args:
+        error: The error now.
+        aim: The lower error.
+        per_label: The fall of the error at the next label.
+        n_labelled: Number of labels now.
+        most: Largest number of further labels.
+
+    Returns:
+        The number; None if it is larger than ``most``.
+
+    Examples:
+        >>> labels_to_reach(0.1, 0.075, 0.0005, 100, 1000), labels_to_reach(0.1, 0.04, 0.0005, 100, 1000)
+        (100, None)
+    """
+    fall, reducible = error - aim, per_label * n_labelled
+    if fall <= 0.0:
+        return 0
+    if reducible <= fall:
+        return None
+    more = math.ceil(round(fall * n_labelled / (reducible - fall), 6))
+    return more if more <= most else None
 
 
 def more_labels_error(error: ErrorNow, fall: float, n_labelled: int, more: int, scale: float | None) -> float | None:
