@@ -227,7 +227,8 @@ class ActiveLearner(SessionDriver):
         self._random_seed = isinstance(seed, np.random.Generator)
         # The complete check whose labels are not learned yet.
         self._unlearned: ModelCheck | None = None
-        # The present model, if it was replaced by its name.
+        # The last model that was given as an object, and the present one, if it was given by name since.
+        self._given, self._given_name = self._prepared, self._about["model"]
         self._named: NamedModel | None = None
         self._arguments: dict[str, Any] = {
             "rule": rule.state_dict(),
@@ -739,7 +740,7 @@ class ActiveLearner(SessionDriver):
             )
         self._session.require_no_open_check()
         before = dict(self.__dict__)
-        named = NamedModel.beside(model, self._prepared) if isinstance(model, str) else None
+        named = NamedModel.beside(model, self._given) if isinstance(model, str) else None
         try:
             self._replace_model(model if named is None else self._made(named), named)
             self._learn_labels_of(before)
@@ -751,11 +752,12 @@ class ActiveLearner(SessionDriver):
 
     def _made(self, named: NamedModel) -> Any:
         """A model by name, for the inputs with which models are compared."""
-        return named.made(self._prepared, plain=self._compared_inputs is not self._X)
+        return named.made(self._given, plain=self._compared_inputs is self._not_saved["X_pool"])
 
     def _replace_model(self, model: Any, named: NamedModel | None) -> None:
         """Start again with another model and the same arguments, without labels."""
         own, single_use, session = dict(self._arguments), self._single_use, self._session
+        given, given_name, compared = self._given, self._given_name, self._compared_inputs
         last, task = final_estimator(model), self._prepared.backend.task
         backend = backend_type(last)
         if backend.task != task:
@@ -766,8 +768,8 @@ class ActiveLearner(SessionDriver):
         others = dict(self._not_saved)
         if not backend.device_acquisitions:
             others["device"] = None
-        acquisition, initial = own["acquisition"], self._loop.first.tolist()
-        arguments = _constructor_arguments(own, self._session.labels.size) | {"initial": initial} | others
+        acquisition, first = own["acquisition"], self._loop.first
+        arguments = _constructor_arguments(own, self._session.labels.size) | others
         X_pool = arguments.pop("X_pool")
         try:
             ActiveLearner.__init__(self, model, X_pool, criterion=session.history.rule, **arguments)
@@ -778,6 +780,10 @@ class ActiveLearner(SessionDriver):
             arguments["acquisition"] = own["acquisition"] = None
             ActiveLearner.__init__(self, model, X_pool, criterion=session.history.rule, **arguments)
         self._single_use, self._arguments, self._named = single_use, own, named
+        if named is not None:
+            self._given, self._given_name, self._compared_inputs = given, given_name, compared
+        # A generator that is the seed has gone on.
+        self._loop.first = first
         self._session.continue_checks(session)
 
     def _learn_labels_of(self, before: Mapping[str, Any]) -> None:
@@ -831,7 +837,7 @@ class ActiveLearner(SessionDriver):
         content = {
             "arguments": self._arguments,
             "model": self._about["model"],
-            "named": self._named,
+            "named": None if self._named is None else [self._given_name, *self._named],
             "pool": list(self._X.shape),
             "seconds": self._seconds(),
             "drawn": sorted(self._drawn),
@@ -867,9 +873,10 @@ class ActiveLearner(SessionDriver):
             share = content["arguments"]["check_share"]
             learner = cls(model, X_pool, criterion=rule, **arguments, **others)
             named = content.get("named")
-            if named is not None and learner._about["model"] != content["model"]:
-                # The model with which the learner was created.
-                learner._replace_model(learner._made(NamedModel(*named)), NamedModel(*named))
+            if named is not None and learner._about["model"] == named[0]:
+                # The model before it was replaced by a name.
+                replaced = NamedModel(*named[1:])
+                learner._replace_model(learner._made(replaced), replaced)
                 learner._arguments = dict(content["arguments"])
             learner._load(content)
             if share is not None:

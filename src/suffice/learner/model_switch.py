@@ -1,14 +1,19 @@
 """Another model for a learner: models by name, and the steps in which a model learns the labels so far."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from suffice.learner.prepare import PreparedModel
 from suffice.learner.refitted import fit_due
 from suffice.models.factory import MODEL_FAMILIES, ModelTask, make_model
+
+# Models that take no sparse inputs.
+_DENSE: Final = frozenset({"kernel", "boosting"})
 
 
 class NamedModel(NamedTuple):
@@ -50,7 +55,13 @@ class NamedModel(NamedTuple):
         if plain or present.transform is None:
             return model
         own = model.steps if isinstance(model, Pipeline) else [("model", model)]
-        return Pipeline([*[(name, clone(step)) for name, step in present.transform.steps], *own])
+        between = [("dense", FunctionTransformer(dense))] if self.name in _DENSE else []
+        return Pipeline([*[(name, clone(step)) for name, step in present.transform.steps], *between, *own])
+
+
+def dense(X: Any) -> Any:
+    """A sparse matrix as an array; anything else as it is."""
+    return X.toarray() if issparse(X) else X
 
 
 def learning_steps(items: Sequence[int], sizes: Sequence[int], *, refits: bool) -> Iterator[Sequence[int]]:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_limits
 
 from suffice.models.factory import MODEL_FAMILIES, ModelTask, make_model, model_description, model_names
 from suffice.models.kernels import KernelFeatures
@@ -22,7 +23,8 @@ _FOLDS: Final = 10
 # Trees of a forest, and of boosting with a larger learning rate and smaller leaves, that are compared: as good as those
 # of the models of these names on the development sets, and fitted in half the time.
 _TREES: Final = 50
-_FASTER: Final = {"max_iter": _TREES, "learning_rate": 0.15, "min_samples_leaf": 3}
+_RATE: Final = 0.15
+_LEAF: Final = 3
 # While labelling goes on, models are compared at 30 labels, and each time that their number has grown by this factor.
 _GROWN: Final = 1.5
 # On other rows, another model is clearly better if the difference is at least this many standard errors, and its error
@@ -63,8 +65,8 @@ class RatioPrior(NamedTuple):
 
 
 # Fitted by `benchmarks/better_models.py --fit` to runs on the development sets.
-_CLASS_RATIO: Final = RatioPrior(deviation=0.5, handicap=0.10, noise=0.9, shift=0.14, clearly=1.64)
-_NUMBER_RATIO: Final = RatioPrior(deviation=0.4, handicap=0.05, noise=2.4, shift=0.05, clearly=1.64)
+_CLASS_RATIO: Final = RatioPrior(deviation=0.59, handicap=0.094, noise=1.35, shift=0.06, clearly=1.64)
+_NUMBER_RATIO: Final = RatioPrior(deviation=0.39, handicap=0.018, noise=3.3, shift=0.016, clearly=1.64)
 # Weight of a label that was chosen, relative to a random one.
 _CHOSEN: Final = 0.5
 # Wrong predictions that each model is given in addition, so that a ratio is defined.
@@ -232,12 +234,14 @@ def comparison_losses(  # noqa: PLR0913 - all but four by keyword
         current = cross_validated_losses(model, X, labels, share=share, folds=_FOLDS)
     if current is None:
         return None
-    others = {
-        name: cross_validated_losses(
-            _compared_estimator(name, labels, share=share), X, labels, share=share, folds=_FOLDS
-        )
-        for name in _candidates(X, labels, present, share=share, trees=trees)
-    }
+    # Boosting uses all processors otherwise, which takes longer for so few labels.
+    with threadpool_limits(limits=1, user_api="openmp"):
+        others = {
+            name: cross_validated_losses(
+                _compared_estimator(name, labels, share=share), X, labels, share=share, folds=_FOLDS
+            )
+            for name in _candidates(X, labels, present, share=share, trees=trees)
+        }
     return ComparedLosses(current, others, drawn, share, 1.0 if share else float(labels.var()))
 
 
@@ -314,7 +318,10 @@ def quick_estimator(name: str, labels: Any, task: ModelTask = "classification") 
 def _compared_estimator(name: str, labels: Any, *, share: bool) -> Any:
     """An estimator for the comparison while labelling goes on, which takes less time."""
     made = quick_estimator(name, labels, _task(share=share))
-    faster: dict[str, Any] = {"forest": {"n_estimators": _TREES}, "boosting": _FASTER}
+    faster: dict[str, Any] = {
+        "forest": {"n_estimators": _TREES},
+        "boosting": {"max_iter": _TREES, "learning_rate": _RATE, "min_samples_leaf": _LEAF},
+    }
     return made.set_params(**faster.get(name, {}))
 
 
