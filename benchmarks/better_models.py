@@ -6,7 +6,8 @@ or the root mean squared error. Another model is truly better if its error is lo
 is at most 0.8 times that of the present model. A statement is a model that is named and was not named at the comparison
 before. ``--fit`` fits the constants of ``suffice.session.model_comparison`` to the runs on the development sets.
 
-    python benchmarks/better_models.py --runs FOLDER [--sets test] [--models logistic,gp] [--seeds 1] [--write]
+    python benchmarks/better_models.py --runs FOLDER [--sets test] [--models logistic,gp] [--seeds 1]
+        [--leave-out ames] [--write]
 """
 
 import os
@@ -187,9 +188,9 @@ def row(runs: Sequence[Run]) -> list[str]:
     return [str(len(runs)), str(compared), str(better), *shares, stated, f"{np.median(seconds or [0.0]):.1f} s"]
 
 
-def fitted(runs: Sequence[Run]) -> RatioPrior:
+def fitted(runs: Sequence[Run], chosen: float) -> RatioPrior:
     """The constants with the largest likelihood of the true ratios of the development sets."""
-    flat = RatioPrior(deviation=1e6, handicap=0.0, noise=1.0, shift=0.0, clearly=0.0)
+    flat = RatioPrior(deviation=1e6, handicap=0.0, noise=1.0, shift=0.0, chosen=chosen)
     seen = [
         (look.log_ratio(name), *look.losses(share=run.share).ratio(name, flat))
         for run in runs
@@ -207,7 +208,7 @@ def fitted(runs: Sequence[Run]) -> RatioPrior:
 
     starts = ([-1.0, 0.0, 0.0, -2.0], [-0.5, 0.1, 0.5, -1.5])
     best = min((minimize(loss, start, method="Nelder-Mead") for start in starts), key=lambda found: found.fun).x
-    return RatioPrior(float(np.exp(best[0])), float(best[1]), float(np.exp(best[2])), float(np.exp(best[3])), 1.64)
+    return RatioPrior(float(np.exp(best[0])), float(best[1]), float(np.exp(best[2])), float(np.exp(best[3])), chosen)
 
 
 def sets_of(task: str, kind: str) -> list[str]:
@@ -223,6 +224,7 @@ def main() -> None:
     parser.add_argument("--sets", choices=["development", "test"], default="test")
     parser.add_argument("--models", default="logistic,gp")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--leave-out", default="", help="sets separated by commas")
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
@@ -232,12 +234,14 @@ def main() -> None:
     runs: dict[str, list[Run]] = {model: [] for model in given.models.split(",")}
     for seed in range(first, first + given.seeds):
         for model, made in runs.items():
-            made += [record(given.runs, model, name, seed) for name in sets_of(MODELS[model], given.sets)]
+            wanted = [name for name in sets_of(MODELS[model], given.sets) if name not in given.leave_out.split(",")]
+            made += [record(given.runs, model, name, seed) for name in wanted]
     if given.fit:
         for task in ("classification", "regression"):
             of_task = [run for model, made in runs.items() if MODELS[model] == task for run in made]
             if of_task:
-                print(task, fitted(of_task))
+                for chosen in (0.0, 0.25, 0.5, 1.0):
+                    print(task, fitted(of_task, chosen))
     head = ["present model", "data sets", "runs", "compared", "another is at least 20 % better"]
     head += ["named before the stop", "at the stop or before", "statements that are true", "time of a comparison"]
     rows = [[model, f"{len({run.name for run in made})} of {given.sets}", *row(made)] for model, made in runs.items()]

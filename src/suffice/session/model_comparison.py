@@ -54,21 +54,21 @@ class RatioPrior(NamedTuple):
             labels.
         noise: Factor of the squared standard error of the estimate.
         shift: Standard deviation of the difference between labels and unlabelled items, beyond chance.
-        clearly: Standard deviations of the posterior below which another model is clearly better.
+        chosen: Weight of a label that was chosen, relative to a random one.
     """
 
     deviation: float
     handicap: float
     noise: float
     shift: float
-    clearly: float
+    chosen: float
 
 
 # Fitted by `benchmarks/better_models.py --fit` to runs on the development sets.
-_CLASS_RATIO: Final = RatioPrior(deviation=0.59, handicap=0.094, noise=1.35, shift=0.06, clearly=1.64)
-_NUMBER_RATIO: Final = RatioPrior(deviation=0.39, handicap=0.018, noise=3.3, shift=0.016, clearly=1.64)
-# Weight of a label that was chosen, relative to a random one.
-_CHOSEN: Final = 0.5
+_CLASS_RATIO: Final = RatioPrior(deviation=0.59, handicap=0.094, noise=1.35, shift=0.1, chosen=0.5)
+_NUMBER_RATIO: Final = RatioPrior(deviation=0.55, handicap=0.037, noise=2.0, shift=0.047, chosen=0.0)
+# Another model is clearly better if the logarithm of the ratio is so many standard deviations below 0.
+_CLEARLY_BELOW: Final = 1.64
 # Wrong predictions that each model is given in addition, so that a ratio is defined.
 _ADDED_WRONG: Final = 1.0
 # A model that was named as clearly better stays so while it is better by this many standard deviations; and a clearly
@@ -118,9 +118,10 @@ def better_model(  # noqa: PLR0913 - all but four by keyword
 
     The present model predicts each label with this label left out, if it can do that in closed form. Trees, and the
     models that the present one is compared with, predict them by ten-fold cross validation. Labels of items that were
-    drawn at random have the weight 1, and other labels 0.5: the present model has chosen these because it is uncertain
-    about them. The logarithm of the ratio of the two errors, :math:`\theta`, is estimated by that of the weighted
-    losses (0 or 1 for classes, squares for numbers), with a standard error by the delta method; for classes each sum of
+    drawn at random have the weight 1. The present model has chosen the others because it is uncertain about them: for
+    classes they have the weight 0.5, and for numbers they do not count. The logarithm of the ratio of the two errors,
+    :math:`\theta`, is estimated by that of the weighted losses (0 or 1 for classes, squares for numbers), less what is
+    usual because of cross validation. Its standard error follows from the delta method; for classes each sum of
     losses is increased by 1. With a normal prior for :math:`\theta`, the posterior has the mean :math:`m` and the
     standard deviation :math:`s`. The constants of the prior were fitted to development sets, see
     ``benchmarks/better_models.py``. Another model is clearly better if :math:`m + 1.64\, s < 0`, if :math:`e^m` is at
@@ -178,7 +179,7 @@ class ComparedLosses(NamedTuple):
         """
         usual = usual or self.usual
         added, power = (_ADDED_WRONG, 1.0) if self.share else (1e-12 * self.scale, 2.0)
-        weights = np.where(self.random, 1.0, _CHOSEN)
+        weights = np.where(self.random, 1.0, usual.chosen)
         ours, theirs = (float(weights @ loss) + added for loss in (self.ours, self.others[name]))
         influence = weights * (self.others[name] / theirs - self.ours / ours)
         squared_error = float(influence @ influence)
@@ -201,10 +202,10 @@ class ComparedLosses(NamedTuple):
         for name, theirs in self.others.items():
             ratio = self.ratio(name)
             errors = _errors(theirs, self.ours, share=self.share)
-            times = _STAYS if name == before else self.usual.clearly
+            times = _STAYS if name == before else _CLEARLY_BELOW
             other = Alternative(name, model_description(name), *errors, len(self.ours), ratio=math.exp(ratio.mean))
             ours = float(self.ours.mean())
-            differs = ours - float(theirs.mean()) >= _SMALLEST * self.scale
+            differs = ours - float(theirs.mean()) >= _SMALLEST * self.scale and errors[0] <= _LARGEST_RATIO * errors[1]
             better = ratio.mean + times * ratio.deviation < 0.0 and math.exp(ratio.mean) <= _LARGEST_RATIO
             if better and differs and drawn >= _FEWEST_RANDOM:
                 clear.append((ratio.mean, other))
