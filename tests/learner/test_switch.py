@@ -140,7 +140,8 @@ def test_labels_before_the_start_of_the_model_stay() -> None:
     assert learner.ask(6).tolist() == first[4:].tolist()
     learner.tell(first[4:], Y[first[4:]])
     assert learner.random_items == first.tolist()
-    empty = sf.ActiveLearner(BayesianLogistic(), X, seed=np.random.default_rng(3))
+    generator: Any = np.random.default_rng(3)
+    empty = sf.ActiveLearner(BayesianLogistic(), X, seed=generator)
     wanted = empty.ask(10).tolist()
     empty.switch("kernel")
     assert empty.ask(10).tolist() == wanted

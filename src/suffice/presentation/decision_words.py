@@ -371,7 +371,7 @@ def _gain_sentence(decision: Mapping[str, Any], alternative: Mapping[str, Any]) 
     if worth and decision["rule"] in WORTH_RULES:
         gain += f", worth {two_digits_of(worth)} by your prices"
     if saved:
-        gain += f"; the current model would need about {count(two_digits(saved), 'more label')} for that"
+        gain += f"; with the current model that would take about {count(two_digits(saved), 'label')}"
     return f"{gain} (estimate)."
 
 
