@@ -730,7 +730,7 @@ class ActiveLearner(SessionDriver):
             >>> better.clear, better.error < better.present / 2
             (True, True)
             >>> verdict = learner.switch(better.name)
-            >>> len(learner.labelled), (learner.model.predict(X) == y).mean() > 0.9
+            >>> len(learner.labelled), bool((learner.model.predict(X) == y).mean() > 0.9)
             (110, True)
         """
         if self._session.running is not None:
