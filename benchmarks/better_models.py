@@ -168,7 +168,7 @@ def record(folder: Path, model: str, name: str, seed: int) -> Run:
 
 def row(runs: Sequence[Run]) -> list[str]:
     """What is measured on some runs, as cells of a table."""
-    statements, true, better, before, by_stop, seconds = 0, 0, 0, 0, 0, []
+    statements, true, shown, shown_true, better, before, by_stop, seconds = 0, 0, 0, 0, 0, 0, 0, []
     for run in runs:
         name, early, late = None, False, False
         for look, other in run.named():
@@ -177,6 +177,7 @@ def row(runs: Sequence[Run]) -> list[str]:
                 statements, true = statements + 1, true + (look.log_ratio(other.name) < 0.0)
             name = None if other is None else other.name
             right = name is not None and look.log_ratio(name) < 0.0
+            shown, shown_true = shown + (name is not None), shown_true + right
             late |= right
             early |= right and not look.stop
         last = run.looks[-1] if run.looks else None
@@ -184,8 +185,10 @@ def row(runs: Sequence[Run]) -> list[str]:
             better, before, by_stop = better + 1, before + early, by_stop + late
     compared = sum(bool(run.looks) for run in runs)
     shares = [f"{count} ({100 * count / max(of, 1):.0f} %)" for count, of in ((before, better), (by_stop, better))]
-    stated = f"{true} of {statements} ({100 * true / max(statements, 1):.0f} %)"
-    return [str(len(runs)), str(compared), str(better), *shares, stated, f"{np.median(seconds or [0.0]):.1f} s"]
+    stated = [
+        f"{right} of {of} ({100 * right / max(of, 1):.0f} %)" for right, of in ((true, statements), (shown_true, shown))
+    ]
+    return [str(len(runs)), str(compared), str(better), *shares, *stated, f"{np.median(seconds or [0.0]):.1f} s"]
 
 
 def fitted(runs: Sequence[Run], chosen: float) -> RatioPrior:
@@ -243,7 +246,8 @@ def main() -> None:
                 for chosen in (0.0, 0.25, 0.5, 1.0):
                     print(task, fitted(of_task, chosen))
     head = ["present model", "data sets", "runs", "compared", "another is at least 20 % better"]
-    head += ["named before the stop", "at the stop or before", "statements that are true", "time of a comparison"]
+    head += ["named before the stop", "at the stop or before", "statements that are true"]
+    head += ["comparisons that name a better model, of those that name one", "time of a comparison"]
     rows = [[model, f"{len({run.name for run in made})} of {given.sets}", *row(made)] for model, made in runs.items()]
     publish("better-models", table(head, rows))
 

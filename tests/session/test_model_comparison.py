@@ -126,6 +126,21 @@ def test_a_model_that_was_named_stays_while_it_is_better() -> None:
     assert losses(wrong(30), np.arange(100) >= 70).best(named) is None
 
 
+def test_another_name_needs_a_tenth() -> None:
+    both = losses(wrong(40), wrong(10))
+    compared = both._replace(others={"forest": wrong(11) * 1.0, "kernel": wrong(10) * 1.0})
+    first = compared.best()
+    assert first is not None
+    assert first.name == "kernel"
+    after = compared.best(first._replace(name="forest"))
+    assert after is not None
+    assert after.name == "forest"
+    far = both._replace(others={"forest": wrong(20) * 1.0, "kernel": wrong(5) * 1.0})
+    changed = far.best(first._replace(name="forest"))
+    assert changed is not None
+    assert changed.name == "kernel"
+
+
 def test_models_that_would_take_too_long_are_not_compared() -> None:
     two, many = np.arange(60) % 2, np.arange(60) % 12
     assert _candidates(np.zeros((60, 4)), two, "logistic", share=True) == ["kernel", "forest", "boosting"]
