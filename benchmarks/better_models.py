@@ -116,10 +116,10 @@ def record(folder: Path, model: str, name: str, seed: int) -> Run:
     X_test, y_test = X_test[:TEST], y_test[:TEST]
     share = MODELS[model] == "classification"
     classes = np.unique(evaluation_set(name).y).tolist() if share else None
-    given = {} if MODEL_FAMILIES[model].estimator else {"classes": classes}
+    known = None if MODEL_FAMILIES[model].estimator else classes
     many = share and len(classes or ()) * X.shape[1] > _MANY_WEIGHTS
     batch = 5 if many or MODEL_FAMILIES[model].estimator else 1
-    present = make_model(model, task="classification" if share else "regression", **given)
+    present = make_model(model, task="classification" if share else "regression", classes=known)
     learner = sf.ActiveLearner(present, X, initial=INITIAL, criterion=LabelWorth(), seed=seed)
     looks: list[Look] = []
     due, n = 0, 0
