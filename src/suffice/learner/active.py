@@ -59,6 +59,8 @@ from suffice.trace import Trace
 # Bytes that a check needs for each unlabelled item.
 _CHECKED_ITEM: Final = 150
 _FORMAT: Final = "suffice-learner-1"
+# Attributes about the last model that was given as an object. They stay when a name replaces it.
+_OF_GIVEN_MODEL: Final = ("_given", "_given_name", "_compared_inputs", "_compares_plain")
 
 
 class ActiveLearner(SessionDriver):
@@ -188,7 +190,7 @@ class ActiveLearner(SessionDriver):
         }
         # Inputs for the comparison with other models: those before the pipeline, if they are numbers.
         plain = self._prepared.transform is not None and isinstance(X_pool, np.ndarray) and X_pool.dtype.kind in "fiu"
-        self._compared_inputs = X_pool if plain else self._X
+        self._compared_inputs, self._compares_plain = X_pool if plain else self._X, plain
         inputs = self._step_inputs(stop_set, validation, seed)
         first = first_items(initial, size, rng)
         settings = RunSettings(
@@ -752,12 +754,12 @@ class ActiveLearner(SessionDriver):
 
     def _made(self, named: NamedModel) -> Any:
         """A model by name, for the inputs with which models are compared."""
-        return named.made(self._given, plain=self._compared_inputs is self._not_saved["X_pool"])
+        return named.made(self._given, plain=self._compares_plain)
 
     def _replace_model(self, model: Any, named: NamedModel | None) -> None:
         """Start again with another model and the same arguments, without labels."""
         own, single_use, session = dict(self._arguments), self._single_use, self._session
-        given, given_name, compared = self._given, self._given_name, self._compared_inputs
+        kept = {name: self.__dict__[name] for name in _OF_GIVEN_MODEL}
         last, task = final_estimator(model), self._prepared.backend.task
         backend = backend_type(last)
         if backend.task != task:
@@ -781,7 +783,7 @@ class ActiveLearner(SessionDriver):
             ActiveLearner.__init__(self, model, X_pool, criterion=session.history.rule, **arguments)
         self._single_use, self._arguments, self._named = single_use, own, named
         if named is not None:
-            self._given, self._given_name, self._compared_inputs = given, given_name, compared
+            self.__dict__.update(kept)
         # A generator that is the seed has gone on.
         self._loop.first = first
         self._session.continue_checks(session)
