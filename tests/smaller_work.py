@@ -23,7 +23,7 @@ TREES: Final = {
 }
 ALL_TREES: Final = {
     "suffice.models.factory._TREES": 100,
-    "suffice.session.model_comparison._TREES": 100,
+    "suffice.session.model_comparison._TREES": 50,
     "suffice.session.suspicious_labels._TREES": 200,
 }
 #: Whether the processes that a test starts have all trees.

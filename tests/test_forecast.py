@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from suffice import ErrorStability, Step
 from suffice.cli.demo_command import label_pool, new_model
 from suffice.errors import InvalidValueError
-from suffice.forecast import Forecast, features, labels_left, value_after
+from suffice.forecast import Forecast, LearningCurve, features, labels_left, value_after
 from suffice.learner import audit
 from suffice.tables.example_data import Task, demo_task
 from tests.thoroughness import examples
@@ -206,3 +206,37 @@ def test_no_value_is_made_up() -> None:
     with pytest.raises(InvalidValueError, match="rise"):
         value_after([10, 11, 11, 13], [1.0, 0.9, 0.8, 0.7], 5)
     assert labels_left([10, 11, 12, 13], [1.0, 0.9, 0.8, 0.7], 0.1) is not None
+
+
+# --- the learning curve ---
+
+curves = st.builds(LearningCurve, st.integers(1, 1000), st.floats(0.001, 1.0), st.floats(1e-6, 0.05))
+
+
+@given(curves, st.integers(1, 2000))
+@examples(100)
+def test_the_labels_to_an_error_reach_it(curve: LearningCurve, more: int) -> None:
+    aim = curve.error_after(more)
+    if curve.fall_after(more) < 1e-9:
+        return
+    labels = curve.labels_to(aim, 10**6)
+    assert labels is not None
+    assert abs(labels - more) <= 1
+    assert curve.labels_to(aim, labels - 1) is None
+
+
+@given(curves, st.floats(0.0, 5000.0))
+@examples(100)
+def test_a_curve_falls_by_its_falls(curve: LearningCurve, more: float) -> None:
+    step = 1e-4 * (curve.n_labelled + more)
+    fallen = (curve.error_after(more) - curve.error_after(more + step)) / step
+    assert fallen == pytest.approx(curve.fall_after(more + step / 2.0), rel=1e-3, abs=1e-9)
+    assert 0.0 <= curve.error_after(more + step) <= curve.error_after(more) <= curve.error
+
+
+def test_a_curve_without_a_fall_or_an_error() -> None:
+    flat = LearningCurve(100, 0.2, 0.0)
+    assert (flat.error_after(50), flat.fall_after(50), flat.labels_to(0.1, 1000), flat.labels_to(0.2, 0)) == (
+        0.2, 0.0, None, 0,
+    )  # fmt: skip
+    assert LearningCurve(100, 0.0, 0.1).error_after(1) == 0.0

@@ -126,6 +126,33 @@ class LearningCurve:
         fallen = -math.expm1(-power * math.log1p(more / self.n_labelled))
         return max(0.0, self.error - self.n_labelled * self.fall / power * fallen)
 
+    def labels_to(self, aim: float, most: int) -> int | None:
+        """Return the number of further labels after which the error is at most ``aim``.
+
+        Args:
+            aim: The lower error.
+            most: Largest number of further labels.
+
+        Returns:
+            The number; None if it is larger than ``most``.
+
+        Examples:
+            >>> curve = LearningCurve(n_labelled=100, error=0.2, fall=0.0005)
+            >>> curve.labels_to(0.2 - 0.15 / 2, 1000), curve.labels_to(0.15, 100)
+            (700, None)
+        """
+        if aim >= self.error:
+            return 0
+        if not self.fall:
+            return None
+        left = 1.0 - (self.error - aim) * self.power / (self.n_labelled * self.fall)
+        if left <= 0.0:
+            return None
+        logarithm = -math.log(left) / self.power
+        if logarithm > math.log1p(most / self.n_labelled):
+            return None
+        return math.ceil(round(self.n_labelled * math.expm1(logarithm), 6))
+
     def fall_after(self, more: float) -> float:
         """Return the fall of the error at the next label after ``more`` labels."""
         power = self.power

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from suffice import LabelWorth
+from suffice.cli.app import app
 from suffice.errors import InvalidValueError
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import open_project, write_project
@@ -98,11 +100,11 @@ X = np.random.default_rng(0).normal(size=(N, 2))
 LABELS = ["inside" if float(x @ x) < 1.4 else "outside" for x in X]
 
 
-def circle(place: Path, labels: int = 70, **changes: Any) -> Project:
+def circle(place: Path, labels: int = 70, *, mistake_cost: float | None = None, **changes: Any) -> Project:
     """A project whose boundary the logistic model cannot represent, with labels of items drawn at random."""
     settings = Settings(
         *("circle", "classification", ("inside", "outside"), "y", "table", ("a", "b"), None, "logistic"),
-        LabelWorth().state_dict(),
+        LabelWorth(mistake_cost=mistake_cost).state_dict(),
         **{"random_share": 1.0, **changes},
     )
     cells = CellColumns.of_rows([(str(a), str(b)) for a, b in X])
@@ -151,6 +153,32 @@ def test_another_model_learns_all_labels_anew(tmp_path: Path) -> None:
         # Journal and learner agree after a restart.
         with open_project(str(tmp_path / "p")) as again:
             assert by_hand(again).decision == after.decision
+
+
+def test_a_better_model_is_named_while_labelling_goes_on(tmp_path: Path) -> None:
+    with circle(tmp_path / "p", 50, mistake_cost=100.0) as project, BackgroundLearner(project) as background:
+        assert background.wait_settled(60.0)
+        found = background.learning_status.decision
+        assert found is not None
+        assert found == by_hand(project).decision
+        assert found.answer == "keep going"
+        other = found.alternative
+        assert other is not None
+        assert other.clear
+        told = status(project, background.learning_status)["decision"]["alternative"]
+        assert (told["name"], told["avoided"]) == (other.name, other.avoided)
+        assert told["worth"] == pytest.approx(other.worth)
+        # A stop of the rule is not recorded.
+        assert project.state().advice is None
+        project.switch_model("boosting", person="ann")
+        assert background.wait_settled(60.0)
+        assert status(project, background.learning_status)["model"]["name"] == "boosting"
+    shown = CliRunner().invoke(app, ["status", str(tmp_path / "p")]).output
+    assert "Model: gradient-boosted trees." in shown
+    with open_project(str(tmp_path / "p")) as project:
+        project.switch_model("logistic", person="ann")
+    shown = CliRunner().invoke(app, ["status", str(tmp_path / "p")]).output
+    assert f"Switch the model: suffice switch {tmp_path / 'p'} --model {other.name}" in shown
 
 
 def _switch(place: str, pipe: Any) -> None:

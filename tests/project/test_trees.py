@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from suffice import LabelWorth
 from suffice.checks.standing_finish import spacing
+from suffice.learner.refitted import fit_due
 from suffice.models.factory import make_model
 from suffice.project import create_project, model_selection
 from suffice.project.background_learner import BackgroundLearner
@@ -23,7 +24,7 @@ from suffice.project.labelling_project import Project
 from suffice.project.learned_files import LearnedFiles
 from suffice.project.learning_status import LearningStatus
 from suffice.project.model_selection import compared_models
-from suffice.project.project_learner import ProjectLearner, fit_due
+from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.status_summary import status

@@ -80,6 +80,26 @@ def test_the_model_that_is_chosen_on_the_labels(browser: "Browser", tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_a_better_model_is_offered_while_labelling_goes_on(browser: "Browser", tmp_path: Path) -> None:
+    circle(tmp_path / "points.suffice", 69, mistake_cost=100.0).close()
+    with served(tmp_path / "points.suffice") as server:
+        watched = Watched(browser, server, "Ann")
+        page = watched.page
+        watched.settle()
+        watched.go("progress")
+        page.wait_for_selector("#view-progress:has-text('Another model is better')", timeout=60_000)
+        decision = status_of(server)["decision"]
+        assert decision["answer"] == "keep going"
+        page.click("#view-progress >> text=Switch to")
+        page.click("dialog .primary")
+        page.wait_for_selector("dialog", state="detached")
+        watched.settle()
+        [changed] = server.events(EventKind.model_changed)
+        assert changed.data["model"] == decision["alternative"]["name"]
+        watched.close()
+
+
+@pytest.mark.slow
 def test_one_message_and_another_model(browser: "Browser", tmp_path: Path) -> None:
     circle(tmp_path / "points.suffice", 69).close()
     with served(tmp_path / "points.suffice") as server:

@@ -90,9 +90,11 @@ def _next_commands(learned: Reading, summary: dict[str, Any]) -> list[str]:
     go_on, take = f"Go on with: suffice {command} {place}", f"Take the results: suffice export {place}"
     if summary["check"] is not None and summary["check"]["state"] == "open":
         return [go_on, f"Stop the check: suffice check {place} --abort", take]
-    better = decision["alternative"] if decision["answer"] == "limit" else None
-    if better is not None and better["name"] in learned.project.settings.models():
-        return [f"Switch the model: suffice switch {place} --model {better['name']}", take, go_on]
+    better = decision["alternative"]
+    if better is not None and better["clear"] and better["name"] in learned.project.settings.models():
+        ends = decision["answer"] in STOPS
+        switch = f"Switch the model: suffice switch {place} --model {better['name']}"
+        return [switch, *([take, go_on] if ends else [go_on, take])]
     if decision["target_guaranteed"]:
         # Another label gives another model, which has no guarantee.
         return [take]

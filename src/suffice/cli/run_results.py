@@ -275,7 +275,7 @@ def _summarise_run(console: Console, finding: RunFinding) -> None:
         for sentence in decision_words(decision.as_dict()).sentences:
             console.print(sentence, markup=False)
     other = decision.alternative
-    if decision.answer == "limit" and other is not None:
+    if other is not None and other.clear:
         console.print(try_sentence(other.name, command=finding.command))
     if finding.shown_error:
         errors = finding.shown_error[finding.last] if stopped else None, finding.shown_error[-1]

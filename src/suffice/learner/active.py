@@ -17,10 +17,12 @@ from suffice.criteria import Criterion, LabelWorth, Verdict, criterion_from_dict
 from suffice.criteria.base import require_rule
 from suffice.engines.disk_rows import DiskRows, require_memory
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.learner.backend import ItemSelection, RunSettings, acquisition_and_share
+from suffice.learner.backend import ItemSelection, RunSettings, acquisition_and_share, backend_type
 from suffice.learner.learning_loop import CountedFields, LearnerView, LearningLoop
+from suffice.learner.model_switch import NamedModel, learning_steps
 from suffice.learner.prepare import (
     checked_indices,
+    final_estimator,
     first_items,
     generator,
     label_costs,
@@ -57,6 +59,8 @@ from suffice.trace import Trace
 # Bytes that a check needs for each unlabelled item.
 _CHECKED_ITEM: Final = 150
 _FORMAT: Final = "suffice-learner-1"
+# Attributes about the last model that was given as an object. They stay when a name replaces it.
+_OF_GIVEN_MODEL: Final = ("_given", "_given_name", "_compared_inputs", "_compares_plain")
 
 
 class ActiveLearner(SessionDriver):
@@ -155,7 +159,7 @@ class ActiveLearner(SessionDriver):
         self._single_use = SingleUse()
         rng = generator(seed)
         rule = LabelWorth() if criterion is None else criterion
-        X_pool = pool_rows(model, X_pool, client)
+        pool, X_pool = X_pool, pool_rows(model, X_pool, client)
         self._prepared = prepare(model, X_pool)
         positive = self._checked_positive(positive)
         name, share = acquisition_and_share(
@@ -175,9 +179,18 @@ class ActiveLearner(SessionDriver):
             registered=registered,
         )
         self._rule = self._session.history.rule
+        # The arguments that are not saved, for another model.
+        self._not_saved: dict[str, Any] = {
+            "X_pool": pool,
+            "device": device,
+            "client": client,
+            "validation": validation,
+            "seed": seed,
+            "clock": clock,
+        }
         # Inputs for the comparison with other models: those before the pipeline, if they are numbers.
         plain = self._prepared.transform is not None and isinstance(X_pool, np.ndarray) and X_pool.dtype.kind in "fiu"
-        self._compared_inputs = X_pool if plain else self._X
+        self._compared_inputs, self._compares_plain = X_pool if plain else self._X, plain
         inputs = self._step_inputs(stop_set, validation, seed)
         first = first_items(initial, size, rng)
         settings = RunSettings(
@@ -216,6 +229,9 @@ class ActiveLearner(SessionDriver):
         self._random_seed = isinstance(seed, np.random.Generator)
         # The complete check whose labels are not learned yet.
         self._unlearned: ModelCheck | None = None
+        # The last model that was given as an object, and the present one, if it was given by name since.
+        self._given, self._given_name = self._prepared, self._about["model"]
+        self._named: NamedModel | None = None
         self._arguments: dict[str, Any] = {
             "rule": rule.state_dict(),
             "acquisition": acquisition,
@@ -680,6 +696,117 @@ class ActiveLearner(SessionDriver):
             ) from None
         return np.asarray(items[mask])
 
+    # Another model.
+
+    @one_at_a_time
+    def switch(self, model: Any) -> Verdict:
+        """Replace the model; the new one learns all labels so far, in the same steps.
+
+        Labels, random labels, skipped items, costs and the time that a rule counts stay. The rule judges all steps
+        again, with the new model. A guarantee of an earlier check is about the model that it has checked, and does not
+        cover the new one; its error probability stays spent. Labels of a complete check are learned. An estimator that
+        is fitted again at each step learns them in larger steps, as in a project.
+
+        Args:
+            model: Another model, as for :class:`ActiveLearner`; or the name of a family of
+                :data:`suffice.models.factory.MODEL_FAMILIES`, such as the name of the better model of a decision.
+
+        Returns:
+            The verdict of the rule.
+
+        Raises:
+            InvalidValueError: The model has another task, or its name is not known: nothing is changed.
+            InvalidTypeError: It is no model.
+            MissingInputError: The rule requires a field that a loop with this model does not provide.
+            SufficeError: A check is open, or there is a running check.
+
+        Examples:
+            >>> import numpy as np
+            >>> import suffice as sf
+            >>> X = np.random.default_rng(0).normal(size=(400, 2)); y = np.where((X**2).sum(axis=1) < 1.4, "in", "out")
+            >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X, seed=0)
+            >>> while len(learner.labelled) < 110:
+            ...     i = learner.ask()
+            ...     verdict = learner.tell(i, y[i])
+            >>> better = learner.decision().alternative
+            >>> better.clear, better.error < better.present / 2
+            (True, True)
+            >>> verdict = learner.switch(better.name)
+            >>> len(learner.labelled), bool((learner.model.predict(X) == y).mean() > 0.9)
+            (110, True)
+        """
+        if self._session.running is not None:
+            raise SufficeError(
+                "the running check has begun with the present model, which cannot be replaced; start a new learner "
+                "with the other model"
+            )
+        self._session.require_no_open_check()
+        before = dict(self.__dict__)
+        named = NamedModel.beside(model, self._given) if isinstance(model, str) else None
+        try:
+            self._replace_model(model if named is None else self._made(named), named)
+            self._learn_labels_of(before)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self.verdict
+
+    def _made(self, named: NamedModel) -> Any:
+        """A model by name, for the inputs with which models are compared."""
+        return named.made(self._given, plain=self._compares_plain)
+
+    def _replace_model(self, model: Any, named: NamedModel | None) -> None:
+        """Start again with another model and the same arguments, without labels."""
+        own, single_use, session = dict(self._arguments), self._single_use, self._session
+        kept = {name: self.__dict__[name] for name in _OF_GIVEN_MODEL}
+        last, task = final_estimator(model), self._prepared.backend.task
+        backend = backend_type(last)
+        if backend.task != task:
+            raise InvalidValueError(
+                f"model must be for {task}, as the labels of this learner are, and {type(last).__name__} is for "
+                f"{backend.task}"
+            )
+        others = dict(self._not_saved)
+        if not backend.device_acquisitions:
+            others["device"] = None
+        acquisition, first = own["acquisition"], self._loop.first
+        arguments = _constructor_arguments(own, self._session.labels.size) | others
+        X_pool = arguments.pop("X_pool")
+        try:
+            ActiveLearner.__init__(self, model, X_pool, criterion=session.history.rule, **arguments)
+        except InvalidValueError:
+            if acquisition is None:
+                raise
+            # The new model may not know the acquisition that was named.
+            arguments["acquisition"] = own["acquisition"] = None
+            ActiveLearner.__init__(self, model, X_pool, criterion=session.history.rule, **arguments)
+        self._single_use, self._arguments, self._named = single_use, own, named
+        if named is not None:
+            self.__dict__.update(kept)
+        # A generator that is the seed has gone on.
+        self._loop.first = first
+        self._session.continue_checks(session)
+
+    def _learn_labels_of(self, before: Mapping[str, Any]) -> None:
+        """Learn the labels of the learner as it was before its model was replaced."""
+        loop, labels = before["_loop"], before["_session"].labels
+        drawn, refits = set(labels.random), self._loop.backend.refits
+        self._started, self._drawn = before["_started"], before["_drawn"]
+        sizes = [loop.record.begun or len(labels.learned), *loop.record.sizes]
+        draws = self._loop.selection.draws_at_random
+        with one_thread():
+            for items in learning_steps(list(labels.learned), sizes, refits=refits):
+                given = np.asarray(as_labels([labels.learned[item] for item in items]))
+                random = np.array([item for item in items if item in drawn], dtype=np.intp)
+                self._loop.mark_random(random if draws else random[np.isin(random, loop.marked_random)])
+                self._loop.learn(np.array(items, dtype=np.intp), given, random)
+            if labels.skipped:
+                self._loop.skip(np.array(labels.skipped, dtype=np.intp))
+        self._session.labels.version = labels.version + 1
+        if before["_unlearned"] is not None:
+            self._learn_random(before["_unlearned"])
+
     # Saving.
 
     @one_at_a_time
@@ -712,6 +839,7 @@ class ActiveLearner(SessionDriver):
         content = {
             "arguments": self._arguments,
             "model": self._about["model"],
+            "named": None if self._named is None else [self._given_name, *self._named],
             "pool": list(self._X.shape),
             "seconds": self._seconds(),
             "drawn": sorted(self._drawn),
@@ -726,7 +854,7 @@ class ActiveLearner(SessionDriver):
 
         Args:
             state: The result of ``state_dict``, also after a round trip through JSON.
-            model: The same model.
+            model: The same model. After :meth:`switch` to a name, the model before works too.
             X_pool: The same pool.
             others: Arguments of :class:`ActiveLearner` that are not saved: ``validation``, ``device``, ``client``,
                 ``clock`` and ``checks``. Without ``checks`` the learner goes on counting by itself. In a registry, the
@@ -737,20 +865,21 @@ class ActiveLearner(SessionDriver):
         """
 
         def restore(content: Mapping[str, Any]) -> "ActiveLearner":
-            arguments, rows = dict(content["arguments"]), content["pool"][0]
-            rule = criterion_from_dict(arguments.pop("rule"))
-            arguments["costs"] = decoded_array(arguments["costs"])
-            stop_set = arguments.pop("stop_set")
-            if stop_set is not None:
-                arguments["stop_set"] = StopSet(np.array(stop_set, dtype=np.intp), rows)
+            arguments, rows = _constructor_arguments(content["arguments"], content["pool"][0]), content["pool"][0]
+            rule = criterion_from_dict(content["arguments"]["rule"])
             if saved_too := sorted(set(others) - {"validation", "device", "client", "clock", "checks"}):
                 raise InvalidValueError(f"{saved_too[0]} is saved with the learner; leave it out")
             given_rows = X_pool.shape[0] if hasattr(X_pool, "shape") else rows
             if given_rows != rows:
                 raise InvalidValueError(f"X_pool has {given_rows} rows, and the learner was saved with {rows}")
-            # A running check is restored, not started.
-            share = arguments.pop("check_share")
+            share = content["arguments"]["check_share"]
             learner = cls(model, X_pool, criterion=rule, **arguments, **others)
+            named = content.get("named")
+            if named is not None and learner._about["model"] == named[0]:
+                # The model before it was replaced by a name.
+                replaced = NamedModel(*named[1:])
+                learner._replace_model(learner._made(replaced), replaced)
+                learner._arguments = dict(content["arguments"])
             learner._load(content)
             if share is not None:
                 learner._arguments["check_share"] = learner._about["check_share"] = share
@@ -787,3 +916,18 @@ class ActiveLearner(SessionDriver):
         if content["unlearned"]:
             self._unlearned = checks.checks[-1]
             self._take_checked(self._unlearned)
+
+
+def _constructor_arguments(saved: Mapping[str, Any], rows: int) -> dict[str, Any]:
+    """Arguments of the constructor from those that a learner saves, without the rule and the running check.
+
+    Args:
+        saved: The saved arguments.
+        rows: Number of items of the pool.
+    """
+    # A running check is restored, not started.
+    arguments = {name: value for name, value in saved.items() if name not in ("rule", "check_share", "stop_set")}
+    arguments["costs"] = decoded_array(saved["costs"])
+    if saved["stop_set"] is not None:
+        arguments["stop_set"] = StopSet(np.array(saved["stop_set"], dtype=np.intp), rows)
+    return arguments

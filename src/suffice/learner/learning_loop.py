@@ -126,6 +126,11 @@ class LearningLoop:
         """Whether the model has learned its initial labels."""
         return self.record.begun > 0
 
+    @property
+    def marked_random(self) -> list[int]:
+        """The items that were marked as random, see :meth:`mark_random`."""
+        return [item for kind, *values in self._calls if kind == "random" for item in values[0]]
+
     def mark_random(self, items: Indices) -> None:
         """Record that items were drawn at random; before their labels are learned."""
         if len(items):

@@ -1,11 +1,16 @@
 """Estimators that are fitted again to other labels."""
 
 import warnings
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+
+from suffice.checks.standing_finish import spacing
+
+# A model that is fitted again is fitted as often as estimates are made at this many times the labels.
+_FIT_SPACING: Final = 4
 
 
 def can_be_fitted_again(model: Any) -> bool:
@@ -43,3 +48,19 @@ def _predicts_more_classes(fitted: Any, X: Any) -> bool:
     """Whether a classifier that knows one class predicts probabilities of more."""
     predict = getattr(fitted, "predict_proba", None)
     return predict is not None and np.shape(predict(X[:1]))[-1] != 1
+
+
+def fit_due(n: int) -> bool:
+    """Whether a model that is fitted again to all labels is fitted at a number of labels.
+
+    It is fitted every 5 labels up to 100, every 10 up to 200, and so on. So its results depend on the labels alone, and
+    the number of fits grows by 10 for each doubling of the labels.
+
+    Args:
+        n: Number of labels.
+
+    Examples:
+        >>> [n for n in range(85, 151) if fit_due(n)]
+        [85, 90, 95, 100, 110, 120, 130, 140, 150]
+    """
+    return n % spacing(_FIT_SPACING * n) == 0

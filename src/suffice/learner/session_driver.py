@@ -181,9 +181,10 @@ class SessionDriver(ABC):
                 from ``at_most``.
             correction_cost: With ``of="all"``: cost of an answer in the check relative to a label, below 1 if it is
                 cheaper to confirm or correct a prediction that is shown.
-            compare: Whether to compare the model with others on the same labels while a stop stands. It takes a few
-                seconds, and is repeated when the number of labels has grown by a fifth. A model is compared if it can
-                leave its labels out, as the models of suffice can, and if the inputs are numbers.
+            compare: Whether to compare the model with others on the same labels: at 30 labels, each time that their
+                number has grown by half, and while a stop stands by a fifth. It takes a few seconds. A model is
+                compared if it can leave its labels out, as the models of suffice can, or consists of trees, and if the
+                inputs are numbers. A clearly better one can be given to :meth:`suffice.ActiveLearner.switch`.
 
         Raises:
             InvalidValueError: ``at_most`` is not a number, or out of range.

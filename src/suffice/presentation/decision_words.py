@@ -114,7 +114,8 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     outlook_note = _EXTRAPOLATED if by_forecast else _outlook_note(decision, sentences)
     summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
     remedy = " ".join(_remedy_sentences(decision)) if answer == "limit" else ""
-    sentences = [*_guarantee_sentences(decision), *sentences]
+    better = better_model_sentence(decision)
+    sentences = [*_guarantee_sentences(decision), *sentences, *([better] if better else [])]
     return DecisionWords(headline, tone, sentences, figure, note, effect, outlook_note, summary, remedy)
 
 
@@ -239,7 +240,7 @@ def _doubt_sentence(decision: Mapping[str, Any]) -> str:
     if decision.get("since") is None:
         return ""
     alternative = decision.get("alternative")
-    if alternative is not None:
+    if alternative is not None and not alternative["clear"]:
         return f"{_alternative_sentence(decision, alternative)} More labels will show whether that is chance."
     if decision.get("above_target"):
         asked = error_value(decision["at_most"], share=decision["share"])
@@ -335,8 +336,43 @@ def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
     elif alternative is None:
         sentences.append("Try other features or another model.")
     else:
-        sentences.append(f"{_alternative_sentence(decision, alternative)} Switch to that model: all labels stay.")
+        sentences.append(_switch_sentence(decision, alternative))
     return sentences
+
+
+def better_model_sentence(decision: Mapping[str, Any]) -> str:
+    """The clearly better model of a decision to keep labelling, with what a switch gains; empty if there is none."""
+    alternative = decision.get("alternative")
+    if alternative is None or not alternative["clear"] or decision["answer"] != "keep going":
+        return ""
+    return _switch_sentence(decision, alternative)
+
+
+def _switch_sentence(decision: Mapping[str, Any], alternative: Mapping[str, Any]) -> str:
+    """A better model, what a switch to it gains, and that the labels stay."""
+    parts = [_alternative_sentence(decision, alternative), _gain_sentence(decision, alternative)]
+    return " ".join(part for part in [*parts, "Switch to that model: all labels stay."] if part)
+
+
+def _gain_sentence(decision: Mapping[str, Any], alternative: Mapping[str, Any]) -> str:
+    """What a better model gains for the unlabelled items, as estimated; empty if that is not known."""
+    error, now = decision.get("error"), alternative.get("error_now")
+    if error is None or now is None or now >= error["value"]:
+        return ""
+    share = decision["share"]
+    before, after = error_value(error["value"], share=share), error_value(now, share=share)
+    if before == after:
+        return ""
+    gain = f"With it the error of the unlabelled items would be about {after} instead of {before}"
+    if alternative.get("avoided"):
+        avoided = two_digits(alternative["avoided"])
+        gain += f", which is about {count(avoided, 'wrong prediction')} fewer"
+    worth, saved = alternative.get("worth"), alternative.get("saved")
+    if worth and decision["rule"] in WORTH_RULES:
+        gain += f", worth {two_digits_of(worth)} by your prices"
+    if saved:
+        gain += f"; with the current model that would take about {count(two_digits(saved), 'label')}"
+    return f"{gain} (estimate)."
 
 
 def _alternative_sentence(decision: Mapping[str, Any], alternative: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from suffice.checks.standing_finish import spacing
 from suffice.criteria import Budget, ErrorStability, Verdict
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
-from suffice.learner.refitted import refitted
+from suffice.learner.refitted import fit_due, refitted
 from suffice.models.factory import MODEL_FAMILIES
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
@@ -30,8 +30,6 @@ from suffice.session.error_estimate import error_now
 from suffice.session.suspicious_labels import SuspiciousLabel
 from suffice.session.suspicious_labels import suspicious_labels as ranked_labels
 
-# A model that is fitted again is fitted as often as estimates are made at this many times the labels.
-_FIT_SPACING: Final = 4
 # A checkpoint is saved if learning since the last one took this many times as long as saving it; and its size limit.
 _WORTH_KEEPING: Final = 20.0
 _MOST_KEPT: Final = 2**27
@@ -212,7 +210,8 @@ class ProjectLearner(ItemLearner):
     does not depend on the order of calls or on restarts. The picker chooses items; it learns new labels when items are
     requested. An object of this class must not be used by several threads at once.
 
-    A model that is fitted again to all labels, such as a forest, is not fitted for each label: see :func:`fit_due`.
+    A model that is fitted again to all labels, such as a forest, is not fitted for each label: see
+    :func:`suffice.learner.refitted.fit_due`.
     Labels that wait for the next fit count as labels of a check do: the decision counts them, and the model predicts
     those that are random. Predictions are made by a model that is fitted to all labels.
 
@@ -560,22 +559,6 @@ class ProjectLearner(ItemLearner):
             self._picker = None
             self._no_queue = f"The model learns but cannot choose: {reason(error)}. Items are asked for at random."
             return ()
-
-
-def fit_due(n: int) -> bool:
-    """Whether a model that is fitted again to all labels is fitted at a number of labels.
-
-    It is fitted every 5 labels up to 100, every 10 up to 200, and so on. So its results depend on the labels alone, and
-    the number of fits grows by 10 for each doubling of the labels.
-
-    Args:
-        n: Number of labels.
-
-    Examples:
-        >>> [n for n in range(85, 151) if fit_due(n)]
-        [85, 90, 95, 100, 110, 120, 130, 140, 150]
-    """
-    return n % spacing(_FIT_SPACING * n) == 0
 
 
 def _n_labels(answers: Sequence[Answer]) -> int:

@@ -61,6 +61,14 @@ class Alternative(NamedTuple):
         present: Error of the current model on the same labels.
         labels: Number of labels that the errors are stated for.
         clear: Whether the difference is larger than chance explains; if not, more labels are needed to decide.
+        ratio: Estimated error relative to that of the current model, between that of the compared labels and what is
+            usual for such models; None if it is not estimated.
+        error_now: The error of the unlabelled items with this model, estimated from that of the current model and the
+            ratio; None if it is not known.
+        saved: Number of further labels with which the current model would have this error, extrapolated; None if that
+            is not known, or if it would not with all labels.
+        avoided: Number of wrong predictions among the unlabelled items that it avoids, estimated; None for numbers.
+        worth: What its lower error saves, by the prices of the rule; None if the rule has none.
     """
 
     name: str
@@ -69,6 +77,11 @@ class Alternative(NamedTuple):
     present: float
     labels: int
     clear: bool = True
+    ratio: float | None = None
+    error_now: float | None = None
+    saved: int | None = None
+    avoided: int | None = None
+    worth: float | None = None
 
 
 class Worsening(NamedTuple):
@@ -454,23 +467,24 @@ def numbers_from_labels(
     """
     chosen = random_items if len(random_items) >= _FEWEST_TRIVIAL else labels
     baseline, common = trivial_error([labels[item] for item in chosen], share=about.share)
-    forecast, then = verdict.forecast, None
+    forecast, then, fall = verdict.forecast, None, fall_per_label(rule, verdict)
     avoided, price = avoided_per_label(rule, verdict)
-    if about.error is not None and forecast is not None:
-        fall = fall_per_label(rule, verdict)
-        if fall is not None:
-            scale = None if about.share else baseline or 1.0
-            then = more_labels_error(about.error, fall, len(labels), forecast.labels, scale)
-            with_labels = replace(about, forecast=forecast, error_then=then)
-            if (
-                price is not None
-                and with_labels.corrected is not None
-                and with_labels.corrected < price * forecast.labels
-            ):
-                # The estimate of the error disagrees with that of the rule: the labels would not pay.
-                then = None
+    if about.error is not None and forecast is not None and fall is not None:
+        scale = None if about.share else baseline or 1.0
+        then = more_labels_error(about.error, fall, len(labels), forecast.labels, scale)
+        corrected = replace(about, forecast=forecast, error_then=then).corrected
+        if price is not None and corrected is not None and corrected < price * forecast.labels:
+            # The estimate of the error disagrees with that of the rule: the labels would not pay.
+            then = None
     return replace(
-        about, baseline=baseline, common=common, forecast=forecast, error_then=then, avoided=avoided, price=price
+        about,
+        baseline=baseline,
+        common=common,
+        forecast=forecast,
+        error_then=then,
+        avoided=avoided,
+        price=price,
+        alternative=with_gain(about, rule, fall, baseline, len(labels)),
     )
 
 
@@ -539,6 +553,36 @@ def avoided_per_label(rule: Criterion, verdict: Verdict) -> tuple[float | None, 
         return None, None
     mistake = rule.mistake_cost or 1.0
     return verdict.value / mistake, rule.label_cost / mistake
+
+
+def with_gain(
+    about: DecisionNumbers, rule: Criterion, fall: float | None, baseline: float | None, n_labelled: int
+) -> Alternative | None:
+    """Return the better model of a decision with what a switch to it gains.
+
+    Args:
+        about: The numbers of the decision, with the better model or None.
+        rule: The rule.
+        fall: The result of :func:`fall_per_label`.
+        baseline: Error of the trivial prediction; for numbers the standard deviation of the labels.
+        n_labelled: Number of labels that the model has learned.
+    """
+    other, error = about.alternative, about.error
+    if other is None or error is None or other.ratio is None:
+        return other
+    error_now, saved, avoided, worth = other.ratio * error.value, None, None, None
+    if fall is not None:
+        scale = 1.0 if about.share else (baseline or 1.0) ** 2
+        power = 1 if about.share else 2
+        curve = LearningCurve(n_labelled, error.value**power, fall * scale)
+        saved = curve.labels_to(error_now**power, about.unlabelled)
+    if about.share:
+        avoided = max(0, round((error.value - error_now) * about.unlabelled))
+    if isinstance(rule, LabelWorth) and rule.error_cost is None and (about.share or rule.tolerance is None):
+        # For numbers, an item that is predicted as badly as by the mean of the labels counts as wrong.
+        scaled = [value if about.share else (value / (baseline or 1.0)) ** 2 for value in (error.value, error_now)]
+        worth = (rule.mistake_cost or 1.0) * max(0.0, scaled[0] - scaled[1]) * about.unlabelled
+    return other._replace(error_now=error_now, saved=saved, avoided=avoided, worth=worth)
 
 
 def more_labels_error(error: ErrorNow, fall: float, n_labelled: int, more: int, scale: float | None) -> float | None:

@@ -14,8 +14,8 @@ from suffice.models.predictive import FACTORS, Guesses, sharpness
 from suffice.numerics import Floats
 from suffice.session.decision import ErrorNow, Worsening
 
-# Weight of the model's own estimate in the ratio of losses: for classes in expected errors, for numbers in labels. After
-# a few labels classifiers expect a larger error than they have, so that a larger weight keeps their estimates too high.
+# Weight of the model's own estimate in the ratio of losses: for classes in expected errors, for numbers in labels.
+# After few labels classifiers expect a larger error than they have: a larger weight keeps their estimates too high.
 _PRIOR_ERRORS: Final = 1.0
 _PRIOR_LABELS: Final = 10.0
 # The same for the labels of one class, in expected labels.

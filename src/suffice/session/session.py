@@ -41,13 +41,15 @@ from suffice.session.model_check import (
     require_size,
     sized_quantity,
 )
+from suffice.session.model_comparison import comparisons_until
 from suffice.session.model_view import ModelView
+from suffice.session.recorded_steps import DIVERGENCES
 from suffice.session.rule_history import RuleHistory
 from suffice.session.running_check import RunningSample
 from suffice.session.session_estimates import SessionEstimates
 from suffice.session.session_labels import SKIPPED, SessionLabels
 
-# Other models are compared when the rule says stop, and again when the number of labels has grown by this factor.
+# While a stop stands, other models are compared again when the number of labels has grown by this factor.
 _COMPARED_AGAIN: Final = 1.2
 
 
@@ -153,7 +155,7 @@ class Session:
         Args:
             view: The current model; None before it has started.
             at_most: The error that the user wants to reach.
-            compare: Whether to compare the model with others while a stop stands.
+            compare: Whether to compare the model with others.
 
         Raises:
             InvalidValueError: ``at_most`` is not a number, or out of range.
@@ -180,7 +182,10 @@ class Session:
         verdict, stop, n = self.standing_verdict, self.history.stop, len(self.labels.everything)
         estimate = None if view is None else self.estimates.estimate(view)
         if view is not None and compare and screening is None and self._comparison_due:
-            self._compared = n, self.estimates.better_model(view)
+            named = None if self._compared is None else self._compared[1]
+            # Trees have no divergences, so a rule that requires these cannot be used with them.
+            trees = not self.history.rule.needs() & DIVERGENCES
+            self._compared = n, self.estimates.better_model(view, named, trees=trees)
         numbers = DecisionNumbers(
             n_labelled=n,
             unlabelled=self.labels.left,
@@ -188,7 +193,7 @@ class Session:
             since=None if stop is None else stop.n_labelled,
             error=None if estimate is None else error_now(estimate, share=self.estimates.share),
             at_most=target,
-            alternative=self._compared[1] if compare and self._compared and stop is not None else None,
+            alternative=self._alternative if compare else None,
             guarantee=self._current_guarantee(),
             least_error=self._least_error(),
             check_pending=0 if self.checks.open is None else len(self.checks.open.pending),
@@ -246,10 +251,24 @@ class Session:
 
     @property
     def _comparison_due(self) -> bool:
-        """Whether to compare the model with others: when a stop stands, and again at 1.2 times the labels."""
-        n = len(self.labels.everything)
-        grown = self._compared is None or n >= _COMPARED_AGAIN * self._compared[0] or n < self._compared[0]
-        return grown and self.history.stop is not None and self.labels.left > 0
+        """Whether to compare the model with others.
+
+        It is due at the numbers of labels of :func:`suffice.session.model_comparison.comparisons_until`, and while a
+        stop stands also at 1.2 times the labels of the last comparison.
+        """
+        n, stopped = len(self.labels.everything), self.history.stop is not None
+        if not self.labels.left:
+            return False
+        if self._compared is None or n < self._compared[0]:
+            return stopped or comparisons_until(n) > 0
+        last = self._compared[0]
+        return comparisons_until(n) > comparisons_until(last) or (stopped and n >= _COMPARED_AGAIN * last)
+
+    @property
+    def _alternative(self) -> Alternative | None:
+        """The better model of the last comparison. Before a stop, only a clearly better one is of interest."""
+        other = None if self._compared is None else self._compared[1]
+        return other if other is None or other.clear or self.history.stop is not None else None
 
     def _screening(self, view: ModelView, recall: float) -> ScreeningProgress:
         n_found = self.relevant_found or 0
@@ -292,6 +311,12 @@ class Session:
         expected = None if m is not None else self.plans.expected_share(view, quantity)
         frozen = self.frozen(view, probabilities=quantity.of == "all")
         return self.checks.draw(m, quantity, frozen, owner, alpha, expected)
+
+    def continue_checks(self, other: "Session") -> None:
+        """Take the checks of a session of the same items, whose model is replaced: they share an error probability."""
+        self.checks = other.checks
+        self.plans = CheckPlans(self.labels, self.estimates, self.checks)
+        self.finish = DataSetFinish(self.labels, self.estimates, self.checks)
 
     def require_no_open_check(self) -> None:
         """Raise an error while a check is open.

@@ -216,11 +216,15 @@ class SessionEstimates:
         """Ratio of random labels of a class to the number that the model expects, shrunk towards 1."""
         return self.losses.class_ratio(view.judged_model(), self._learned(view), self._labels.random, class_name)
 
-    def better_model(self, view: ModelView) -> Alternative | None:
+    def better_model(
+        self, view: ModelView, named: Alternative | None = None, *, trees: bool = True
+    ) -> Alternative | None:
         """Another model that is better on the labels so far; see :func:`suffice.session.model_comparison.better_model`.
 
         Args:
             view: The current model.
+            named: The result of the comparison before.
+            trees: Whether it may consist of trees.
         """
         order = np.array(view.learned_order(), dtype=np.intp)
         inputs = view.compared_inputs(order)
@@ -229,7 +233,9 @@ class SessionEstimates:
         labels = np.asarray(as_labels([self._labels.learned[item] for item in order.tolist()]))
         random = np.isin(order, self._labels.random)
         with one_thread():
-            return better_model(view.judged_model(), inputs, labels, random, present=view.family)
+            return better_model(
+                view.judged_model(), inputs, labels, random, present=view.family, named=named, trees=trees
+            )
 
     def reducible(self, view: ModelView, tolerance: float | None) -> float:
         """The part of the share of wrong predictions that more labels can remove, as estimated by the model."""

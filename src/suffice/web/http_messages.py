@@ -510,7 +510,12 @@ class ErrorNowAnswer(_Response):
 
 
 class AlternativeAnswer(_Response):
-    """Another model that is better on the same labels; ``clear`` where chance does not explain the difference."""
+    """Another model that is better on the same labels; ``clear`` where chance does not explain the difference.
+
+    The gain of a switch is estimated: ``error_now`` is the error of the unlabelled items with this model, and
+    ``avoided`` the number of wrong predictions that it avoids. ``worth`` is what the lower error saves, and with
+    ``saved`` further labels the current model would have it too.
+    """
 
     name: Text
     description: Text
@@ -518,6 +523,11 @@ class AlternativeAnswer(_Response):
     present: Number
     labels: int
     clear: bool
+    ratio: Number
+    error_now: Number
+    saved: int | None
+    avoided: int | None
+    worth: Number
 
 
 class PlanAnswer(_Response):

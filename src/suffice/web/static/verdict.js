@@ -199,9 +199,10 @@ export function switchButton(status) {
   const { alternative, answer } = status.decision;
   if (store.project.checked) return null;
   const known = store.project.models.some((each) => each.name === alternative?.name);
-  if (!can("manage") || answer !== "limit" || !known || alternative.name === status.model.name) return null;
+  if (!can("manage") || !alternative?.clear || !known || alternative.name === status.model.name) return null;
   const name = NAMES[alternative.name] ?? alternative.description;
-  return button(() => confirmSwitch(status, alternative, name), { class: "primary" }, `Switch to ${name}`);
+  const kind = answer === "limit" ? "primary" : "";
+  return button(() => confirmSwitch(status, alternative, name), { class: kind }, `Switch to ${name}`);
 }
 
 function confirmSwitch(status, alternative, name) {

@@ -1,0 +1,256 @@
+"""How often a truly better model is named while labelling goes on, and how often a named model is truly better.
+
+A learner labels with the default rule until it says stop, and compares its model with others as a decision does. At
+each comparison the true errors of all models on the same labels are measured on a test set: the share of wrong classes,
+or the root mean squared error. Another model is truly better if its error is lower, and by at least 20 % if its error
+is at most 0.8 times that of the present model. A statement is a model that is named and was not named at the comparison
+before. ``--fit`` fits the constants of ``suffice.session.model_comparison`` to the runs on the development sets.
+
+    python benchmarks/better_models.py --runs FOLDER [--sets test] [--models logistic,gp] [--seeds 1]
+        [--leave-out ames] [--write]
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import argparse
+import json
+import math
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.stats import norm
+
+import suffice as sf
+from evaluation_sets import decision_names, evaluation_set, names
+from suffice.criteria import LabelWorth
+from suffice.models.factory import MODEL_FAMILIES, make_model
+from suffice.session.decision import Alternative
+from suffice.session.model_comparison import ComparedLosses, RatioPrior, comparison_losses, comparisons_until
+from tables import publish, table
+
+INITIAL, LABELS, TEST = 10, 400, 1000
+#: The present models, each with the task of its runs.
+MODELS: Final = {
+    "logistic": "classification",
+    "kernel": "classification",
+    "forest": "classification",
+    "gp": "regression",
+    "ridge": "regression",
+}
+BETTER: Final = 0.8
+_MANY_WEIGHTS: Final = 300
+_LEAST_ERROR: Final = 3e-3
+
+
+@dataclass(frozen=True)
+class Look:
+    """One comparison of a run.
+
+    Attributes:
+        n: Number of labels.
+        stop: Whether the rule said stop at this number of labels.
+        ours, others, random: As of :class:`suffice.session.model_comparison.ComparedLosses`.
+        scale: As there.
+        error: True error of the present model.
+        errors: True errors of the other models by name.
+        seconds: Time of the comparison.
+    """
+
+    n: int
+    stop: bool
+    ours: list[float]
+    others: dict[str, list[float]]
+    random: list[bool]
+    scale: float
+    error: float
+    errors: dict[str, float]
+    seconds: float
+
+    def losses(self, *, share: bool) -> ComparedLosses:
+        """The losses that were compared."""
+        others = {name: np.array(losses) for name, losses in self.others.items()}
+        return ComparedLosses(np.array(self.ours), others, np.array(self.random, dtype=bool), share, self.scale)
+
+    def log_ratio(self, name: str) -> float:
+        """Logarithm of the true error of a model relative to that of the present one."""
+        return math.log(max(self.errors[name], _LEAST_ERROR) / max(self.error, _LEAST_ERROR))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: its present model, data set and seed, and its comparisons."""
+
+    model: str
+    name: str
+    seed: int
+    looks: list[Look]
+
+    @property
+    def share(self) -> bool:
+        """Whether labels are classes."""
+        return MODELS[self.model] == "classification"
+
+    def named(self) -> Iterator[tuple[Look, Alternative | None]]:
+        """The model that each comparison names as clearly better."""
+        before: Alternative | None = None
+        for look in self.looks:
+            before = look.losses(share=self.share).best(before)
+            yield look, before if before is not None and before.clear else None
+
+
+def record(folder: Path, model: str, name: str, seed: int) -> Run:
+    """One run, read from its file if it is there."""
+    path = folder / f"{model}-{name}-{seed}.json"
+    if path.exists():
+        saved = json.loads(path.read_text())
+        return Run(model, name, seed, [Look(**look) for look in saved])
+    X, y, X_test, y_test = evaluation_set(name).split(seed)
+    X_test, y_test = X_test[:TEST], y_test[:TEST]
+    share = MODELS[model] == "classification"
+    classes = np.unique(evaluation_set(name).y).tolist() if share else None
+    known = None if MODEL_FAMILIES[model].estimator else classes
+    many = share and len(classes or ()) * X.shape[1] > _MANY_WEIGHTS
+    batch = 5 if many or MODEL_FAMILIES[model].estimator else 1
+    present = make_model(model, task="classification" if share else "regression", classes=known)
+    learner = sf.ActiveLearner(present, X, initial=INITIAL, criterion=LabelWorth(), seed=seed)
+    looks: list[Look] = []
+    due, n = 0, 0
+    while n < min(LABELS, int(0.6 * len(X))) and not learner.verdict.stop:
+        items = learner.ask(batch if n else INITIAL)
+        learner.tell(items, y[items])
+        n = len(learner.labelled)
+        if comparisons_until(n) == due and not learner.verdict.stop:
+            continue
+        due, start = comparisons_until(n), time.perf_counter()
+        view = learner._required_view()
+        order = np.array(view.learned_order(), dtype=np.intp)
+        labels, random = y[order], np.isin(order, learner.random_items)
+        losses = comparison_losses(view.judged_model(), X[order], labels, random, present=model)
+        seconds = time.perf_counter() - start
+        if losses is None:
+            continue
+
+        def error(fitted: Any) -> float:
+            predicted = fitted.predict(X_test)
+            return float(np.mean(predicted != y_test) if share else np.sqrt(np.mean((predicted - y_test) ** 2)))
+
+        errors = {}
+        for other in losses.others:
+            task = "classification" if share else "regression"
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                errors[other] = error(make_model(other, task=task).fit(X[order], labels))  # type: ignore[arg-type]
+        looks.append(
+            Look(
+                n,
+                bool(learner.verdict.stop),
+                losses.ours.tolist(),
+                {other: values.tolist() for other, values in losses.others.items()},
+                random.tolist(),
+                losses.scale,
+                error(learner.model),
+                errors,
+                seconds,
+            )
+        )
+    path.write_text(json.dumps([asdict(look) for look in looks]))
+    print(model, name, seed, n, flush=True)
+    return Run(model, name, seed, looks)
+
+
+def row(runs: Sequence[Run]) -> list[str]:
+    """What is measured on some runs, as cells of a table."""
+    statements, true, shown, shown_true, better, before, by_stop, seconds = 0, 0, 0, 0, 0, 0, 0, []
+    for run in runs:
+        name, early, late = None, False, False
+        for look, other in run.named():
+            seconds.append(look.seconds)
+            if other is not None and other.name != name:
+                statements, true = statements + 1, true + (look.log_ratio(other.name) < 0.0)
+            name = None if other is None else other.name
+            right = name is not None and look.log_ratio(name) < 0.0
+            shown, shown_true = shown + (name is not None), shown_true + right
+            late |= right
+            early |= right and not look.stop
+        last = run.looks[-1] if run.looks else None
+        if last is not None and min(map(last.log_ratio, last.errors)) <= math.log(BETTER):
+            better, before, by_stop = better + 1, before + early, by_stop + late
+    compared = sum(bool(run.looks) for run in runs)
+    shares = [f"{count} ({100 * count / max(of, 1):.0f} %)" for count, of in ((before, better), (by_stop, better))]
+    stated = [
+        f"{right} of {of} ({100 * right / max(of, 1):.0f} %)" for right, of in ((true, statements), (shown_true, shown))
+    ]
+    return [str(len(runs)), str(compared), str(better), *shares, *stated, f"{np.median(seconds or [0.0]):.1f} s"]
+
+
+def fitted(runs: Sequence[Run], chosen: float) -> RatioPrior:
+    """The constants with the largest likelihood of the true ratios of the development sets."""
+    flat = RatioPrior(deviation=1e6, handicap=0.0, noise=1.0, shift=0.0, chosen=chosen)
+    seen = [
+        (look.log_ratio(name), *look.losses(share=run.share).ratio(name, flat))
+        for run in runs
+        for look in run.looks
+        for name in look.others
+    ]
+    truth, estimate, deviation = np.array(seen).T
+
+    def loss(logs: Any) -> float:
+        spread, noise, shift = np.exp(2.0 * logs[0]), np.exp(logs[2]), np.exp(2.0 * logs[3])
+        variance = noise * deviation**2 + shift
+        precision = 1.0 / spread + 1.0 / variance
+        mean = (estimate - logs[1]) / variance / precision
+        return float(-norm.logpdf(truth, mean, precision**-0.5).mean())
+
+    starts = ([-1.0, 0.0, 0.0, -2.0], [-0.5, 0.1, 0.5, -1.5])
+    best = min((minimize(loss, start, method="Nelder-Mead") for start in starts), key=lambda found: found.fun).x
+    return RatioPrior(float(np.exp(best[0])), float(best[1]), float(np.exp(best[2])), float(np.exp(best[3])), chosen)
+
+
+def sets_of(task: str, kind: str) -> list[str]:
+    """Names of the development sets, or of those that nothing here was chosen on."""
+    if kind == "development":
+        return names(task, development=True)
+    return [*decision_names(task), *names(task, development=False)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=Path, required=True)
+    parser.add_argument("--sets", choices=["development", "test"], default="test")
+    parser.add_argument("--models", default="logistic,gp")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--leave-out", default="", help="sets separated by commas")
+    parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    given.runs.mkdir(parents=True, exist_ok=True)
+    # Other seeds than those of the development sets, so that nothing was seen before.
+    first = 0 if given.sets == "development" else 20
+    runs: dict[str, list[Run]] = {model: [] for model in given.models.split(",")}
+    for seed in range(first, first + given.seeds):
+        for model, made in runs.items():
+            wanted = [name for name in sets_of(MODELS[model], given.sets) if name not in given.leave_out.split(",")]
+            made += [record(given.runs, model, name, seed) for name in wanted]
+    if given.fit:
+        for task in ("classification", "regression"):
+            of_task = [run for model, made in runs.items() if MODELS[model] == task for run in made]
+            if of_task:
+                for chosen in (0.0, 0.25, 0.5, 1.0):
+                    print(task, fitted(of_task, chosen))
+    head = ["present model", "data sets", "runs", "compared", "another is at least 20 % better"]
+    head += ["named before the stop", "at the stop or before", "statements that are true"]
+    head += ["comparisons that name a better model, of those that name one", "time of a comparison"]
+    rows = [[model, f"{len({run.name for run in made})} of {given.sets}", *row(made)] for model, made in runs.items()]
+    publish("better-models", table(head, rows))
+
+
+if __name__ == "__main__":
+    main()
