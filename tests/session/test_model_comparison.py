@@ -147,7 +147,7 @@ def test_models_that_would_take_too_long_are_not_compared() -> None:
     assert _candidates(np.zeros((60, 4)), two, "boosting", share=True) == ["logistic", "kernel", "forest"]
     assert _candidates(np.zeros((60, 4)), two, "kernel", share=True, trees=False) == ["logistic"]
     assert _candidates(np.zeros((60, 4)), many, "logistic", share=True) == ["forest"]
-    assert _candidates(np.zeros((60, 1500)), two, "logistic", share=True) == ["kernel", "forest"]
+    assert _candidates(np.zeros((60, 1500)), two, "logistic", share=True) == ["kernel", "components", "forest"]
     assert _candidates(np.zeros((60, 4)), two * 1.0, "gp", share=False) == ["ridge", "forest", "boosting"]
     # A pipeline may end in a linear model.
     assert "logistic" not in _candidates(np.zeros((60, 4)), two, "", share=True)
