@@ -137,7 +137,7 @@ def test_what_more_labels_bring() -> None:
     rule = sf.LabelWorth(mistake_cost=2.0)
     verdict = rule.observe(step)
     # The mistake of the labelled item itself is not among those of the other items.
-    assert fall_per_label(rule, verdict) == pytest.approx(0.55 * 0.11 / 100)
+    assert fall_per_label(rule, verdict) == pytest.approx(0.5 * 0.11 / 100)
     assert fall_per_label(rule, replace(verdict, n_labelled=99)) is None
     with_error_cost = sf.LabelWorth(100.0)
     assert fall_per_label(with_error_cost, with_error_cost.observe(step)) is None

@@ -51,11 +51,11 @@ def test_conformance(make: Any) -> None:
 
 
 def test_by_hand() -> None:
-    # 1,000 unlabelled items; (0.5 x 0.1 + 0.06) x 0.55 / 100 of them become right.
+    # 1,000 unlabelled items; (0.5 x 0.1 + 0.06) / 2 / 100 of them become right.
     # The item itself is wrong with probability 0.5 x 0.2.
-    assert worth(LabelWorth(), step()) == pytest.approx(1000 * 0.55 * 0.11 / 100 + 0.1)
-    assert worth(LabelWorth(mistake_cost=4.0), step()) == pytest.approx(4 * (1000 * 0.55 * 0.11 / 100 + 0.1))
-    assert worth(LabelWorth(30.0, 2.0), step()) == pytest.approx(30.0 * 0.55 * 0.11 / 100)
+    assert worth(LabelWorth(), step()) == pytest.approx(1000 * 0.5 * 0.11 / 100 + 0.1)
+    assert worth(LabelWorth(mistake_cost=4.0), step()) == pytest.approx(4 * (1000 * 0.5 * 0.11 / 100 + 0.1))
+    assert worth(LabelWorth(30.0, 2.0), step()) == pytest.approx(30.0 * 0.5 * 0.11 / 100)
 
 
 def test_the_first_labels_are_worth_a_share_of_the_whole_error() -> None:
@@ -71,10 +71,10 @@ def test_irreducible_error_buys_nothing() -> None:
 def test_numbers_are_relative_to_the_variance_of_the_labels() -> None:
     one: dict[str, Any] = {"unlabelled_error": 4.0, "reducible_error": 2.0, "recent_gain": 1.0, "calibration": 1.0}
     assert worth(LabelWorth(), step(error_scale=8.0, **one)) == pytest.approx(
-        1000 * 0.55 * (3.0 / 8.0) / 100 + 4.0 / 8.0
+        1000 * 0.5 * (3.0 / 8.0) / 100 + 4.0 / 8.0
     )
     # With the cost of an error there is nothing relative.
-    assert worth(LabelWorth(50.0), step(error_scale=8.0, **one)) == pytest.approx(50 * 0.55 * 3.0 / 100)
+    assert worth(LabelWorth(50.0), step(error_scale=8.0, **one)) == pytest.approx(50 * 0.5 * 3.0 / 100)
 
 
 def test_numbers_outside_of_a_tolerance_are_wrong() -> None:
@@ -90,7 +90,7 @@ def test_numbers_outside_of_a_tolerance_are_wrong() -> None:
         return float(2.0 * norm.cdf(-1.2 / math.sqrt(variance)))
 
     reducible, gain = share(3.0) - share(3.0 - 0.75), share(3.25) - share(3.0)
-    expected = 1000 * max(0.55 * (reducible + gain), 2.0 * share(3.0) / 100) / 100 + share(3.0)
+    expected = 1000 * max(0.5 * (reducible + gain), 2.0 * share(3.0) / 100) / 100 + share(3.0)
     assert worth(LabelWorth(tolerance=1.2), step(**given_)) == pytest.approx(expected)
 
 
@@ -172,7 +172,7 @@ def test_falls_are_averaged_by_labels(counts: list[int]) -> None:
         step(n, reducible_error=r, recent_gain=0.0, calibration=1.0, unlabelled_error=0.0)
         for n, r in zip(counts, reducible, strict=True)
     ]
-    falls = [0.55 * r / n for n, r in zip(counts, reducible, strict=True)]
+    falls = [0.5 * r / n for n, r in zip(counts, reducible, strict=True)]
     assert worth(LabelWorth(1.0, 1.0), *steps) == pytest.approx(averaged(counts, falls))
 
 
@@ -186,7 +186,7 @@ def test_a_batch_counts_by_its_labels(batch: int) -> None:
 
     rule = LabelWorth()
     last = rule.observe_all([at(n) for n in range(20, 401, batch)])[-1].n_labelled
-    assert rule.fall == pytest.approx(0.55 * (20 / last) ** (1.0 / 3.0) / last)
+    assert rule.fall == pytest.approx(0.5 * (20 / last) ** (1.0 / 3.0) / last)
 
 
 def test_a_step_without_new_labels_replaces_the_last() -> None:
@@ -280,15 +280,15 @@ def test_two_ways_to_say_what_errors_cost() -> None:
         (
             LabelWorth(),
             1.0,
-            "avoid 0.705 wrong predictions among the 1,000 unlabelled items, worth 0.705, which is below",
+            "avoid 0.65 wrong predictions among the 1,000 unlabelled items, worth 0.65, which is below",
         ),
         (
             LabelWorth(mistake_cost=2.0),
             1.0,
-            "avoid 0.705 wrong predictions among the 1,000 unlabelled items, worth 1.41",
+            "avoid 0.65 wrong predictions among the 1,000 unlabelled items, worth 1.3",
         ),
-        (LabelWorth(), 2.0, "lower the squared error of the 1,000 unlabelled items by 0.035"),
-        (LabelWorth(10.0), 1.0, "lower the error by 0.000605, worth 0.00605, which is below its cost of 1"),
+        (LabelWorth(), 2.0, "lower the squared error of the 1,000 unlabelled items by 0.032"),
+        (LabelWorth(10.0), 1.0, "lower the error by 0.00055, worth 0.0055, which is below its cost of 1"),
     ],
 )
 def test_the_reason_has_the_units_of_the_user(rule: LabelWorth, scale: float, words: str) -> None:
@@ -325,7 +325,7 @@ def on_the_curve(rule: LabelWorth, first: int, last: int, amplitude: float = 1.0
     steps = []
     for n in range(first, last + 1):
         part = amplitude * n ** (-1.0 / 3.0) / 3.0
-        about = {"unlabelled_error": 0.02 + 3.3 * part, "reducible_error": part, "recent_gain": part}
+        about = {"unlabelled_error": 0.02 + 3.0 * part, "reducible_error": part, "recent_gain": part}
         steps.append(step(n, calibration=1.0, **about))
     return rule.observe_all(steps)
 

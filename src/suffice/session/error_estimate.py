@@ -15,11 +15,8 @@ from suffice.numerics import Floats
 from suffice.session.decision import ErrorNow, Worsening
 
 # Weight of the model's own estimate in the ratio of losses: for classes in expected errors, for numbers in labels.
-# After few labels classifiers expect a larger error than they have: a larger weight keeps their estimates too high.
-_PRIOR_ERRORS: Final = 1.0
+_PRIOR_ERRORS: Final = 4.0
 _PRIOR_LABELS: Final = 10.0
-# The same for the labels of one class, in expected labels.
-_PRIOR_RELEVANT: Final = 4.0
 # The same for a trivial prediction in place of an estimate of the model, in labels.
 _TRIVIAL_LABELS: Final = 1.0
 # For numbers, the weight of a label that was not drawn at random, and the least spread of the losses. Few labels rarely
@@ -124,7 +121,7 @@ def calibration_ratio(losses: Any, expected: Any, weights: Any = None, *, task: 
 
     For classes and for numbers, with losses :math:`l_i`, expected losses :math:`p_i` and weights :math:`w_i`,
 
-    .. math:: \rho = \frac{1 + \sum_i w_i l_i}{1 + \sum_i w_i p_i}, \qquad
+    .. math:: \rho = \frac{4 + \sum_i w_i l_i}{4 + \sum_i w_i p_i}, \qquad
               \rho = \frac{10 + \sum_i w_i l_i / p_i}{10 + \sum_i w_i}.
 
     Squared residuals are divided one by one, because a few large residuals would dominate a quotient of sums.
@@ -138,7 +135,7 @@ def calibration_ratio(losses: Any, expected: Any, weights: Any = None, *, task: 
 
     Examples:
         >>> calibration_ratio([1.0, 1.0, 1.0], [0.5, 0.25, 0.25], task="classification")
-        2.0
+        1.4
         >>> calibration_ratio([4.0, 4.0], [2.0, 1.0], task="regression")
         1.3333...
     """
@@ -513,5 +510,5 @@ def compared_losses(before: Any, now: Any) -> Worsening | None:
 
 
 def relevance_ratio(hits: int, expected: float) -> float:
-    """Ratio of the labels of a class to their expected number, shrunk towards 1."""
-    return (_PRIOR_RELEVANT + hits) / (_PRIOR_RELEVANT + expected)
+    """Ratio of the labels of a class to their expected number, shrunk towards 1 like :func:`calibration_ratio`."""
+    return (_PRIOR_ERRORS + hits) / (_PRIOR_ERRORS + expected)
