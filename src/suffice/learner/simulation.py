@@ -1055,7 +1055,7 @@ class CheckedRun:
         return replace(trace, checks=tuple(self._recorded), about=about)
 
     def _stopped(self) -> bool:
-        return self._rule is not None and self._learner.verdict.stop
+        return self._rule is not None and self._learner.rule_verdict.stop
 
     def _label(self, size: int) -> None:
         items = self._learner.ask(size)

@@ -307,17 +307,37 @@ class RandomLabelLosses:
             items: The items that were drawn at random.
             class_name: The class.
         """
+        predicted = self._class_predictions(model, labels, items)
+        expected = sum(by_class.get(class_name, 0.0) for _, by_class in predicted)
+        hits = sum(bool(label == class_name) for label, _ in predicted)
+        return relevance_ratio(hits, expected)
+
+    def class_found(
+        self, model: Any, labels: Mapping[int, Any], items: Sequence[int], class_name: Any
+    ) -> tuple[int, int]:
+        """Number of random labels of a class that a model without them predicts, and the number of all of them.
+
+        Arguments as for :meth:`class_ratio`.
+        """
+        of_class = [each for label, each in self._class_predictions(model, labels, items) if label == class_name]
+        return sum(max(each, key=lambda name: each[name]) == class_name for each in of_class), len(of_class)
+
+    def _class_predictions(
+        self, model: Any, labels: Mapping[int, Any], items: Sequence[int]
+    ) -> list[tuple[Any, dict[Any, float]]]:
+        """Random labels, and the probability of each class by a model that has not learned the label."""
         if items and leaves_classes_out(model):
             place = {item: k for k, item in enumerate(labels)}
             classes = list(model.classes) if isinstance(model, StoredLeftOut) else model.classes_.tolist()
             p = np.exp(left_out_logs(model, np.array([place[item] for item in items], dtype=np.intp))[0])
-            expected = float(p[:, classes.index(class_name)].sum()) if class_name in classes else 0.0
-            hits = sum(bool(labels[item] == class_name) for item in items)
-        else:
-            logs = {item: self._freshest(item).logs or {} for item in self._losses.keys() | self._refitted.keys()}
-            expected = sum(math.exp(by_class.get(class_name, -math.inf)) for by_class in logs.values())
-            hits = sum(bool(labels[item] == class_name) for item, by_class in logs.items() if by_class)
-        return relevance_ratio(hits, expected)
+            rows = p.tolist()
+            return [(labels[item], dict(zip(classes, row, strict=True))) for item, row in zip(items, rows, strict=True)]
+        logs = {item: self._freshest(item).logs for item in self._losses.keys() | self._refitted.keys()}
+        return [
+            (labels[item], {name: math.exp(log) for name, log in by_class.items()})
+            for item, by_class in logs.items()
+            if by_class
+        ]
 
     def estimate(  # noqa: PLR0913, PLR0917 - the data of a session
         self,
