@@ -30,6 +30,7 @@ from suffice.learner.prepare import (
     prepare,
     require_provided,
     seed_name,
+    usable_may_miss,
     validation_set,
 )
 from suffice.learner.session_driver import SessionDriver
@@ -52,7 +53,6 @@ from suffice.session.refit_budget import checked_estimate_time
 from suffice.session.running_check import RunningCheck, RunningSample
 from suffice.session.session import Session
 from suffice.session.session_labels import LABELLED, SAMPLED, UNLABELLED
-from suffice.session.standing_stop import classes_that_may_be_missed, require_known
 from suffice.trace import Trace
 
 # Bytes that a check needs for each unlabelled item.
@@ -165,7 +165,7 @@ class ActiveLearner(SessionDriver):
         X_pool = pool_rows(model, X_pool, client)
         self._prepared = prepare(model, X_pool)
         positive = self._checked_positive(positive)
-        missed = self._checked_may_miss(may_miss)
+        missed = usable_may_miss(may_miss, self._prepared)
         name, share = acquisition_and_share(
             self._prepared.backend, acquisition, random_share, screening=positive is not None
         )
@@ -246,17 +246,6 @@ class ActiveLearner(SessionDriver):
         if plain is not None and self._prepared.backend.task != "classification":
             raise InvalidValueError(f"positive is a class, {positive!r}, and the model predicts numbers; leave it out")
         return plain
-
-    def _checked_may_miss(self, may_miss: Any) -> tuple[Any, ...]:
-        """The classes that may be missed."""
-        missed = classes_that_may_be_missed(may_miss)
-        if missed and self._prepared.backend.task != "classification":
-            raise InvalidValueError(
-                f"may_miss holds classes, {may_miss!r}, and the model predicts numbers; leave it out"
-            )
-        declared = getattr(self._prepared.model, "classes", None)
-        require_known(missed, () if declared is None else np.asarray(as_labels(list(declared))).tolist())
-        return missed
 
     def _seconds(self) -> float:
         """Time since the start, for rules that limit it."""

@@ -500,6 +500,7 @@ class ProjectLearner(ItemLearner):
             seed=settings.pick_seed,
             initial=self._initial,
             positive=settings.positive,
+            may_miss=settings.may_miss,
             dtype=np.float64 if size <= _SMALL_POOL else np.float32,
         )
 

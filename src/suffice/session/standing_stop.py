@@ -22,8 +22,11 @@ _LEAST_SHARE: Final = 0.01
 _ALPHA: Final = 0.05
 
 #: What has changed when a stop is withdrawn: the worth of a label, a new class, labels that were corrected or removed,
-#: hyper-parameters that were learned again, a guarantee that is about an earlier model, or the model itself.
-Cause = Literal["worth", "class", "corrected", "removed", "relearned", "guarantee", "model"]
+#: hyper-parameters that were learned again, a guarantee that is about an earlier model, or the model itself; in a
+#: project also items that were added, another model that was chosen, or the settings.
+Cause = Literal[
+    "worth", "class", "corrected", "removed", "relearned", "guarantee", "model", "items", "switched", "settings"
+]
 
 
 class StopWithdrawal(NamedTuple):
