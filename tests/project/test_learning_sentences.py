@@ -98,10 +98,9 @@ def test_a_model_at_its_limit_is_told_with_what_to_try() -> None:
     assert poor[1:3] == ["Always answering cat would be wrong on 13\u00a0%.", "Try other features or another model."]
 
 
-def test_a_doubt_is_a_reason_to_go_on() -> None:
+def test_a_model_that_may_be_better_is_no_reason_to_go_on() -> None:
     doubtful = decision(stop=True, alternative=replace_clear(KERNEL))
-    assert doubtful.answer == "keep going"
-    assert sentences(doubtful)[1].endswith("More labels will show whether that is chance.")
+    assert (doubtful.answer, doubtful.alternative) == ("enough", None)
 
 
 def test_a_warning_comes_right_after_the_decision() -> None:

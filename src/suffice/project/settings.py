@@ -53,7 +53,7 @@ _ONLY_SHOWN: Final = frozenset(
 _WHERE_USED: Final[Mapping[str, Any]] = {
     "positive": None,
     "recall": None,
-    "may_miss": (),
+    "may_miss": [],
     "guidelines": "",
     "descriptions": {},
     "of": "rest",
@@ -172,6 +172,7 @@ class Settings:
     def as_dict(self) -> dict[str, Any]:
         """The settings as JSON values, without settings of later versions that the project does not use."""
         values = asdict(self) | {"rule": dict(self.rule), "descriptions": dict(self.descriptions)}
+        values["may_miss"] = list(self.may_miss)
         used = (name for name, value in values.items() if name not in _WHERE_USED or value != _WHERE_USED[name])
         return {name: values[name] for name in used}
 
@@ -265,7 +266,7 @@ class Settings:
             found["overlap"] = real(changes["overlap"], "overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
         if costs := {name: changes[name] for name in ("label_cost", "mistake_cost") if name in changes}:
             found["rule"] = self._rule_with(costs)
-        now = self.as_dict() | {"may_miss": list(self.may_miss)}
+        now = self.as_dict()
         return {name: value for name, value in found.items() if value != now.get(name, _WHERE_USED.get(name))}
 
     def _checked_goal(self, changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -255,7 +255,9 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         "behind": behind,
         "model": {"name": model, "description": described_model(model), "choice": choice},
         "decision": {**_without_guarantee(decision), **words._asdict()},
-        "verdict": None if learning_status.verdict is None else _verdict(learning_status.verdict, words.sentences[0]),
+        "verdict": None
+        if learning_status.verdict is None
+        else _verdict(_stated(learning_status.verdict, decision), words.sentences[0]),
         "forecast": None if learning_status.forecast is None else asdict(learning_status.forecast),
         "curve": [[each.n_labelled, each.value, each.threshold] for each in _thinned_curve(learning_status.curve)],
         "error": {
@@ -501,6 +503,11 @@ def _counted(state: ProjectState, settings: Settings, size: int) -> dict[str, An
         if advice is None
         else {"n_labelled": advice.n_labelled, "reason": advice.reason, "at": moment(advice.at)},
     }
+
+
+def _stated(verdict: Verdict, decision: Decision) -> Verdict:
+    """The verdict, which without a target is to stop exactly if the decision is, also while a check is open."""
+    return verdict if decision.at_most is not None else replace(verdict, stop=decision.stop)
 
 
 def _verdict(verdict: Verdict, sentence: str) -> dict[str, Any]:
