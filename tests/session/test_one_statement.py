@@ -1,6 +1,7 @@
 """Without a target, the verdict is to stop exactly if the decision is; for any rule, labels and order of calls."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def require_one_statement(driver: SessionDriver) -> Decision:
     return decision
 
 
-def made(draw: st.DrawFn, *, numbers: bool) -> tuple[Any, Any]:
+def made(draw: Callable[[st.SearchStrategy[Any]], Any], *, numbers: bool) -> tuple[Any, Any]:
     """Inputs and labels; classes are often rare."""
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     X = rng.normal(size=(draw(st.sampled_from([30, 90, 400])), 2))
@@ -82,7 +83,7 @@ def test_a_learner_makes_one_statement(data: st.DataObject) -> None:
             item = draw(st.sampled_from(learner.labelled))
             learner.correct(item, float(-y[item]) if numbers else draw(st.sampled_from(np.unique(y).tolist())))
         elif act == "check" and begun and learner.left > 3:
-            check = learner.check(3, **({"tolerance": 0.5} if numbers else {}))
+            check = learner.check(3, tolerance=0.5 if numbers else None)
             if check.open:
                 assert require_one_statement(learner).answer == "keep going"
                 if draw(st.booleans()):

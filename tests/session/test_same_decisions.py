@@ -165,7 +165,7 @@ STARTED = 40
 EASY = np.where(X[:, 0] > 0.0, "right", "left")
 EASY_NUMBERS = 3.0 * X[:, 0] + X[:, 1] + 0.01 * np.random.default_rng(6).normal(size=240)
 
-HISTORIES = {
+HISTORIES: dict[str, tuple[list[float], list[str], list[int | None]]] = {
     # A stop stands at 1.2 times the cost.
     "a stop that stands": ([1.4, 0.9, 1.2, 1.1], ["keep going", "enough", "enough", "enough"], [None, 42, 42, 42]),
     # Twice the cost at two steps withdraws it, and the next stop is dated anew.

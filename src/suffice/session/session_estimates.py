@@ -230,8 +230,9 @@ class SessionEstimates:
         r"""The rarest class, if it is below 10 % of the items and below half of an equal share; None if none is.
 
         With :math:`\rho` the ratio of random labels of the class to their expected number, :math:`p_i` the probability
-        of the class for the unlabelled items and :math:`F` those of them that are predicted as the class, it has
-        :math:`\rho \sum_i p_i` unlabelled items, of which the predictions find the share
+        of the class for the unlabelled items, with the confidence corrected as for the error, and :math:`F` those of
+        them that are predicted as the class, it has :math:`\rho \sum_i p_i` unlabelled items, of which the predictions
+        find the share
 
         .. math:: \frac{h + 4 \, r}{a + 4}, \quad r = \frac{\sum_{i \in F} p_i}{\max(1, \rho) \sum_i p_i},
 
@@ -265,14 +266,15 @@ class SessionEstimates:
             classes, p = view.class_probabilities(rest)
             if name not in classes or not p.any():
                 return RareClass(str(name), n_found, n_found / n, None if p.any() else 0.0)
-            model, order, random = view.judged_model(), self._learned(view), self._labels.random
-            ratio = self.losses.class_ratio(model, order, random, name)
-            hits, drawn = self.losses.class_found(model, order, random, name)
-        column = p[:, classes.index(name)]
-        found, expected = column[p.argmax(axis=1) == classes.index(name)].sum(), column.sum()
+            evidence = self.losses.class_evidence(view, self._learned(view), self._labels.random, name)
+        place, ratio = classes.index(name), evidence.ratio
+        # The confidence of the model is corrected, because many small probabilities would add up.
+        powers = p**evidence.factor
+        column = powers[:, place] / powers.sum(axis=1)
+        found, expected = column[p.argmax(axis=1) == place].sum(), column.sum()
         items = min(float(left), ratio * left * float(column.mean()))
         recall = float(found / (max(1.0, ratio) * expected)) if expected > 0.0 else 0.0
-        recall = (hits + _PRIOR_DRAWN * recall) / (drawn + _PRIOR_DRAWN)
+        recall = (evidence.found + _PRIOR_DRAWN * recall) / (evidence.labels + _PRIOR_DRAWN)
         known = n_found >= _FEWEST_FOUND or not found
         return RareClass(str(name), n_found, (n_found + items) / (n + left), recall if known else None)
 
