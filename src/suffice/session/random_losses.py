@@ -61,7 +61,7 @@ class _HeldOutLosses(NamedTuple):
     predicted_at: int | None = None
 
 
-class ClassEvidence(NamedTuple):
+class RareClassEvidence(NamedTuple):
     """What labels say about the probabilities of a class.
 
     Attributes:
@@ -332,7 +332,7 @@ class RandomLabelLosses:
 
     def class_evidence(
         self, view: EstimatedModel, labels: Mapping[int, Any], items: Sequence[int], class_name: Any
-    ) -> ClassEvidence:
+    ) -> RareClassEvidence:
         """What the labels say about the probabilities of a class.
 
         Args:
@@ -350,7 +350,7 @@ class RandomLabelLosses:
         hits = sum(bool(label == class_name) for label, _ in names)
         found = sum(bool(label == class_name and guess == class_name) for label, guess in names)
         expected = sum(_sharpened_share(each, class_name, factor) for _, each in predicted)
-        return ClassEvidence(factor, relevance_ratio(hits, expected), found, hits)
+        return RareClassEvidence(factor, relevance_ratio(hits, expected), found, hits)
 
     def _class_predictions(
         self, model: Any, labels: Mapping[int, Any], items: Sequence[int]
@@ -360,8 +360,9 @@ class RandomLabelLosses:
             place = {item: k for k, item in enumerate(labels)}
             classes = list(model.classes) if isinstance(model, StoredLeftOut) else model.classes_.tolist()
             p = np.exp(left_out_logs(model, np.array([place[item] for item in items], dtype=np.intp))[0])
-            rows = p.tolist()
-            return [(labels[item], dict(zip(classes, row, strict=True))) for item, row in zip(items, rows, strict=True)]
+            # A model that knows a single class has a column more.
+            rows = [dict(zip(classes, row, strict=False)) for row in p.tolist()]
+            return [(labels[item], row) for item, row in zip(items, rows, strict=True)]
         logs = {item: self._freshest(item).logs for item in self._losses.keys() | self._refitted.keys()}
         return [
             (labels[item], {name: math.exp(log) for name, log in by_class.items()})
