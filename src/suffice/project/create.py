@@ -305,8 +305,6 @@ class CreationOptions:
         if self.rule is not None:
             require_rule(self.rule, "rule")
         costs = self.costs
-        if self.positive is not None and self.may_miss:
-            raise InvalidValueError("may_miss does not go with positive: in a screening no class holds a stop back")
         if self.positive is not None and costs:
             raise InvalidValueError(
                 f"{next(iter(costs))} does not go with positive: a screening stops by the share of the class that is "
@@ -506,6 +504,10 @@ def _screening(options: CreationOptions, items: Any) -> dict[str, Any]:
         if recall is not None:
             raise InvalidValueError("--recall is for screening: give --positive too, the class that is looked for")
         return {}
+    if options.may_miss:
+        raise InvalidValueError(
+            "--may-miss does not go with --positive: in a screening no class holds a stop back; leave one of them out"
+        )
     if items.task != "classification":
         raise InvalidValueError("--positive is a class, and the labels of this project are numbers; leave it out")
     if positive not in items.classes:
