@@ -310,11 +310,11 @@ def rare_class_sentences(rare: Mapping[str, Any]) -> list[str]:
         rare: The fields of :class:`suffice.session.decision.RareClass`.
 
     Examples:
-        >>> rare = {"name": "spam", "labels": 12, "share": 0.021, "recall": 0.42}
-        >>> print(*rare_class_sentences(rare), sep="\n")
-        Class 'spam' is rare: about 2 % of the items, 12 labels so far. The predictions find about 42 % of its
-        unlabelled items (estimate).
-        If its items matter, screen for them: suffice label with --positive 'spam' asks for the likeliest ones first.
+        >>> rare = {"name": "spam", "labels": 12, "share": 0.02, "recall": 0.42}
+        >>> for sentence in rare_class_sentences(rare)[0].replace("\xa0", " ").split(". "):
+        ...     print(sentence)
+        Class 'spam' is rare: about 2 % of the items, 12 labels so far
+        The predictions find about 42 % of its unlabelled items (estimate).
     """
     name, recall = repr(shortened(str(rare["name"]), 40)), rare["recall"]
     share = percent(rare["share"]) if rare["share"] >= _SMALL_SHARE else f"below {percent(_SMALL_SHARE)}"
