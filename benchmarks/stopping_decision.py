@@ -31,7 +31,7 @@ from suffice.criteria import LabelWorth, Step, Verdict
 from suffice.criteria.label_worth import total_costs
 from suffice.models.capacity import most_components
 from suffice.models.factory import default_model, make_model
-from suffice.session.advice import standing_stop
+from suffice.session.standing_stop import RuleStop
 from suffice.tables.transformers import NgramComponents
 from tables import publish, table
 from text_models import SETS as DEVELOPMENT_TEXTS
@@ -165,7 +165,7 @@ def regrets(runs: Sequence[Recorded]) -> Regrets:
             verdicts = run.verdicts(price)
             stop = stop_of(verdicts)
             measured.rule[i, j], measured.early[i, j] = regret[stop], stop < best and regret[stop] > 0.1
-            later = standing_stop(verdicts)
+            later = RuleStop(verdicts).stop
             measured.withdrawn[i, j] = verdicts[stop].stop and (later is None or later.n_labelled != run.n[stop])
             by_budget[i] = regret[np.minimum(np.searchsorted(run.n, budgets), len(run.n) - 1)]
             width = max(3, len(run.n) // 10) | 1

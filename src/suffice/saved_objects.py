@@ -42,6 +42,7 @@ MODULES: Final = frozenset(
         "suffice.session.guarantee_rules",
         "suffice.session.held_out",
         "suffice.session.recorded_steps",
+        "suffice.session.standing_stop",
         "suffice.trace",
     }
 )

@@ -106,6 +106,12 @@ def test_the_costs_and_the_wanted_error_are_kept() -> None:
     assert opened(regression=True, tolerance=3.0, at_most="12", project="n.suffice")[0].at_most == 12.0
 
 
+def test_classes_that_may_be_missed_are_kept() -> None:
+    table()
+    assert opened(classes="a,b", may_miss=["b"])[0].may_miss == ("b",)
+    assert opened(may_miss=["b"])[0].may_miss == ("b",)
+
+
 def test_random_items_can_be_switched_off() -> None:
     table()
     assert opened(classes="a,b", random_share=0.0)[0].random_share == 0.0
@@ -132,6 +138,7 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
             "has the model logistic; change it with suffice switch t.suffice --model gp",
         ),
         ({"model": ProjectModel.auto}, "t.suffice was made without --model auto, and has the model logistic"),
+        ({"may_miss": ["b"]}, "has classes that may be missed: none; change it on the page, under Settings"),
         ({"seed": 3}, "has the seed none; --seed cannot be changed"),
         ({"initial": 3}, "has initial labels: 10; --initial cannot be changed"),
         ({"overlap": 0.5}, "has the overlap 0.0; change it on the page, under Settings"),
@@ -206,6 +213,19 @@ BAD = [
         {"classes": "a,b", "model": ProjectModel.auto, "at_most": "5%"},
         InvalidValueError,
         "--model auto is for a goal about all labels: give --at-most and --of all too",
+    ),
+    (
+        "t.csv",
+        {"classes": "a,b", "may_miss": ["c"]},
+        InvalidValueError,
+        "--may-miss must be one of the classes 'a', 'b', not 'c'",
+    ),
+    ("t.csv", {"regression": True, "may_miss": ["a"]}, InvalidValueError, "--may-miss is for classes"),
+    (
+        "t.csv",
+        {"classes": "a,b", "positive": "a", "may_miss": ["b"]},
+        InvalidValueError,
+        "--may-miss does not go with --positive",
     ),
     ("t.csv", {"classes": "a,b", "threshold": 2.0}, InvalidValueError, "threshold"),
     ("t.csv", {"classes": "a,b", "mistake_cost": 0.0}, InvalidValueError, "--mistake-cost must be a number above 0"),

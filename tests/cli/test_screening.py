@@ -124,6 +124,8 @@ def test_classes_that_are_numbers_and_a_class_of_several() -> None:
         (["--positive", "in", "--mistake-cost", "3"], "--mistake-cost is not used with --positive"),
         (["--positive", "in", "--at-most", "5%"], "--at-most is not used with --positive"),
         (["--positive", "in", "--figure", "a.png"], "--figure is not used with --positive"),
+        (["--positive", "in", "--may-miss", "out"], "--may-miss cannot be combined with --positive"),
+        (["--may-miss", "inn"], "--may-miss must be a class of the column 'kind', not 'inn'. Did you mean 'in'?"),
         (["--positive", "in", "--task", "regression"], "regression"),
         (["--rule", "RecallTest"], "--rule RecallTest is for screening"),
         (["--rule", "QuantileRecall"], "--rule QuantileRecall is for screening"),
@@ -131,6 +133,15 @@ def test_classes_that_are_numbers_and_a_class_of_several() -> None:
 )
 def test_options_that_cannot_be_used(options: list[str], said: str) -> None:
     assert said in refused(records(), "--target", "kind", *options)
+
+
+def test_a_rare_class_holds_the_stop_of_a_run_back_unless_it_may_be_missed() -> None:
+    options = (records(), "--target", "kind", "--ignore", "score", "--mistake-cost", "0.02", "--test", "0")
+    held, missed = result(*options), result(*options, "--may-miss", "in")
+    assert held["stopped"]
+    assert missed["stopped"]
+    assert missed["labels"] < held["labels"]
+    assert "held_back" in held["decision"]
 
 
 def test_numbers_have_no_positive_class() -> None:

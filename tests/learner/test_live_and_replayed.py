@@ -139,7 +139,8 @@ def told(learner: sf.ActiveLearner, y: Any, sizes: Sequence[int]) -> list[Verdic
     found = []
     for size in sizes:
         items = learner.ask(size)
-        found.append(learner.tell(items, y[items]))
+        learner.tell(items, y[items])
+        found.append(learner.rule_verdict)
     return found
 
 
@@ -292,14 +293,16 @@ def test_skips_and_corrections_in_between(case: str, names: list[str]) -> None:
         item = learner.labelled[11]
         wrong = 4.0 if y.dtype.kind == "f" else next(label for label in np.unique(y) if label != y[item])
         # A correction is no step: the verdict on the last one is another now.
-        given[-1] = learner.correct(item, wrong)
+        learner.correct(item, wrong)
+        given[-1] = learner.rule_verdict
         given += told(learner, y, [1, 1, 2])
         learner.skip(learner.ask())
         given += told(learner, y, [1])
-        given[-1] = learner.correct(item, y[item])
+        learner.correct(item, y[item])
+        given[-1] = learner.rule_verdict
         given += told(learner, y, [1] * 6)
         assert learner.trace().replay(rule) == given, name
-        assert learner.verdict == given[-1], name
+        assert learner.rule_verdict == given[-1], name
         assert learner.verdicts[-1] == given[-1], name
 
 
@@ -440,11 +443,18 @@ def with_a_class_corrected_away(rule: Criterion) -> sf.ActiveLearner:
 def test_a_class_that_is_corrected_away(name: str) -> None:
     y = order_with_late_classes()[1]
     learner = with_a_class_corrected_away(RULES[name])
-    live = [learner.verdict, *(learner.tell(item, y[item]) for item in (16, 17, 18))]
-    assert [verdict.n_labelled for verdict in live] == [16, 17, 18, 19]
+    live = [learner.rule_verdict]
     # And it comes after all.
-    live += [learner.tell(item, "eggs") for item in (21, 22)]
-    live += [learner.tell(item, y[item]) for item in (19, 20)]
+    for item, label in [
+        *((item, y[item]) for item in (16, 17, 18)),
+        (21, "eggs"),
+        (22, "eggs"),
+        (19, y[19]),
+        (20, y[20]),
+    ]:
+        learner.tell(item, label)
+        live.append(learner.rule_verdict)
+    assert [verdict.n_labelled for verdict in live] == list(range(16, 24))
     assert learner.trace().replay(RULES[name]) == live
 
 

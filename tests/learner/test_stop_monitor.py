@@ -286,7 +286,7 @@ def test_every_rule_gives_the_verdict_on_a_step_built_by_hand_or_names_what_is_m
             assert (ours is None) == (theirs is None), field
             if ours is not None:
                 np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12, err_msg=field)
-    assert monitor.verdict is monitor.verdicts[-1]
+    assert monitor.rule_verdict is monitor.verdicts[-1]
     for said, hand in zip(monitor.verdicts, expected, strict=True):
         assert (said.stop, said.ready, said.n_labelled) == (hand.stop, hand.ready, hand.n_labelled)
         assert said.value == (hand.value if hand.value is None else pytest.approx(hand.value, rel=1e-9, abs=1e-12))

@@ -62,6 +62,7 @@ def learning_status(decided: Decision | None = None, **changes: Any) -> Learning
         n_labelled=found.n_labelled,
         certificate=Certificate("The last step changed it by at most 0.12.", "the loss is bounded.", 0.12),
     )
+    said = replace(said, rule=found.rule, reason=found.reason, ready=found.answer != "too early")
     errors = [ErrorEstimate(n, error.value * 40.0 / n, error.low, error.high * 40.0 / n) for n in (10, 20, 30)]
     values: dict[str, Any] = {
         "n_answers": found.n_labelled + 2,
@@ -72,7 +73,6 @@ def learning_status(decided: Decision | None = None, **changes: Any) -> Learning
         "errors": (*errors, ErrorEstimate(40, *error)),
         "stopped_at": found.since,
         "numbers": found,
-        "decided_verdict": replace(said, rule=found.rule, reason=found.reason, ready=found.answer != "too early"),
     }
     return LearningStatus(**(values | changes))
 

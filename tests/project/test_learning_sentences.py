@@ -123,10 +123,9 @@ def test_a_better_model_is_told_while_labelling_goes_on() -> None:
     assert gain in sentences(decision(stop=True, alternative=BOOSTING))[1]
 
 
-def test_a_doubt_is_a_reason_to_go_on() -> None:
+def test_a_model_that_may_be_better_is_no_reason_to_go_on() -> None:
     doubtful = decision(stop=True, alternative=replace_clear(KERNEL))
-    assert doubtful.answer == "keep going"
-    assert sentences(doubtful)[1].endswith("More labels will show whether that is chance.")
+    assert (doubtful.answer, doubtful.alternative) == ("enough", None)
 
 
 def test_a_warning_comes_right_after_the_decision() -> None:

@@ -123,7 +123,7 @@ def test_the_same_labels_give_the_same_decision(name: str, monkeypatch: pytest.M
     recorded = {made.decision.n_labelled: made.decision for made in trace.decisions}
     monitor = StopMonitor(X, case.rule, seed=0)
     of_project = by_project(case, order, random)
-    compared = 0
+    compared, stops = 0, []
     for n, (decision, learner) in enumerate(by_learner(case, order, random), start=1):
         in_project = next(of_project)
         if n < INITIAL:
@@ -133,6 +133,8 @@ def test_the_same_labels_give_the_same_decision(name: str, monkeypatch: pytest.M
         drawn = [item for item, flag in zip(rows, random, strict=False) if flag]
         monitor.update(learner.model, rows, case.labels[rows], drawn)
         by_monitor = monitor.decision(case.at_most)
+        if learner.verdict.stop:
+            stops.append(n)
         if n == INITIAL:
             # A learner applies its rule from the first label after the initial ones on.
             continue
@@ -149,7 +151,11 @@ def test_the_same_labels_give_the_same_decision(name: str, monkeypatch: pytest.M
             assert recorded[n].since == decision.since
             assert recorded[n].error == pytest.approx(decision.error, rel=1e-5)
     assert compared
-    assert trace.decisions[-1].ends or trace.decisions[-1].decision.n_labelled == labels
+    last = trace.decisions[-1]
+    assert last.ends or last.decision.n_labelled == labels
+    if case.at_most is None:
+        # A run ends where a learner of the same labels first says stop.
+        assert [last.decision.n_labelled] == (stops[:1] if last.ends else [labels])
 
 
 # Histories by hand. The rule LabelWorth compares the value of a label with its cost, 1. The values are given; the model
@@ -159,13 +165,15 @@ STARTED = 40
 EASY = np.where(X[:, 0] > 0.0, "right", "left")
 EASY_NUMBERS = 3.0 * X[:, 0] + X[:, 1] + 0.01 * np.random.default_rng(6).normal(size=240)
 
-HISTORIES = {
+HISTORIES: dict[str, tuple[list[float], list[str], list[int | None]]] = {
     # A stop stands at 1.2 times the cost.
     "a stop that stands": ([1.4, 0.9, 1.2, 1.1], ["keep going", "enough", "enough", "enough"], [None, 42, 42, 42]),
-    # Twice the cost withdraws it, and the next stop is dated anew.
-    "a withdrawn stop": ([0.9, 2.0, 0.9], ["enough", "keep going", "enough"], [41, None, 43]),
+    # Twice the cost at two steps withdraws it, and the next stop is dated anew.
+    "a withdrawn stop": ([0.9, 2.0, 2.0, 0.9], ["enough", "enough", "keep going", "enough"], [41, 41, None, 44]),
+    "one high value": ([0.9, 2.9, 1.0, 2.9, 1.4], ["enough"] * 5, [41] * 5),
+    "a very high value": ([0.9, 3.1, 0.9], ["enough", "keep going", "enough"], [41, None, 43]),
     # Exactly one and a half times the cost does not withdraw it.
-    "at the limit": ([0.9, 1.5, 1.6], ["enough", "enough", "keep going"], [41, 41, None]),
+    "at the limit": ([0.9, 1.5, 1.5, 1.6, 1.6], [*["enough"] * 4, "keep going"], [41, 41, 41, 41, None]),
     "two stops of one": ([2.0, 1.0, 0.5, 1.4, 0.9], ["keep going", *["enough"] * 4], [None, 42, 42, 42, 42]),
 }
 
@@ -205,6 +213,12 @@ def test_histories_by_hand(name: str, model: str, monkeypatch: pytest.MonkeyPatc
             # A stop that stands is reported with its own comparison.
             reported = values[k] if values[k] <= 1.0 or stopped is None else values[stopped - STARTED - 1]
             assert decision.reason == f"a label is worth {reported}"
+            # A withdrawn stop says why, until there is another one.
+            changed = (answer == "keep going") and any(each is not None for each in since[:k])
+            assert (decision.withdrawn is not None) == changed == ("The advice to stop at" in str(decision))
+        assert learner.verdict == monitor.verdict
+        assert learner.verdict.stop == (answer == "enough")
+        assert learner.rule_verdict.stop == monitor.rule_verdict.stop == (values[k] <= 1.0)
         assert len({str(decision) for decision in decisions}) == 1
 
 

@@ -20,6 +20,7 @@ from suffice.arguments import real, whole
 from suffice.cli.goal_options import GoalOptions, require_no_rule, target_of
 from suffice.cli.prediction_options import PredictionChoice
 from suffice.cli.rule_options import (
+    MayMiss,
     ModelName,
     Recall,
     RuleOptions,
@@ -156,6 +157,7 @@ class ProjectOptions:
         Before("error_cost"),
     ] = None
     recall: Annotated[Recall, Before("error_cost")] = None
+    may_miss: Annotated[MayMiss, Before("error_cost")] = None
     project: Annotated[
         str | None,
         typer.Option(
@@ -276,6 +278,7 @@ class ProjectOptions:
             **self.goal.arguments(self.wanted_error(None), screens=self.positive is not None),
             guidelines=_guidelines(self) or "",
             recall=None if self.goal.whole else self.wanted_recall,
+            may_miss=tuple(self.may_miss or ()),
             random_share=self.random_share,
             overlap=self.overlap or 0.0,
             seed=self.seed,
@@ -402,6 +405,7 @@ _ON_THE_PAGE = f"on the page, under Settings; {_ELSEWHERE}"
 _CHANGED_ELSEWHERE = {
     "--classes": f"with suffice classes; {_ELSEWHERE}",
     "--overlap": _ON_THE_PAGE,
+    "--may-miss": _ON_THE_PAGE,
     "--at-most": _ON_THE_PAGE,
     "--of": _ON_THE_PAGE,
     "--annotator-error": _ON_THE_PAGE,
@@ -561,6 +565,7 @@ def _require_for_predictions(options: ProjectOptions) -> None:
         "model": options.model,
         "positive": options.positive,
         "recall": options.recall,
+        "may-miss": options.may_miss,
         "initial": options.initial,
         "random-share": options.random_share,
         "rule": options.stopping.rule,
@@ -718,6 +723,11 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
     compare("--random-share", options.random_share, settings.random_share, "the share of random items")
     compare("--seed", options.seed, "none" if settings.seed is None else settings.seed, "the seed")
     compare("--positive", options.positive, settings.positive, "the positive class")
+    if options.may_miss:
+        missed, missed_there = (
+            ", ".join(sorted(names)) or "none" for names in (options.may_miss, list(settings.may_miss))
+        )
+        compare("--may-miss", missed, missed_there, "classes that may be missed:")
     compare("--recall", share_of(options.recall, "--recall"), settings.recall, "the target recall")
     goal = options.goal if options.goal.of is not None else dataclasses.replace(options.goal, of=settings.of)
     share = dataclasses.replace(options, goal=goal).wanted_error(settings.task)

@@ -138,6 +138,15 @@ Recall = Annotated[
     str | None,
     typer.Option(metavar="SHARE", help="With --positive: the share of the class to find.", show_default="95%"),
 ]
+MayMiss = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CLASS",
+        help="A rare class that may be missed: it does not hold a stop back while it has few labels; may be given "
+        "several times.",
+        show_default=False,
+    ),
+]
 _COSTS: Final = {"error_cost", "label_cost"}
 _WORTH_OPTIONS: Final = ("label_cost", "mistake_cost", "error_cost", "tolerance")
 # A table has no separate validation set, and no positive class without --positive.

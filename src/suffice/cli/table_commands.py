@@ -24,6 +24,7 @@ from suffice.checks import Guarantee, plan_recall, spent_alpha
 from suffice.cli.finish_table import FinishOptions, finish_table
 from suffice.cli.rule_options import (
     AsJson,
+    MayMiss,
     Recall,
     RuleOptions,
     RunModelName,
@@ -118,6 +119,7 @@ class RunOptions:
         typer.Option(help="Share of the rows held back to measure the error on.", show_default="0.2; 0 with --of all"),
     ] = None
     seed: Annotated[int, typer.Option(help="Seed of the split and of the first labels.")] = 0
+    may_miss: MayMiss = None
 
 
 @dataclass(frozen=True)
@@ -444,6 +446,11 @@ def run_command(
             "--recall cannot be combined with --of all, where --at-most is the share of the class that may be missed; "
             "leave one of them out"
         )
+    if run.may_miss and (screens or whole_set):
+        other = "--positive" if screens else "--of all"
+        raise InvalidValueError(
+            f"--may-miss cannot be combined with {other}, where no class holds a stop back; leave it out"
+        )
     if model.model is RunModelName.auto and not whole_set:
         raise InvalidValueError("--model auto is for a goal about all labels: give --of all and --at-most too")
     if model.model is RunModelName.auto and screens:
@@ -509,6 +516,7 @@ def _run_table(request: RunRequest, run: RunOptions, pool: PoolOptions) -> None:
         if saved is None and len(job.pool) >= _LARGE_POOL:
             saved = _AUTOMATIC
         X_test, y_test = job.test_set
+        missed = [class_named(name, job, request.table.target, "--may-miss") for name in run.may_miss or ()]
 
         def simulated() -> Any:
             with labelling_bar(output.console) as progress:
@@ -527,6 +535,7 @@ def _run_table(request: RunRequest, run: RunOptions, pool: PoolOptions) -> None:
                     checkpoint=saved,
                     decide=job.rule,
                     at_most=job.at_most,
+                    may_miss=missed,
                     watch=_off_share(job),
                     progress=progress,
                 )

@@ -481,15 +481,15 @@ def _require_writable_run(path: Path) -> None:
     require_writable(path, "the run")
 
 
-def class_named(name: str, job: TableJob, target: str) -> Any:
-    """The class of a name, as the table has it.
+def class_named(name: str, job: TableJob, target: str, option: str = "--positive") -> Any:
+    """The class of a name that an option gives, as the table has it.
 
     Raises:
         InvalidValueError: The target is a number, or no row has the class.
     """
     if job.table.kind != "classification":
         raise InvalidValueError(
-            f"--positive is a class, and the target {target!r} is a number; use --task classification if its numbers "
+            f"{option} is a class, and the target {target!r} is a number; use --task classification if its numbers "
             "are classes"
         )
     classes = np.unique(job.table.y).tolist()
@@ -499,7 +499,7 @@ def class_named(name: str, job: TableJob, target: str) -> Any:
         guess = f" Did you mean {near[0]!r}?" if near else ""
         more = ", ..." if len(by_name) > 10 else ""
         raise InvalidValueError(
-            f"--positive must be a class of the column {target!r}, not {name!r}.{guess} The file has "
+            f"{option} must be a class of the column {target!r}, not {name!r}.{guess} The file has "
             f"{', '.join(repr(other) for other in list(by_name)[:10])}{more}"
         )
     return by_name[name]

@@ -32,6 +32,7 @@ from suffice.learner.prepare import (
     prepare,
     require_provided,
     seed_name,
+    usable_may_miss,
     validation_set,
 )
 from suffice.learner.session_driver import SessionDriver
@@ -105,6 +106,10 @@ class ActiveLearner(SessionDriver):
         positive: For screening: the class that is looked for. The acquisition ``"relevance"`` asks for the items with
             the largest probability of it; until the first one is found, for items at random. Rules such as
             :class:`suffice.RecallTest` require it.
+        may_miss: For classes: a class, or several, that may be missed. Any other class that is known, by the labels or
+            by the model, holds a stop back while it is rare and has fewer than 5 labels, until it is below 1 % of the
+            items with 95 % probability; see :func:`suffice.session.standing_stop.scarce_class`. In a screening
+            (``positive``) no class does.
         estimate_time: For estimators of scikit-learn: how often they may be fitted again to estimate their error, as a
             multiple of the fits of the learner; 0 for never. See :meth:`error_estimate`.
         checks: The registry that counts the checks of these items, see :class:`suffice.checks.CheckRegistry`. Give the
@@ -115,7 +120,8 @@ class ActiveLearner(SessionDriver):
         clock: Seconds, for rules that limit time; they count from here.
 
     Attributes:
-        verdict: The verdict of the rule.
+        verdict: The verdict, which agrees with :meth:`decision` without a target.
+        rule_verdict: The verdict of the rule alone.
         verdicts: Verdicts of the rule for each step so far, with the current hyper-parameters.
 
     Examples:
@@ -149,6 +155,7 @@ class ActiveLearner(SessionDriver):
         costs: Any = None,
         check_share: float | None = None,
         positive: Any = None,
+        may_miss: Any = (),
         estimate_time: float = 1.0,
         checks: CheckRegistry | None = None,
         earlier_checks: int = 0,
@@ -162,6 +169,7 @@ class ActiveLearner(SessionDriver):
         pool, X_pool = X_pool, pool_rows(model, X_pool, client)
         self._prepared = prepare(model, X_pool)
         positive = self._checked_positive(positive)
+        missed = usable_may_miss(may_miss, self._prepared)
         name, share = acquisition_and_share(
             self._prepared.backend, acquisition, random_share, screening=positive is not None
         )
@@ -177,6 +185,7 @@ class ActiveLearner(SessionDriver):
             positive=positive,
             estimate_time=refits,
             registered=registered,
+            may_miss=missed,
         )
         self._rule = self._session.history.rule
         # The arguments that are not saved, for another model.
@@ -243,6 +252,7 @@ class ActiveLearner(SessionDriver):
             "costs": None if costs is None else encoded_array(np.asarray(costs, dtype=np.float64)),
             "check_share": check_share,
             "positive": positive,
+            "may_miss": list(missed),
             "estimate_time": refits,
         }
 
@@ -370,6 +380,7 @@ class ActiveLearner(SessionDriver):
             # Items of the running check that the learner chooses are learned, and are removed from the sample.
             items = picks.indices[own]
             self._leave_sample(items, picks.indices[own & picks.random])
+            self._settled()
         self._drawn.update(picks.indices[picks.random].tolist())
         return np.array(picks.indices)
 
@@ -408,7 +419,7 @@ class ActiveLearner(SessionDriver):
                 item. Left out, these are the items that :meth:`ask` drew at random.
 
         Returns:
-            The verdict of the rule, which is also the attribute ``verdict``.
+            The verdict, which is also the attribute ``verdict``.
 
         Raises:
             InvalidValueError: A label that cannot be used, or an item that has one: nothing is changed.
@@ -436,11 +447,11 @@ class ActiveLearner(SessionDriver):
         if marked:
             self._loop.mark_random(drawn)
         with one_thread():
-            verdict = self._loop.learn(items, given, drawn)
+            self._loop.learn(items, given, drawn)
         # An item that could not be labelled in a check may have a label now.
         for item, label in zip(items.tolist(), given.tolist(), strict=True):
             self._session.checks.answered(item, label)
-        return verdict
+        return self._settled()
 
     def _tell_running(
         self, running: RunningSample, items: Indices, given: NDArray[Any], drawn: Indices, *, marked: bool
@@ -468,7 +479,7 @@ class ActiveLearner(SessionDriver):
             running.asked += 1
             status[item] = SAMPLED
         self._evaluate_running(running)
-        return self._session.conclude(self.verdict)
+        return self._settled()
 
     def _evaluate_running(self, running: RunningSample) -> None:
         """Compute the bound of the running check if it is due, and apply the rule to it."""
@@ -508,7 +519,7 @@ class ActiveLearner(SessionDriver):
         """Never request these items again. Their labels can still be passed to :meth:`tell` later.
 
         Returns:
-            The verdict of the rule: stop if no items are left.
+            The verdict: stop if no items are left.
         """
         items = checked_indices(indices, self._session.labels.size, "indices")
         labelled = items[np.isin(self._session.labels.status[items], (LABELLED, SAMPLED))]
@@ -522,7 +533,7 @@ class ActiveLearner(SessionDriver):
             running.asked += len(running.offered.intersection(items.tolist()))
             running.offered -= set(items.tolist())
             self._evaluate_running(running)
-        return self.verdict
+        return self._settled()
 
     @one_at_a_time
     def correct(self, index: Any, label: Any) -> Verdict:
@@ -534,7 +545,7 @@ class ActiveLearner(SessionDriver):
         a check that contains the item is computed again, at the same error probability.
 
         Returns:
-            The verdict of the rule.
+            The verdict.
 
         Raises:
             InvalidValueError: The item has no label, or the new one cannot be used: nothing is changed.
@@ -546,7 +557,7 @@ class ActiveLearner(SessionDriver):
         item, label = int(items[0]), given[0]
         learned = item in self._session.labels.learned
         if not learned and (self._correct_in_check(item, given) or self._correct_in_running(item, given)):
-            return self.verdict
+            return self._settled()
         if not learned:
             raise InvalidValueError(f"item {item} has no label to correct; tell({item}, label) gives it one")
         self._loop.backend.check(given)
@@ -558,7 +569,7 @@ class ActiveLearner(SessionDriver):
             self._take_checked(self._unlearned)
         if self._session.running is not None:
             self._session.running.answered(item, plain)
-        return self.verdict
+        return self._settled()
 
     def _correct_in_check(self, item: int, given: NDArray[Any]) -> bool:
         """Correct an answer of a check that is not learned yet; False if the item has no such answer."""
@@ -630,6 +641,7 @@ class ActiveLearner(SessionDriver):
         missing = np.array(sorted(check.record.unlabelable), dtype=np.intp)
         if len(missing):
             self._loop.skip(missing)
+        self._settled()
 
     def _take_checked(self, check: ModelCheck) -> None:
         """Mark items as labelled, and store their labels until labelling continues."""
@@ -667,6 +679,7 @@ class ActiveLearner(SessionDriver):
         # Some of them may have been skipped in an earlier check.
         for item in items:
             self._session.checks.answered(item, check.record.labels[item])
+        self._settled()
 
     @one_at_a_time
     def trace(self) -> Trace:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from suffice.learner.learning_loop import LearnerView, LearningLoop
-from suffice.session.decision import doubt_ends
+from suffice.session.decision import target_doubt_end
 from suffice.trace import RecordedDecision
 
 # A stop in doubt is examined again when the number of labels has grown by this factor.
@@ -13,8 +13,9 @@ _EXAMINED_AGAIN: Final = 1.1
 class StopSearch:
     """Makes the decisions of a run, until one of them is to stop or to check the model.
 
-    The decision is made when a stop of the rule stands; for a target also every few labels, because a check may be
-    advised before. If it is not to stop, it is made again some labels later, and where the doubt about it ends.
+    Without a target it is made when the verdict is to stop. With a target it is made when a stop of the rule stands,
+    and every few labels before, because a check may be advised; if it is not to stop, it is made again some labels
+    later, and where the doubt about the target ends.
 
     Args:
         loop: The loop, whose session applies the rule to each step.
@@ -42,9 +43,12 @@ class StopSearch:
             step: Index of the step.
             last: Whether it is the last step of the run.
         """
-        if not self.active or not (last or self._due()):
+        if not self.active:
             return
         session = self.loop.session
+        stop = session.settle(self._view).stop
+        if not (last or self._due() or (stop and self._at_most is None)):
+            return
         self._examined = len(session.labels.everything)
         decision = session.decide(self._view, self._at_most)
         made = RecordedDecision(step, decision, session.estimates.worsening(self._view))
@@ -59,9 +63,9 @@ class StopSearch:
         if stop is None:
             self._examined = 0
             return self._at_most is not None and session.due(self._at_most, compare=False)
-        ends = [end for end in doubt_ends(stop.n_labelled) if self._examined < end <= n]
+        ends = self._examined < target_doubt_end(stop.n_labelled) <= n
         advised = self._at_most is not None and session.due(self._at_most, compare=False)
-        return n >= _EXAMINED_AGAIN * self._examined or bool(ends) or advised
+        return n >= _EXAMINED_AGAIN * self._examined or ends or advised
 
 
 def stop_search(loop: LearningLoop, prepared: Any, X: Any, compared: Any, at_most: float | None) -> StopSearch:

@@ -25,6 +25,7 @@ from suffice.session.held_out import HeldOutPrediction, number_predictions, pred
 from suffice.session.recorded_steps import Relearned, StepRecord, joined_measures
 from suffice.session.session import Session
 from suffice.session.session_labels import RULE_ITEMS, SKIPPED, sampled_items
+from suffice.session.standing_stop import Cause
 
 # Names of base classes of scikit-learn with their model families; importing the classes takes long.
 _TREES: Final = {"BaseForest": "forest", "BaseHistGradientBoosting": "boosting"}
@@ -119,7 +120,7 @@ class LearningLoop:
         # The calls of the backend, from which it can be restored.
         self._calls: list[list[Any]] = []
         session.estimates.task = backend.task
-        session.verdict = self.undecided()
+        session.rule_verdict = self.undecided()
 
     @property
     def begun(self) -> bool:
@@ -235,7 +236,7 @@ class LearningLoop:
                 self._calibration = self._ratio()
             record.set_last(calibration=self._calibration)
         if history is not None:
-            return self._replaced(history)
+            return self._replaced(history, "relearned")
         return self._concluded(self.session.judge(record.last_step()))
 
     def _ratio(self) -> float:
@@ -245,11 +246,11 @@ class LearningLoop:
         losses.refresh(view, labels.learned, labels.random)
         return losses.ratio(view, view.rule_items(labels.size), labels.learned, labels.random)
 
-    def _replaced(self, history: StepResults) -> Verdict:
+    def _replaced(self, history: StepResults, change: Cause) -> Verdict:
         """Replace the whole history, and apply the rule to it again."""
         if len(history.kl_new_old):
             self.record.replace(history, self.backend.revises)
-        return self._concluded(self.session.rejudge(self.record.steps(), self.undecided()))
+        return self._concluded(self.session.rejudge(self.record.steps(), self.undecided(), change=change))
 
     def _concluded(self, verdict: Verdict) -> Verdict:
         steps = self.session.history.steps
@@ -268,8 +269,8 @@ class LearningLoop:
         if history is not None:
             session.labels.version += 1
             self.record.recount(self._counted.along())
-            self._replaced(history)
-        return session.verdict
+            self._replaced(history, "corrected")
+        return session.rule_verdict
 
     def skip(self, items: Indices) -> Verdict:
         """Never choose these items again."""
@@ -285,7 +286,7 @@ class LearningLoop:
         except BaseException:
             labels.status[items] = before
             raise
-        return self.session.conclude(self.session.verdict)
+        return self.session.rule_verdict
 
     def _skip_in_backend(self, items: Indices) -> None:
         self.backend.skip(items)

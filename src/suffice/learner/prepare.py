@@ -21,6 +21,7 @@ from suffice.learner.backend import Backend, backend_type
 from suffice.learner.step_inputs import RELEVANCE_FIELDS, SCREENING_FIELDS, VALIDATION_FIELDS
 from suffice.models.inputs import as_labels, column_names, require_finite, require_numbers
 from suffice.numerics import Floats
+from suffice.session.standing_stop import classes_that_may_be_missed, require_known
 
 
 class PreparedModel(NamedTuple):
@@ -198,6 +199,25 @@ def final_estimator(model: Any) -> Any:
 def provided_fields(model: Any, *, validated: bool = False, screening: bool = False) -> frozenset[str]:
     """Fields of a step that a loop with this model, or a pipeline that ends in it, provides."""
     return backend_type(final_estimator(model)).provided_fields(validated=validated, screening=screening)
+
+
+def usable_may_miss(may_miss: Any, prepared: "PreparedModel") -> tuple[Any, ...]:
+    """Return the classes that may be missed, validated for a model.
+
+    Args:
+        may_miss: One class, or several.
+        prepared: The model.
+
+    Raises:
+        InvalidValueError: The model predicts numbers, or a class is none of those that it declares.
+        InvalidTypeError: It is not a class or several.
+    """
+    missed = classes_that_may_be_missed(may_miss)
+    if missed and prepared.backend.task != "classification":
+        raise InvalidValueError(f"may_miss is for classes, {missed!r}, and the model predicts numbers; leave it out")
+    declared = getattr(prepared.model, "classes", None)
+    require_known(missed, () if declared is None else np.asarray(as_labels(list(declared))).tolist())
+    return missed
 
 
 def require_provided(  # noqa: PLR0913 - all but two by keyword

@@ -1,8 +1,8 @@
 """What every object that drives a session offers its users: labels, estimates, decisions, plans and checks."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ class SessionDriver(ABC):
     """Base class of the loops. It answers all questions about a session from the session itself.
 
     Attributes:
-        verdict: The verdict of the rule now.
+        verdict: The verdict now, which agrees with :meth:`decision` without a target.
         verdicts: Verdicts of the rule for each step so far, with the current hyper-parameters.
     """
 
@@ -55,8 +55,22 @@ class SessionDriver(ABC):
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict of the rule now."""
+        """The verdict now, from which :meth:`decision` without a target follows: both are to stop, or neither is.
+
+        It is that of the rule, with these exceptions. A stop stands although the rule would go on by little. A stop of
+        the rule is held back by a rare class with few labels, and while a check is open. It is to stop if no items are
+        left.
+        """
         return self._session.verdict
+
+    @property
+    def rule_verdict(self) -> Verdict:
+        """The verdict of the rule alone, now."""
+        return self._session.rule_verdict
+
+    def _settled(self) -> Verdict:
+        """The verdict after the last labels."""
+        return self._session.settle(self._view())
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -165,7 +179,10 @@ class SessionDriver(ABC):
     ) -> Decision:
         """The decision: keep labelling, enough, or this model has reached its limit.
 
-        A stop of the rule stands until a label is worth more than 1.5 times its cost. Decisions for the same
+        Without a target, :attr:`verdict` and the decision are to stop at the same labels. A stop stands until a label
+        is worth more than 1.5 times its cost at two successive steps, or 3 times at one, or a rare class appears, or
+        the history is judged again and the rule does not say stop. The decision then states why the stop was withdrawn.
+        A stop is held back while a rare class has fewer than 5 labels, see ``may_miss``. Decisions for the same
         ``at_most`` build on each other: a check that was advised stays advised unless a later one saves a quarter of
         the labels, and a target that was out of reach stays so until a check is advised.
 
@@ -284,9 +301,10 @@ class SessionDriver(ABC):
         """Number of labels at each plan for a goal so far, and the labels by people that it expected at the end."""
         return self._session.finish.totals(goal, tolerance)
 
+    @contextmanager
     def with_checked(
         self, labels: Mapping[int, Any], *, random: Collection[int], skipped: Collection[int] = ()
-    ) -> AbstractContextManager[None]:
+    ) -> Iterator[None]:
         """Count answers of a check that a program of its own has drawn, until the context ends.
 
         In the context, estimates and decisions are those after the check. The model does not learn the labels, and
@@ -297,7 +315,9 @@ class SessionDriver(ABC):
             random: Those of the items that were drawn at random from the unlabelled ones.
             skipped: Items of the check that cannot be labelled.
         """
-        return self._session.with_checked(labels, random, skipped)
+        with self._session.with_checked(labels, random, skipped):
+            self._settled()
+            yield
 
     def decision_due(self, at_most: float | None = None, *, compare: bool = True) -> bool:
         """Whether a decision now would update the standing advice, or compare the model with others."""
@@ -305,13 +325,8 @@ class SessionDriver(ABC):
 
     @property
     def standing_stop(self) -> Verdict | None:
-        """The verdict that first said stop, if that stop stands."""
-        return self._session.history.stop
-
-    @property
-    def standing_verdict(self) -> Verdict:
-        """The verdict to report: that of the rule now if it says stop, or the stop that stands."""
-        return self._session.standing_verdict
+        """The verdict of the rule at which the stop was stated, if it stands."""
+        return self._session.standing_stop
 
     @property
     def share(self) -> bool:

@@ -51,6 +51,7 @@ from suffice.learner.prepare import (
     provided_fields,
     require_provided,
     seed_name,
+    usable_may_miss,
     validation_set,
 )
 from suffice.learner.step_inputs import (
@@ -672,6 +673,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     rule: Criterion | None = None,
     decide: Criterion | None = None,
     at_most: float | None = None,
+    may_miss: Any = (),
     check: int | Mapping[str, Any] | None = None,
     check_share: float | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -721,6 +723,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
             does, and record what it uses. The run does not stop. ``trace.decisions`` has the decision to stop, or that
             at the end of the run, and those in doubt before it.
         at_most: The error that the decisions aim at, as for :meth:`suffice.ActiveLearner.decision`.
+        may_miss: With ``decide``: classes that may be missed, as for :class:`suffice.ActiveLearner`.
         check: Check the model at the end with so many labels; or the arguments of :meth:`suffice.ActiveLearner.check`,
             such as ``{"m": 100, "tolerance": 0.5}``.
         check_share: Share of the labels for a running check, see :class:`suffice.ActiveLearner`; its evaluations are
@@ -803,7 +806,12 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         if decide is not None:
             used = decide.reads() & prepared.backend.provided_fields(validated=held_out is not None)
             started = time.monotonic()
-            session = Session(pool.shape[0], decide, partial(np.random.default_rng, drawn_with))
+            session = Session(
+                pool.shape[0],
+                decide,
+                partial(np.random.default_rng, drawn_with),
+                may_miss=usable_may_miss(may_miss, prepared),
+            )
             counted = CountedFields(
                 used, session, counter.costs, counter.validation, lambda: time.monotonic() - started
             )
@@ -1055,7 +1063,7 @@ class CheckedRun:
         return replace(trace, checks=tuple(self._recorded), about=about)
 
     def _stopped(self) -> bool:
-        return self._rule is not None and self._learner.verdict.stop
+        return self._rule is not None and self._learner.rule_verdict.stop
 
     def _label(self, size: int) -> None:
         items = self._learner.ask(size)

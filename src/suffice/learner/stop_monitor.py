@@ -63,6 +63,7 @@ from suffice.session.refit_budget import checked_estimate_time
 from suffice.session.rule_history import RuleHistory
 from suffice.session.session import Session
 from suffice.session.session_labels import RULE_ITEMS, SKIPPED, UNLABELLED, sampled_items
+from suffice.session.standing_stop import Cause, classes_that_may_be_missed
 from suffice.trace import Trace, drawn_curve
 
 _FORMAT: Final = "suffice-monitor-2"
@@ -119,6 +120,7 @@ class StopMonitor(SessionDriver):
         stop_set: The stop set, or its size, for rules that watch predictions; 2000 items of the pool (or all), drawn
             with the seed, if left out.
         positive: For screening: the class that is looked for. Rules such as :class:`suffice.RecallTest` require it.
+        may_miss: For classes: a class, or several, that may be missed, as for :class:`suffice.ActiveLearner`.
         control: For :class:`suffice.QuantileRecall`: items of the positive class that were drawn at random before the
             screening, as indices into the pool. Do not give their labels to :meth:`update` before the screening finds
             them.
@@ -131,8 +133,9 @@ class StopMonitor(SessionDriver):
             next one has the number after them.
 
     Attributes:
-        verdict: What the rule says now.
-        verdicts: What it said at each step.
+        verdict: The verdict now, which agrees with :meth:`decision` without a target.
+        rule_verdict: The verdict of the rule alone.
+        verdicts: The verdicts of the rule at each step.
 
     Examples:
         >>> import numpy as np
@@ -159,6 +162,7 @@ class StopMonitor(SessionDriver):
         *,
         stop_set: StopSet | int | None = None,
         positive: Any = None,
+        may_miss: Any = (),
         control: Any = (),
         estimate_time: float = 1.0,
         checks: CheckRegistry | None = None,
@@ -176,6 +180,7 @@ class StopMonitor(SessionDriver):
         self._pool, self._predict = PoolRows(X_pool), predict
         size = len(self._pool)
         self._estimate_time = checked_estimate_time(estimate_time)
+        self._may_miss = classes_that_may_be_missed(may_miss)
         self._session = Session(
             size,
             rule,
@@ -183,8 +188,9 @@ class StopMonitor(SessionDriver):
             positive=positive_class(positive),
             estimate_time=self._estimate_time,
             registered=registered_items(checks, earlier_checks, X_pool),
+            may_miss=self._may_miss,
         )
-        self._session.verdict = self._undecided("no model was given yet; call update", 0)
+        self._session.rule_verdict = self._undecided("no model was given yet; call update", 0)
         self._control = self._checked_control(control)
         self._single_use = SingleUse()
         self._stop: Indices = np.zeros(0, dtype=np.intp)
@@ -250,7 +256,7 @@ class StopMonitor(SessionDriver):
 
     @one_at_a_time
     def update(self, model: Any, indices: Any, labels: Any, random: Any = ()) -> Verdict:
-        """Update with a model and all labels so far, and return the verdict of the rule.
+        """Update with a model and all labels so far, and return the verdict.
 
         Args:
             model: The fitted model. It is not changed; a copy is kept until the next update.
@@ -310,7 +316,9 @@ class StopMonitor(SessionDriver):
         # Nothing was changed until here.
         session = self._session
         learned = session.labels.learned
-        changed = [*new, *(item for item in given if item in learned and learned[item] != given[item])]
+        corrected = [item for item in given if item in learned and learned[item] != given[item]]
+        changed: list[int] = [*new, *corrected]
+        change: Cause | None = "removed" if learned.keys() - given.keys() else "corrected" if corrected else None
         session.labels.replace(given, random_items)
         session.estimates.set_losses(fitted.task, losses)
         session.history, session.labels.version = history, serial
@@ -324,7 +332,8 @@ class StopMonitor(SessionDriver):
         self._last_view = view
         for item in changed:
             session.checks.answered(item, given[item])
-        return session.conclude(verdict)
+        session.conclude(verdict, change=change)
+        return self._settled()
 
     # Arguments.
 
@@ -338,6 +347,10 @@ class StopMonitor(SessionDriver):
         if positive is not None and fitted.task != "classification":
             raise InvalidValueError(
                 f"positive is a class, {positive!r}, and {fitted.name} predicts numbers; leave positive out"
+            )
+        if self._may_miss and fitted.task != "classification":
+            raise InvalidValueError(
+                f"may_miss holds classes, {list(self._may_miss)!r}, and {fitted.name} predicts numbers; leave it out"
             )
         return fitted
 
@@ -652,6 +665,7 @@ class StopMonitor(SessionDriver):
         missing = np.array(sorted(check.record.unlabelable), dtype=np.intp)
         labels.status[missing[labels.status[missing] == UNLABELLED]] = SKIPPED
         self._session.judge_guarantee(check.guarantee if check.version == self._session.labels.version else None)
+        self._settled()
 
     # Records.
 
@@ -758,6 +772,7 @@ class StopMonitor(SessionDriver):
             "seed": self._given_seed,
             "pool_size": len(self._pool),
             "positive": self._session.positive,
+            "may_miss": list(self._may_miss),
             "control": sorted(self._control),
             "estimate_time": self._estimate_time,
             "stop_set": self._stop.tolist(),
@@ -832,6 +847,7 @@ class StopMonitor(SessionDriver):
                 predict=predict,
                 stop_set=StopSet(np.array(stop_set, dtype=np.intp), len(pool)) if stop_set else None,
                 positive=saved["positive"],
+                may_miss=saved.get("may_miss", ()),
                 control=saved["control"],
                 estimate_time=saved.get("estimate_time", 1.0),
                 checks=checks,

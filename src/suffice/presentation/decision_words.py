@@ -27,6 +27,22 @@ _HEADLINES: Final = {
 #: Headline of a stop with a large error; its colour is not green.
 NOT_WORTH: Final = "More labels are not worth their cost"
 _OUT_OF_REACH: Final = "Your target is out of reach for this model"
+# What a sentence about a withdrawn stop states for each cause.
+_CAUSES: Final = {
+    "worth": "1 more label is now worth more than it costs",
+    "class": "class {name} is new",
+    "corrected": "a label was corrected",
+    "removed": "labels were removed",
+    "relearned": "the model has learned its hyper-parameters again",
+    "guarantee": "the model has learned more labels since, and the guarantee is about the model before",
+    "model": "the model was fitted again",
+    "items": "items were added",
+    "switched": "another model was chosen",
+    "settings": "the settings were changed",
+}
+# A share below this one is not stated in percent. The predictions find a rare class well from this recall on.
+_SMALL_SHARE: Final = 0.005
+_GOOD_RECALL: Final = 0.8
 _EXTRAPOLATED: Final = (
     "This is extrapolated: it assumes that the error continues to fall as before. After these labels, more would not "
     "be worth their cost."
@@ -115,7 +131,8 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
     remedy = " ".join(_remedy_sentences(decision)) if answer == "limit" else ""
     better = better_model_sentence(decision)
-    sentences = [*_guarantee_sentences(decision), *sentences, *([better] if better else [])]
+    added = [*_change_sentences(decision), *_rare_sentences(decision), *([better] if better else [])]
+    sentences = [*_guarantee_sentences(decision), *sentences, *added]
     return DecisionWords(headline, tone, sentences, figure, note, effect, outlook_note, summary, remedy)
 
 
@@ -184,6 +201,19 @@ def _about_all(screening: Mapping[str, Any]) -> int:
     return max(int(screening["found"]), two_digits(round(screening["estimated"])))
 
 
+def _change_sentences(decision: Mapping[str, Any]) -> list[str]:
+    """Why the last stop was withdrawn; empty if none was, or if a stop stands again."""
+    withdrawn = decision.get("withdrawn")
+    return [] if withdrawn is None else [withdrawal_sentence(withdrawn)]
+
+
+def _rare_sentences(decision: Mapping[str, Any]) -> list[str]:
+    """How much of a rare class the predictions find; empty if no class is rare, or nothing is left to predict."""
+    rare = decision.get("rare_class")
+    known = rare is not None and decision["answer"] in ("keep going", "enough", "limit")
+    return rare_class_sentences(rare) if known and rare is not None else []
+
+
 def _guarantee_sentences(decision: Mapping[str, Any]) -> list[str]:
     """Guarantee for the predictions of the current model; empty if there is none."""
     guarantee = decision.get("guarantee")
@@ -232,20 +262,86 @@ def _keep_going_sentences(decision: Mapping[str, Any], initial: int) -> list[str
         return [first, f"{missed}. Continue to label: the model learns the labels of the check first."]
     if planned is not None:
         return [first, no_check_sentence(planned)]
+    held = decision.get("held_back")
+    if held is not None:
+        unless = f"If it may be missed, declare {shortened(held['name'], 40)!r} as a class that may be missed."
+        return [first, f"The rule says stop, but {held_back_reason(held)}.", unless]
     return [first, _doubt_sentence(decision) or forecast_sentence(decision)]
 
 
+def held_back_reason(held: Mapping[str, Any]) -> str:
+    """Reason why a stop is held back by a rare class, after "the rule says stop, but".
+
+    Args:
+        held: The fields of :class:`suffice.session.standing_stop.ScarceClass`.
+
+    Examples:
+        >>> print(held_back_reason({"name": "spam", "labels": 2, "wanted": 5, "until": 628}))
+        only 2 labels of class 'spam' are known; it waits for 5 of them, or for 628 labels in all
+    """
+    n, name = held["labels"], shortened(str(held["name"]), 40)
+    known = {0: f"no label of class {name!r} is", 1: f"only 1 label of class {name!r} is"}.get(
+        n, f"only {n} labels of class {name!r} are"
+    )
+    return f"{known} known; it waits for {held['wanted']} of them, or for {count(held['until'], 'label')} in all"
+
+
+def withdrawal_sentence(withdrawn: Mapping[str, Any]) -> str:
+    """Why a stop was withdrawn.
+
+    Args:
+        withdrawn: The fields of :class:`suffice.session.standing_stop.StopWithdrawal`.
+
+    Examples:
+        >>> print(withdrawal_sentence({"stopped_at": 120, "withdrawn_at": 134, "cause": "worth", "ratio": 2.13}))
+        The advice to stop at 120 labels was withdrawn at 134, because 1 more label is now worth 2.1 times its cost.
+    """
+    cause, ratio = withdrawn["cause"], withdrawn.get("ratio")
+    said = _CAUSES[cause].format(name=repr(shortened(str(withdrawn.get("class_name")), 40)))
+    if ratio is not None and ratio > 1.0 and cause not in ("class", "guarantee"):
+        worth = f"1 more label is now worth {two_digits_of(ratio)} times its cost"
+        said = worth if cause == "worth" else f"{said}, and {worth}"
+    at = count(withdrawn["stopped_at"], "label")
+    return f"The advice to stop at {at} was withdrawn at {withdrawn['withdrawn_at']:,}, because {said}."
+
+
+def rare_class_sentences(rare: Mapping[str, Any]) -> list[str]:
+    r"""How much of a rare class the predictions find, and what to do if that is too little.
+
+    Args:
+        rare: The fields of :class:`suffice.session.decision.RareClass`.
+
+    Examples:
+        >>> rare = {"name": "spam", "labels": 12, "share": 0.02, "recall": 0.42}
+        >>> for sentence in rare_class_sentences(rare)[0].replace("\xa0", " ").split(". "):
+        ...     print(sentence)
+        Class 'spam' is rare: about 2 % of the items, 12 labels so far
+        The predictions find about 42 % of its unlabelled items (estimate).
+    """
+    name, recall = repr(shortened(str(rare["name"]), 40)), rare["recall"]
+    share = percent(rare["share"]) if rare["share"] >= _SMALL_SHARE else f"below {percent(_SMALL_SHARE)}"
+    about = "" if rare["share"] < _SMALL_SHARE else "about "
+    sentence = f"Class {name} is rare: {about}{share} of the items, {count(rare['labels'], 'label')} so far."
+    if recall is None:
+        known = "It is not known how many of its unlabelled items the predictions find."
+    else:
+        part = "almost none" if recall < _SMALL_SHARE else f"about {percent(recall)}"
+        known = f"The predictions find {part} of its unlabelled items (estimate)."
+    if recall is not None and recall >= _GOOD_RECALL:
+        return [f"{sentence} {known}"]
+    likeliest = f"suffice label with --positive {name} asks for the likeliest ones first"
+    return [f"{sentence} {known}", f"If its items matter, screen for them: {likeliest}."]
+
+
 def _doubt_sentence(decision: Mapping[str, Any]) -> str:
-    """Reason to continue although the rule says stop; empty if it does not."""
+    """Reason to continue because of a target, although the rule says stop; empty if it does not."""
     if decision.get("since") is None:
         return ""
     alternative = decision.get("alternative")
     if alternative is not None and not alternative["clear"]:
         return f"{_alternative_sentence(decision, alternative)} More labels will show whether that is chance."
-    if decision.get("above_target"):
-        asked = error_value(decision["at_most"], share=decision["share"])
-        return f"The error is still above your target of at most {asked}; more labels will show whether it falls."
-    return "The error is not yet known well enough; some more random labels will show it."
+    asked = error_value(decision["at_most"], share=decision["share"])
+    return f"The error is still above your target of at most {asked}; more labels will show whether it falls."
 
 
 def _enough_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:

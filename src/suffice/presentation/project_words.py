@@ -176,6 +176,9 @@ def _setting_in_words(name: str, before: Any, after: Any) -> list[str]:
         "confidence": "the confidence of the checks",
         "earlier_checks": "the number of earlier checks",
     }
+    if name == "may_miss":
+        listed = [", ".join(shortened(each, 40) for each in classes or ()) or "none" for classes in (before, after)]
+        return [f"the classes that may be missed from {listed[0]} to {listed[1]}"]
     if name in words:
         shown = [
             "none" if value is None else f"“{shortened(value, 40)}”" if isinstance(value, str) else number(value)

@@ -377,9 +377,7 @@ def _on_the_way(learning_status: LearningStatus, n_answers: int) -> LearningStat
         rule=CATCHING_UP,
         n_labelled=learning_status.n_labelled,
     )
-    return replace(
-        learning_status, verdict=undecided, forecast=None, stopped_at=None, numbers=None, decided_verdict=None
-    )
+    return replace(learning_status, verdict=undecided, forecast=None, stopped_at=None, numbers=None)
 
 
 def _sentence(error: Exception) -> str:

@@ -63,6 +63,9 @@ class ClassEditor:
                         f"{settings.positive!r} is the class that is looked for, so it cannot be removed"
                     )
                 data["positive"] = change.label(settings.positive)
+            if settings.may_miss:
+                after = [change.label(name) for name in settings.may_miss if name not in change.removed]
+                data["may_miss"] = list(dict.fromkeys(after))
             return Draft(EventKind.classes_changed, message.person, data=data, request=message.request)
 
         return self._journal.write_once(message, decide)

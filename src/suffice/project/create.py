@@ -32,6 +32,7 @@ from suffice.project.settings import (
     DEFAULT_RECALL,
     Settings,
     checked_goal_settings,
+    checked_may_miss,
     default_rule,
     require_project_model,
 )
@@ -62,6 +63,7 @@ from suffice.project.storage import (
     write_events,
 )
 from suffice.session.goals import Goal, TargetOf
+from suffice.session.standing_stop import classes_that_may_be_missed
 from suffice.tables.table_columns import is_path
 
 if TYPE_CHECKING:
@@ -244,6 +246,8 @@ class CreationOptions:
         positive: For screening: the class that is looked for. Its likeliest items are asked for first, and the default
             rule is :class:`~suffice.RecallTest`. With ``of="all"``, ``at_most`` is the share of the items of the class
             that may be missed.
+        may_miss: A class, or several, that may be missed: they do not hold a stop back while they are rare and have
+            fewer than 5 labels.
         recall: With ``positive``: the share of the class to find, 0.95 by default; not with ``of="all"``.
         initial: Labels at random before the model chooses; 10 by default, or all items if there are fewer.
         random_share: Share of the later items that are drawn at random too, from 0 to 1; by default
@@ -275,6 +279,7 @@ class CreationOptions:
     guidelines: str = ""
     positive: str | None = None
     recall: float | None = None
+    may_miss: str | Iterable[str] = ()
     initial: int | None = None
     random_share: float | None = None
     overlap: float = 0.0
@@ -320,6 +325,7 @@ class CreationOptions:
             self,
             classes=_class_names(self.classes),
             ignore=(self.ignore,) if isinstance(self.ignore, str) else tuple(self.ignore),
+            may_miss=classes_that_may_be_missed(self.may_miss),
             rule=LabelWorth(**costs) if self.rule is None and self.positive is None else self.rule,
             positive=None if self.positive is None else str(self.positive),
             initial=None if self.initial is None else whole(self.initial, "initial", least=1),
@@ -448,6 +454,7 @@ def make_project(
         components=items.components,
         **_target(options, items.task),
         **_screening(options, items),
+        may_miss=checked_may_miss(tuple(options.may_miss), items.classes, name="--may-miss"),
     )
     settings.estimator()  # refuses a model that does not fit the task
     if rule is not None:
@@ -500,6 +507,10 @@ def _screening(options: CreationOptions, items: Any) -> dict[str, Any]:
         if recall is not None:
             raise InvalidValueError("--recall is for screening: give --positive too, the class that is looked for")
         return {}
+    if options.may_miss:
+        raise InvalidValueError(
+            "--may-miss does not go with --positive: in a screening no class holds a stop back; leave one of them out"
+        )
     if items.task != "classification":
         raise InvalidValueError("--positive is a class, and the labels of this project are numbers; leave it out")
     if positive not in items.classes:

@@ -59,17 +59,15 @@ class LearningStatus:
         n_checked: Labels and skips of a complete check that the model has not learned. The last one of ``errors`` and
             ``numbers`` count them.
         n_labelled: Labels learned so far.
-        verdict: The verdict of the rule, or None before the model has started. After the first stop, the verdict stays
-            stop, unless earlier labels are changed, or hyper-parameters are learned again and the rule no longer stops.
+        verdict: The verdict, from which the decision without a target follows; None before the model has started. See
+            :attr:`suffice.session.session.Session.verdict`.
         curve: The values of the rule, one point per step.
         forecast: Number of labels until the rule stops, or None if it is unknown.
         errors: Estimates of the model's error, at some of the steps and now.
         queue: Items to ask for next, the most useful first.
         problem: A sentence why the model cannot learn or cannot choose items; empty if there is no problem.
-        stopped_at: Number of labels at which the rule first said stop, or None.
+        stopped_at: Number of labels at which the stop was stated, if it stands; or None.
         numbers: The numbers of the decision, or None before the model has started.
-        decided_verdict: The verdict that the decision is made from: that of the rule now if it says stop, or the stop
-            that stands; None if it is :attr:`verdict`.
         warning: A sentence if the model may be getting worse; otherwise empty.
         finish_totals: For a goal about all final labels: number of labels at each plan, and the labels by people that
             it expected at the end.
@@ -86,14 +84,13 @@ class LearningStatus:
     stopped_at: int | None = None
     warning: str = ""
     numbers: DecisionNumbers | None = None
-    decided_verdict: Verdict | None = None
     n_checked: int = 0
     finish_totals: tuple[tuple[int, int], ...] = ()
 
     @property
     def decision(self) -> Decision | None:
         """The decision without the checks in the journal; None before the model has started."""
-        return None if self.numbers is None else decide(self.decided_verdict or self.verdict, self.numbers)
+        return None if self.numbers is None else decide(self.verdict, self.numbers)
 
 
 class Predictions(NamedTuple):

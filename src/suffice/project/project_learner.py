@@ -4,7 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -336,9 +336,7 @@ class ProjectLearner(ItemLearner):
         if self._judge is None or self._tracker is None:
             return LearningStatus(problem=self._problem)
         judge, checked = self._judge, self.checked if self._tracker.begun else []
-        stop, goal = judge.standing_stop, self._settings.goal
-        n_labelled = self._tracker.n + _n_labels(self._waiting)
-        verdict = judge.verdict if stop is None else replace(stop, n_labelled=n_labelled)
+        goal, n_labelled = self._settings.goal, self._tracker.n + _n_labels(self._waiting)
         counted = [*self._waiting, *checked]
         labels = {answer.item: answer.label for answer in counted if answer.label is not None}
         random = [answer.item for answer in counted if answer.random]
@@ -346,7 +344,7 @@ class ProjectLearner(ItemLearner):
         with judge.with_checked(labels, random=random, skipped=skipped):
             errors = self._tracker.errors(len(labels))
             numbers = self._numbers(judge) if errors else None
-            decided = judge.standing_verdict
+            verdict, stop = judge.verdict, judge.standing_stop
         # Before the status is built, because it also reports a failure of the picker.
         asked = self._ask(queue)
         return LearningStatus(
@@ -361,7 +359,6 @@ class ProjectLearner(ItemLearner):
             warning=self._tracker.warning,
             stopped_at=None if stop is None else stop.n_labelled,
             numbers=numbers,
-            decided_verdict=decided,
             n_checked=len(checked),
             finish_totals=() if goal is None else judge.finish_totals(goal, self._settings.tolerance),
         )
@@ -502,6 +499,7 @@ class ProjectLearner(ItemLearner):
             seed=settings.pick_seed,
             initial=self._initial,
             positive=settings.positive,
+            may_miss=settings.may_miss,
             dtype=np.float64 if size <= _SMALL_POOL else np.float32,
         )
 

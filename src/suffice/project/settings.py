@@ -1,6 +1,6 @@
 """Settings of a labelling project, stored in its journal."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final, Literal
 from unicodedata import category
@@ -12,6 +12,7 @@ from suffice.errors import InvalidValueError, upgrade_advice
 from suffice.models.factory import MODEL_FAMILIES, chooses_components, make_model, model_description, model_names
 from suffice.project.prediction_settings import GIVEN, CheckedPredictions
 from suffice.session.goals import Goal, TargetOf, checked_goal
+from suffice.session.standing_stop import classes_that_may_be_missed, require_known
 
 Task = Literal["classification", "regression"]
 Shown = Literal["table", "text", "image"]
@@ -37,7 +38,7 @@ _OF_GOAL: Final = ("of", "annotator_error", "correction_cost", "tolerance")
 AUTO: Final = "auto"
 #: Settings that can be changed at any time. The costs are parameters of the rule.
 CHANGEABLE: Final = (
-    *("name", "guidelines", "descriptions", "label_cost", "mistake_cost", "at_most", "overlap"),
+    *("name", "guidelines", "descriptions", "label_cost", "mistake_cost", "at_most", "overlap", "may_miss"),
     *_OF_GOAL,
     *_OF_CHECKS,
 )
@@ -55,6 +56,7 @@ _ONLY_SHOWN: Final = frozenset(
 _WHERE_USED: Final[Mapping[str, Any]] = {
     "positive": None,
     "recall": None,
+    "may_miss": [],
     "guidelines": "",
     "descriptions": {},
     "of": "rest",
@@ -102,6 +104,7 @@ class Settings:
         positive: The class that a screening looks for, or None. Its likeliest items are requested first.
         recall: The share of its items that must be found; None without a positive class. A goal (``of="all"``) has its
             own share.
+        may_miss: Classes that do not hold a stop back if they are rare and have few labels.
         guidelines: Instructions for labelling, in Markdown; empty if there are none.
         descriptions: Descriptions of classes, by name. Classes without a description are not included.
         of: What ``at_most`` is about: the unlabelled items (``"rest"``), or all final labels (``"all"``). With a
@@ -140,6 +143,7 @@ class Settings:
     at_most: float | None = None
     positive: str | None = None
     recall: float | None = None
+    may_miss: tuple[str, ...] = ()
     guidelines: str = ""
     descriptions: Mapping[str, str] = field(default_factory=dict)
     of: TargetOf = "rest"
@@ -185,6 +189,7 @@ class Settings:
     def as_dict(self) -> dict[str, Any]:
         """The settings as JSON values, without settings of later versions that the project does not use."""
         values = asdict(self) | {"rule": dict(self.rule), "descriptions": dict(self.descriptions)}
+        values["may_miss"] = list(self.may_miss)
         used = (name for name, value in values.items() if name not in _WHERE_USED or value != _WHERE_USED[name])
         return {name: values[name] for name in used}
 
@@ -201,7 +206,7 @@ class Settings:
                 f"the project was made by a later version of suffice: it knows {', '.join(sorted(unknown))}; "
                 f"{upgrade_advice()}"
             )
-        lists = {name: tuple(saved[name]) for name in ("classes", "columns", "notes") if name in saved}
+        lists = {name: tuple(saved[name]) for name in ("classes", "columns", "notes", "may_miss") if name in saved}
         components = tuple((int(first), int(after)) for first, after in saved.get("components", ()))
         older = {"random_share": 0.0, "regularize": False}
         checked = None if saved.get("checked") is None else CheckedPredictions.from_dict(saved["checked"])
@@ -248,10 +253,10 @@ class Settings:
 
         Args:
             changes: New values of some of ``name``, ``guidelines``, ``descriptions`` (a text for each class),
-                ``label_cost``, ``mistake_cost``, ``at_most`` (None for none), ``overlap``, ``of``,
-                ``annotator_error``, ``correction_cost``, ``tolerance``, ``confidence`` and ``earlier_checks``. Without
-                a target or with ``of="rest"``, ``annotator_error``, ``correction_cost`` and ``tolerance`` have their
-                defaults again.
+                ``label_cost``, ``mistake_cost``, ``at_most`` (None for none), ``overlap``, ``may_miss``,
+                ``of``, ``annotator_error``, ``correction_cost``, ``tolerance``, ``confidence`` and ``earlier_checks``.
+                Without a target or with ``of="rest"``, ``annotator_error``, ``correction_cost`` and ``tolerance`` have
+                their defaults again.
 
         Raises:
             InvalidValueError: A value cannot be used, or the setting cannot be changed.
@@ -272,6 +277,8 @@ class Settings:
             found["descriptions"] = self._checked_descriptions(changes["descriptions"])
         found |= self._checked_goal({name: changes[name] for name in ("at_most", *_OF_GOAL) if name in changes})
         found |= self._checked_conditions({name: changes[name] for name in _OF_CHECKS if name in changes})
+        if "may_miss" in changes:
+            found["may_miss"] = list(checked_may_miss(changes["may_miss"], self.classes, name="may_miss"))
         if "overlap" in changes:
             found["overlap"] = real(changes["overlap"], "overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
         if costs := {name: changes[name] for name in ("label_cost", "mistake_cost") if name in changes}:
@@ -427,6 +434,25 @@ def checked_target(at_most: Any, task: str, name: str = "at_most") -> float:
         wanted = "above 0 and below 1, a share of wrong predictions"
         return real(at_most, name, wanted, lambda x: 0.0 < x < 1.0)
     return real(at_most, name, "above 0, in units of the target", lambda x: x > 0.0)
+
+
+def checked_may_miss(may_miss: Any, classes: Sequence[str], *, name: str) -> tuple[str, ...]:
+    """Return the validated classes that may be missed.
+
+    Args:
+        may_miss: One class, or several.
+        classes: The classes of the project; empty for numbers.
+        name: Name of the argument or option in an error message.
+
+    Raises:
+        InvalidValueError: The labels are numbers, or a class is not among them.
+        InvalidTypeError: It is not a class or several.
+    """
+    missed = tuple(str(each) for each in classes_that_may_be_missed(may_miss, name=name))
+    if missed and not classes:
+        raise InvalidValueError(f"{name} is for classes, and the labels of this project are numbers; leave it out")
+    require_known(missed, classes, name=name)
+    return missed
 
 
 def checked_goal_settings(

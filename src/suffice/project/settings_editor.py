@@ -33,7 +33,9 @@ class SettingsEditor:
             shared_alpha(new.get("confidence"), state.checks.alpha)
             if not new:
                 raise ConflictError("nothing changes: the settings have these values already")
-            before = {key: getattr(settings, key) for key in new}
+            now = {key: getattr(settings, key) for key in new}
+            # As it is after a round trip through JSON.
+            before = {key: list(value) if isinstance(value, tuple) else value for key, value in now.items()}
             data = {"settings": new, "before": before}
             return Draft(EventKind.settings_changed, message.person, data=data, request=message.request)
 

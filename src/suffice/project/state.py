@@ -12,6 +12,7 @@ from suffice.project.item_acts import ItemActs, Opinion
 from suffice.project.prediction_log import PredictedLabel, PredictionLog
 from suffice.project.project_check import ProjectCheck, ProjectGuarantee
 from suffice.session.goals import Goal
+from suffice.session.standing_stop import Cause, StopWithdrawal
 
 __all__ = [
     "Advice",
@@ -28,6 +29,15 @@ __all__ = [
 
 # Events about one item.
 _ITEM_KINDS: Final = ACTS | {EventKind.undone, EventKind.asked, EventKind.confirmed, EventKind.prediction_shown}
+# Events after which the model learns all labels again.
+_CHANGES: Final[Mapping[EventKind, Cause]] = {
+    EventKind.corrected: "corrected",
+    EventKind.undone: "removed",
+    EventKind.items_added: "items",
+    EventKind.model_changed: "switched",
+    EventKind.classes_changed: "settings",
+    EventKind.settings_changed: "settings",
+}
 
 
 class LabelledItem(NamedTuple):
@@ -115,6 +125,7 @@ class ProjectState:
         last: The last event; None before the first.
         messages: Events by the name that the sender chose for the message.
         advice: The advice to stop, while it is valid.
+        withdrawn: The last advice to stop that was withdrawn, until there is another one; or None.
         model: Name of the present model, or None if the model was never changed.
         model_by_person: Whether a person has chosen the present model; False if it was never changed.
         comparison: The newest comparison of models, or None.
@@ -143,6 +154,9 @@ class ProjectState:
         self.last: Event | None = None
         self.messages: dict[str, Event] = {}
         self.advice: Advice | None = None
+        self.withdrawn: StopWithdrawal | None = None
+        # What has changed since the advice to stop, besides new labels.
+        self._changed: Cause = "model"
         self.model: str | None = None
         self.model_by_person = False
         self.comparison: ModelComparison | None = None
@@ -161,6 +175,7 @@ class ProjectState:
 
     def apply(self, event: Event) -> None:
         """Apply the next event."""
+        self._changed = _CHANGES.get(event.kind, self._changed)
         if event.kind in _ITEM_KINDS:
             self._apply_to_item(event)
         else:
@@ -199,7 +214,9 @@ class ProjectState:
             self.made = event
         elif kind is EventKind.advised:
             self.advice = Advice(int(data["n_labelled"]), str(data["reason"]), event.at)
+            self.withdrawn, self._changed = None, "model"
         elif kind is EventKind.withdrawn:
+            self.withdrawn = self.withdrawal(int(data["n_labelled"]))
             self.advice = None
         elif kind is EventKind.check_started:
             self.checks.start(event, self.answers())
@@ -226,7 +243,7 @@ class ProjectState:
                 part.change_classes(change)
             self.checks.refresh()
             # Settings that name classes.
-            named = {key: event.data[key] for key in ("descriptions", "positive") if key in event.data}
+            named = {key: event.data[key] for key in ("descriptions", "positive", "may_miss") if key in event.data}
             self.changes = {**self.changes, "classes": change.after, **named}
         elif event.kind is EventKind.settings_changed:
             self.changes = {**self.changes, **event.data["settings"]}
@@ -235,6 +252,16 @@ class ProjectState:
         else:
             return
         self.revision = event.seq
+
+    def withdrawal(self, n_labelled: int) -> StopWithdrawal | None:
+        """The advice to stop as withdrawn, or the last one that was; None if there is neither.
+
+        Args:
+            n_labelled: Number of labels at which the present advice is withdrawn.
+        """
+        if self.advice is None:
+            return self.withdrawn
+        return StopWithdrawal(self.advice.n_labelled, n_labelled, self._changed)
 
     @property
     def n_labelled(self) -> int:

@@ -33,6 +33,7 @@ from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings, described_model
 from suffice.project.state import ProjectState
 from suffice.session.decision import Decision, DecisionNumbers, decide
+from suffice.session.standing_stop import StopWithdrawal
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
@@ -99,6 +100,8 @@ class CheckStatus:
             if it is not known.
         data_set: What is guaranteed about all final labels, if that is the goal and it is reached; otherwise None.
         goal_check: The open check, if it is for a goal about all final labels; otherwise None.
+        withdrawn: The advice to stop in the journal, as withdrawn now or before; None if there is none. A learner that
+            has learned all labels again does not know it.
     """
 
     check: dict[str, Any] | None = None
@@ -109,6 +112,7 @@ class CheckStatus:
     least_error: float | None = None
     data_set: FinalGuarantee | None = None
     goal_check: ProjectCheck | None = None
+    withdrawn: StopWithdrawal | None = None
 
     @property
     def awaits_answers(self) -> bool:
@@ -135,8 +139,9 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
     """
     newest, reached = state.newest_check(), reached_goal(state, settings)
     data_set = None if reached is None else reached.guarantee
+    withdrawn = state.withdrawal(state.n_decided)
     if newest is None:
-        return CheckStatus(data_set=data_set)
+        return CheckStatus(data_set=data_set, withdrawn=withdrawn)
     found, draw, record = state.guarantee(settings.using(state.model).model), newest.draw, newest.record
     told: dict[str, Any] = {
         "number": newest.number,
@@ -171,6 +176,7 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
         newest.least_error if state.checks.learned is not None else None,
         data_set,
         newest if newest.state == "open" and draw.asked.of == "all" else None,
+        withdrawn,
     )
 
 
@@ -254,7 +260,9 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
             "choice": choice,
         },
         "decision": {**_without_guarantee(decision), **words._asdict()},
-        "verdict": None if learning_status.verdict is None else _verdict(learning_status.verdict, words.sentences[0]),
+        "verdict": None
+        if learning_status.verdict is None
+        else _verdict(_stated(learning_status.verdict, decision), words.sentences[0]),
         "forecast": None if learning_status.forecast is None else asdict(learning_status.forecast),
         "curve": [[each.n_labelled, each.value, each.threshold] for each in _thinned_curve(learning_status.curve)],
         "error": {
@@ -399,7 +407,8 @@ def decision_of(
         if goal is not None:
             about = replace(about, share=True, at_most=goal.at_most, of=goal.of, data_set=checks.data_set)
         return decide(learning_status.verdict, about)
-    verdict = learning_status.decided_verdict or learning_status.verdict
+    verdict = learning_status.verdict
+    numbers = _with_withdrawal(numbers, checks.withdrawn)
     pending = checks.check["size"] - checks.check["answered"] if checks.check and checks.awaits_answers else 0
     if numbers.of == "all":
         reached = checks.data_set or numbers.data_set
@@ -413,6 +422,18 @@ def decision_of(
     plan = next_check_plan(numbers.plan, checks)
     found = replace(numbers, check_pending=pending, guarantee=checks.proven, plan=plan, least_error=checks.least_error)
     return decide(verdict, found)
+
+
+def _with_withdrawal(numbers: DecisionNumbers, by_journal: StopWithdrawal | None) -> DecisionNumbers:
+    """Numbers with the withdrawal in the journal if it is the newer one.
+
+    A learner that has learned all labels again does not know the stop that was withdrawn.
+    """
+    by_learner = numbers.withdrawn
+    if by_journal is None or numbers.since is not None or numbers.of == "all":
+        return numbers
+    newer = by_learner is None or by_learner.stopped_at < by_journal.stopped_at
+    return replace(numbers, withdrawn=by_journal) if newer else numbers
 
 
 def next_check_plan(plan: GuaranteePlan | None, checks: CheckStatus) -> GuaranteePlan | None:
@@ -487,6 +508,11 @@ def _counted(state: ProjectState, settings: Settings, size: int) -> dict[str, An
         if advice is None
         else {"n_labelled": advice.n_labelled, "reason": advice.reason, "at": moment(advice.at)},
     }
+
+
+def _stated(verdict: Verdict, decision: Decision) -> Verdict:
+    """The verdict, which without a target is to stop exactly if the decision is, also while a check is open."""
+    return verdict if decision.at_most is not None else replace(verdict, stop=decision.stop)
 
 
 def _verdict(verdict: Verdict, sentence: str) -> dict[str, Any]:

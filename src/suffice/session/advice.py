@@ -1,16 +1,13 @@
 """What stands from earlier decisions, so that the advice does not change with each noisy estimate."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from suffice.checks import GuaranteePlan
 from suffice.checks.standing_finish import spacing
-from suffice.criteria import LabelWorth, Verdict
 from suffice.session.decision import HARDLY_BELOW, DecisionNumbers
 
-# A stop of LabelWorth is withdrawn if the value of a label exceeds its cost by this factor.
-_WITHDRAWN: Final = 1.5
 # Once an error was not clearly below that of the trivial prediction, it is clearly below it from this share on.
 _CLEARLY_BELOW: Final = 0.8
 #: Number of labels at which models are compared first, if the model is chosen on the labels; then at each doubling.
@@ -19,32 +16,6 @@ FIRST_COMPARISON: Final = 100
 # about noise, and a plan before this many estimates is always noisy.
 _RECENT: Final = 2
 _NOISY: Final = 4
-
-
-def standing_stop(verdicts: Iterable[Verdict]) -> Verdict | None:
-    """Return the verdict that first said stop, while it stands; None if there is none.
-
-    A stop of :class:`suffice.LabelWorth` stands until a label is worth more than 1.5 times its cost. A stop of another
-    rule always stands, although a noisy curve may be above its threshold at the next label.
-
-    Args:
-        verdicts: The verdicts of a rule at all steps so far.
-
-    Examples:
-        >>> def verdict(n: int, value: float) -> Verdict:
-        ...     return Verdict(value <= 1.0, value, 1.0, True, "", "LabelWorth", n)
-        >>> standing_stop([verdict(10, 0.9), verdict(11, 1.2)]).n_labelled
-        10
-        >>> standing_stop([verdict(10, 0.9), verdict(11, 2.0), verdict(12, 0.9)]).n_labelled
-        12
-    """
-    stop: Verdict | None = None
-    for verdict in verdicts:
-        if verdict.stop:
-            stop = stop or verdict
-        elif verdict.rule == LabelWorth.__name__ and verdict.value is not None and verdict.threshold is not None:
-            stop = None if verdict.value > _WITHDRAWN * verdict.threshold else stop
-    return stop
 
 
 @dataclass(frozen=True)

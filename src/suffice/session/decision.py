@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -14,20 +15,21 @@ from suffice.criteria import Criterion, LabelWorth, Verdict
 from suffice.forecast import Forecast, LearningCurve
 from suffice.presentation.decision_words import STOPS, decision_words
 from suffice.session.goals import TargetOf
+from suffice.session.standing_stop import ScarceClass, StopWithdrawal
 
 Answer = Literal["too early", "keep going", "enough", "limit", "complete"]
 
 #: An error above this share of that of the trivial prediction is not clearly below it: for classes, and for numbers
 #: (root mean squared, so that the model explains less than 19 % of the variance).
 HARDLY_BELOW: Final = 0.9
-# A possibly better model, or an error that is not well known, is a reason to continue, but not beyond this multiple of
-# the labels at the stop.
+# The doubt whether the error reaches a target lasts for this multiple of the labels at the stop, and at least for this
+# many labels more.
 _LONGEST_DOUBT: Final = 2.0
-# The doubt whether the error reaches the target lasts at least for this many labels after the stop.
 _SHORTEST_DOUBT: Final = 100
-# An error above this share of that of the trivial prediction must be based on at least this many random labels.
-_NEAR: Final = 0.75
+# The error is compared with that of the trivial prediction if it is based on this many random labels, or on this many
+# labels in all.
 _FEWEST_RANDOM: Final = 20
+_FEWEST_LABELS: Final = 100
 # The trivial prediction is learned from the random labels, if there are at least this many.
 _FEWEST_TRIVIAL: Final = 10
 # An error above this share of wrong classes, or above this share of the error of the mean of the labels, is large.
@@ -99,6 +101,22 @@ class Worsening(NamedTuple):
     random_labels: int
 
 
+class RareClass(NamedTuple):
+    """A rare class, and how much of it the predictions find. It is an estimate.
+
+    Attributes:
+        name: The class.
+        labels: Number of its labels.
+        share: Estimated share of all items that are of the class.
+        recall: Estimated share of its unlabelled items that are predicted as such; None if it is not known.
+    """
+
+    name: str
+    labels: int
+    share: float
+    recall: float | None
+
+
 class ScreeningProgress(NamedTuple):
     """Progress of a screening for a positive class.
 
@@ -123,16 +141,14 @@ class DecisionNumbers:
         n_labelled: Number of labels that the decision is about.
         unlabelled: Number of items without a label.
         share: Whether errors are shares of wrong predictions (classes), or root mean squared errors (numbers).
-        since: Number of labels at which the rule first said stop, if that stop stands; see
-            :func:`suffice.session.advice.standing_stop`.
+        since: Number of labels at which the stop was stated, if it stands.
         error: The estimated error of the unlabelled items, or None before the model has started.
         baseline: Error of the trivial prediction: always the most common class, or the mean of the labels; or None.
         common: The most common class, for the sentence; None for numbers.
         at_most: The error that the user asked for, or None.
         forecast: Number of labels until the rule stops, extrapolated. None if it is not predictable.
         error_then: The error after these labels, extrapolated; None if it is not known.
-        alternative: A model that is better on the same labels, or None. If the difference is not clear, the answer is
-            ``"keep going"``, to find out, see :attr:`in_doubt`.
+        alternative: A model that is better on the same labels, or None.
         guarantee: The guarantee of a check for the predictions of the current model, or None.
         plan: Plan of labels and check to guarantee ``at_most``; None for numbers, and without a target.
         check_pending: Items of an open check that have no answer yet; 0 if no check is open.
@@ -149,6 +165,9 @@ class DecisionNumbers:
         finish: For ``"all"``: the plan of labels and check; None if the goal is reached, or nothing can be planned.
         data_set: For ``"all"``: what is guaranteed about all final labels, or about the class that a screening looks
             for, if the goal is reached.
+        held_back: The rare class with so few labels that a stop of the rule is held back; None if there is none.
+        withdrawn: The last stop that was withdrawn, and why; None if there is none.
+        rare_class: The rarest class if it is rare, and how much of it the predictions find; None if there is none.
     """
 
     n_labelled: int
@@ -174,6 +193,9 @@ class DecisionNumbers:
     of: TargetOf = "rest"
     finish: FinishPlan | None = None
     data_set: FinalGuarantee | None = None
+    held_back: ScarceClass | None = None
+    withdrawn: StopWithdrawal | None = None
+    rare_class: RareClass | None = None
 
     @property
     def target_guaranteed(self) -> bool:
@@ -202,23 +224,15 @@ class DecisionNumbers:
 
     @property
     def hardly_better(self) -> bool:
-        """Whether the error is not clearly below that of the trivial prediction."""
+        """Whether the error is known not to be clearly below that of the trivial prediction.
+
+        It is known from at least 20 random labels, or 100 labels in all.
+        """
         if self.error is None or self.baseline is None:
             return False
-        return self.error.value > HARDLY_BELOW * self.baseline if self.near_trivial is None else self.near_trivial
-
-    @property
-    def in_doubt(self) -> bool:
-        """Whether the rule says stop, but more labels are needed to know the error or to compare models.
-
-        That is so if another model is possibly better, or if the error is not far below that of the trivial prediction
-        and is based on fewer than 20 random labels. It ends at twice the labels at which the rule first said stop. For
-        a target, see :attr:`target_out_of_reach`.
-        """
-        if self.since is None:
+        if self.error.random_labels < _FEWEST_RANDOM and self.n_labelled < _FEWEST_LABELS:
             return False
-        possibly = self.alternative is not None and not self.alternative.clear
-        return (possibly or self.error_in_doubt) and self.n_labelled < doubt_ends(self.since)[0]
+        return self.error.value > HARDLY_BELOW * self.baseline if self.near_trivial is None else self.near_trivial
 
     @property
     def target_out_of_reach(self) -> bool:
@@ -239,7 +253,7 @@ class DecisionNumbers:
             return self.out_of_reach
         assert self.error is not None
         assert self.at_most is not None
-        _, longest = doubt_ends(self.n_labelled if self.since is None else self.since)
+        longest = target_doubt_end(self.n_labelled if self.since is None else self.since)
         return self.n_labelled >= longest or self.error.low > self.at_most
 
     @property
@@ -248,13 +262,6 @@ class DecisionNumbers:
         if self.error is None or self.at_most is None:
             return False
         return self.plan is not None or self.above_target
-
-    @property
-    def error_in_doubt(self) -> bool:
-        """Whether the error is close to that of the trivial prediction, and is based on few random labels."""
-        if self.error is None or self.baseline is None or self.error.random_labels >= _FEWEST_RANDOM:
-            return False
-        return self.error.value > _NEAR * self.baseline
 
     @property
     def large_error(self) -> bool:
@@ -329,6 +336,9 @@ class Decision(DecisionNumbers):
             "finish": None if self.finish is None else self.finish.as_dict(),
             "data_set": None if self.data_set is None else self.data_set.to_dict(),
         }
+        for name in ("held_back", "withdrawn", "rare_class"):
+            value = getattr(self, name)
+            values[name] = None if value is None else value._asdict()
         if self.of == "rest":
             for name in ("of", "finish", "data_set"):
                 del values[name]
@@ -341,7 +351,7 @@ class Decision(DecisionNumbers):
     def state_dict(self) -> dict[str, Any]:
         """The decision as JSON values, from which :meth:`from_state` makes it again."""
         values = {spec.name: getattr(self, spec.name) for spec in fields(self)}
-        nested = {name: values[name] for name in ("error", "alternative", "screening") if values[name] is not None}
+        nested = {name: values[name] for name in _TUPLES if values[name] is not None}
         values |= {name: list(value) for name, value in nested.items()}
         for name in ("forecast", "plan", "finish"):
             values[name] = None if values[name] is None else asdict(values[name])
@@ -354,9 +364,7 @@ class Decision(DecisionNumbers):
         """Restore :meth:`state_dict`."""
         values = dict(state)
         makers: dict[str, Callable[[Any], Any]] = {
-            "error": lambda saved: ErrorNow(*saved),
-            "alternative": lambda saved: Alternative(*saved),
-            "screening": lambda saved: ScreeningProgress(*saved),
+            **{name: partial(_of_tuple, kind) for name, kind in _TUPLES.items()},
             "forecast": lambda saved: Forecast(**saved),
             "plan": lambda saved: GuaranteePlan(**saved),
             "guarantee": Guarantee.from_dict,
@@ -370,11 +378,26 @@ class Decision(DecisionNumbers):
         return " ".join(decision_words(self.as_dict()).sentences)
 
 
+_TUPLES: Final[dict[str, Any]] = {
+    "error": ErrorNow,
+    "alternative": Alternative,
+    "screening": ScreeningProgress,
+    "held_back": ScarceClass,
+    "withdrawn": StopWithdrawal,
+    "rare_class": RareClass,
+}
+
+
+def _of_tuple(kind: Any, saved: Any) -> Any:
+    return kind(*saved)
+
+
 def decide(verdict: Verdict | None, numbers: DecisionNumbers) -> Decision:
     """Return the decision from the verdict of a rule and the numbers.
 
     Args:
-        verdict: The verdict of the rule; None before the model has started.
+        verdict: The stated verdict, see :attr:`suffice.session.session.Session.verdict`; None before the model has
+            started.
         numbers: The numbers, from which the decision takes those that matter for its answer.
     """
     if numbers.guarantee is not None and numbers.guarantee.quantity == "error":
@@ -398,13 +421,15 @@ def decide(verdict: Verdict | None, numbers: DecisionNumbers) -> Decision:
             "error_then": numbers.error_then if goes_on else None,
             "alternative": shown,
             "plan": None if answer in ("complete", "enough") else numbers.plan,
+            "held_back": numbers.held_back if answer == "keep going" else None,
+            "withdrawn": numbers.withdrawn if answer in ("keep going", "too early") else None,
         }
     )
 
 
 def _answer(verdict: Verdict | None, numbers: DecisionNumbers) -> Answer:  # noqa: PLR0911 - one return for each case
-    """The answer of a decision."""
-    if numbers.n_labelled and not numbers.unlabelled:
+    """The answer of a decision. Without a target it is a reason to stop exactly if the verdict is to stop."""
+    if not numbers.unlabelled:
         return "complete"
     if numbers.check_pending:
         return "keep going"
@@ -421,9 +446,7 @@ def _answer(verdict: Verdict | None, numbers: DecisionNumbers) -> Answer:  # noq
         return "enough"
     if numbers.alternative is not None and numbers.alternative.clear:
         return "limit"
-    in_doubt = not numbers.target_out_of_reach if numbers.target_in_question else numbers.in_doubt
-    if not numbers.target_out_of_reach and (numbers.target_missed or in_doubt):
-        # A possibly better model does not change that a target is out of reach.
+    if not numbers.target_out_of_reach and (numbers.target_missed or numbers.target_in_question):
         return "keep going"
     return "limit" if numbers.above_target or numbers.hardly_better or numbers.target_out_of_reach else "enough"
 
@@ -488,20 +511,17 @@ def numbers_from_labels(
     )
 
 
-def doubt_ends(since: int) -> tuple[float, float]:
-    """Return the numbers of labels at which the doubt about a decision ends.
+def target_doubt_end(since: int) -> float:
+    """Return the number of labels at which the doubt whether the error falls to a target ends.
 
     Args:
-        since: Number of labels at which the rule first said stop.
-
-    Returns:
-        The ends of the doubt about another model or the error, and about a target below the error.
+        since: Number of labels at which the stop was stated.
 
     Examples:
-        >>> doubt_ends(30), doubt_ends(200)
-        ((60.0, 130.0), (400.0, 400.0))
+        >>> target_doubt_end(30), target_doubt_end(200)
+        (130.0, 400.0)
     """
-    return _LONGEST_DOUBT * since, since + max((_LONGEST_DOUBT - 1.0) * since, float(_SHORTEST_DOUBT))
+    return since + max((_LONGEST_DOUBT - 1.0) * since, float(_SHORTEST_DOUBT))
 
 
 def trivial_error(labels: Any, *, share: bool) -> tuple[float | None, str | None]:

@@ -4,6 +4,7 @@ import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import erfc, expit, log_softmax, logit
 from scipy.stats import beta
 
@@ -346,8 +347,7 @@ def sharpened_error(rest: Any, left_out: Any, codes: Any, random: Any) -> Calibr
     """
     here, there = np.asarray(rest, dtype=np.float64), np.asarray(left_out, dtype=np.float64)
     labels, drawn = np.asarray(codes, dtype=np.intp), np.asarray(random, dtype=bool)
-    probable = sharpness(Guesses(there, labels), np.where(drawn, 1.0, _CHOSEN_WEIGHT))
-    factor = float(np.exp(probable @ np.log(FACTORS)))
+    factor = sharpening(there, labels, drawn)
     losses = (there.argmax(axis=1) != labels)[drawn]
     wrong, expected = float(losses.sum()), float(_wrong_shares(factor * there[drawn]).sum())
     ratio = (_PRIOR_SHARPENED + wrong) / (_PRIOR_SHARPENED + expected)
@@ -356,6 +356,15 @@ def sharpened_error(rest: Any, left_out: Any, codes: Any, random: Any) -> Calibr
     floor = 0.5 / (max(n, _FLOOR_LABELS) + 1.0)
     known = n / _DIVISOR + _OWN_LABELS_SHARPENED
     return _share_estimate(value, floor, known, float(_wrong_shares(here).mean()), n)
+
+
+def sharpening(left_out: Floats, codes: NDArray[np.intp], random: NDArray[np.bool_]) -> float:
+    """The factor of log probabilities that corrects the confidence of a classifier.
+
+    Arguments as for :func:`sharpened_error`.
+    """
+    probable = sharpness(Guesses(left_out, codes), np.where(random, 1.0, _CHOSEN_WEIGHT))
+    return float(np.exp(probable @ np.log(FACTORS)))
 
 
 def _wrong_shares(logits: Floats) -> Floats:

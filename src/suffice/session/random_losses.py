@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.acquisition import Indices
 from suffice.models.predictive import guessed_places
@@ -21,6 +22,7 @@ from suffice.session.error_estimate import (
     relevance_ratio,
     share_beyond,
     sharpened_error,
+    sharpening,
     worsening,
 )
 from suffice.session.held_out import (
@@ -57,6 +59,22 @@ class _HeldOutLosses(NamedTuple):
     expected: Floats
     weights: Floats
     predicted_at: int | None = None
+
+
+class RareClassEvidence(NamedTuple):
+    """What labels say about the probabilities of a class.
+
+    Attributes:
+        factor: Factor of log probabilities that corrects the confidence of the model; 1 if it is not known.
+        ratio: Ratio of random labels of the class to the number that the model then expects, shrunk towards 1.
+        found: Number of random labels of the class that a model without them predicts as such.
+        labels: Number of random labels of the class.
+    """
+
+    factor: float
+    ratio: float
+    found: int
+    labels: int
 
 
 class RandomLabelLosses:
@@ -307,17 +325,50 @@ class RandomLabelLosses:
             items: The items that were drawn at random.
             class_name: The class.
         """
+        predicted = self._class_predictions(model, labels, items)
+        expected = sum(by_class.get(class_name, 0.0) for _, by_class in predicted)
+        hits = sum(bool(label == class_name) for label, _ in predicted)
+        return relevance_ratio(hits, expected)
+
+    def class_evidence(
+        self, view: EstimatedModel, labels: Mapping[int, Any], items: Sequence[int], class_name: Any
+    ) -> RareClassEvidence:
+        """What the labels say about the probabilities of a class.
+
+        Args:
+            view: The current model.
+            labels: All labels by item, in the order learned.
+            items: The items that were drawn at random.
+            class_name: The class.
+        """
+        model, factor = view.judged_model(), 1.0
+        if items and leaves_classes_out(model):
+            logs, codes, random = _left_out_classes(model, labels, items)
+            factor = sharpening(logs, codes, random)
+        predicted = self._class_predictions(model, labels, items)
+        names = [(label, max(each, key=lambda name: each[name])) for label, each in predicted]
+        hits = sum(bool(label == class_name) for label, _ in names)
+        found = sum(bool(label == class_name and guess == class_name) for label, guess in names)
+        expected = sum(_sharpened_share(each, class_name, factor) for _, each in predicted)
+        return RareClassEvidence(factor, relevance_ratio(hits, expected), found, hits)
+
+    def _class_predictions(
+        self, model: Any, labels: Mapping[int, Any], items: Sequence[int]
+    ) -> list[tuple[Any, dict[Any, float]]]:
+        """Random labels, and the probability of each class by a model that has not learned the label."""
         if items and leaves_classes_out(model):
             place = {item: k for k, item in enumerate(labels)}
             classes = list(model.classes) if isinstance(model, StoredLeftOut) else model.classes_.tolist()
             p = np.exp(left_out_logs(model, np.array([place[item] for item in items], dtype=np.intp))[0])
-            expected = float(p[:, classes.index(class_name)].sum()) if class_name in classes else 0.0
-            hits = sum(bool(labels[item] == class_name) for item in items)
-        else:
-            logs = {item: self._freshest(item).logs or {} for item in self._losses.keys() | self._refitted.keys()}
-            expected = sum(math.exp(by_class.get(class_name, -math.inf)) for by_class in logs.values())
-            hits = sum(bool(labels[item] == class_name) for item, by_class in logs.items() if by_class)
-        return relevance_ratio(hits, expected)
+            # A model that knows a single class has a column more.
+            rows = [dict(zip(classes, row, strict=False)) for row in p.tolist()]
+            return [(labels[item], row) for item, row in zip(items, rows, strict=True)]
+        logs = {item: self._freshest(item).logs for item in self._losses.keys() | self._refitted.keys()}
+        return [
+            (labels[item], {name: math.exp(log) for name, log in by_class.items()})
+            for item, by_class in logs.items()
+            if by_class
+        ]
 
     def estimate(  # noqa: PLR0913, PLR0917 - the data of a session
         self,
@@ -437,12 +488,7 @@ def _sharpened(  # noqa: PLR0913, PLR0917 - the data of a session
         items: The items that were drawn at random.
         unlearned: Labels of random items that the model has not learned.
     """
-    place = {item: k for k, item in enumerate(labels)}
-    drawn = np.array([place[item] for item in items], dtype=np.intp)
-    guessed = model.guessed if isinstance(model, StoredLeftOut) else guessed_places(model.state_)
-    places = np.union1d(guessed, drawn).astype(np.intp)
-    logs, codes = left_out_logs(model, places)
-    random = np.isin(places, drawn)
+    logs, codes, random = _left_out_classes(model, labels, items)
     if unlearned:
         classes, p = view.class_probabilities(np.array(list(unlearned), dtype=np.intp))
         # A class that the model does not know is predicted wrong, whichever other class it is counted as.
@@ -452,6 +498,25 @@ def _sharpened(  # noqa: PLR0913, PLR0917 - the data of a session
         logs = np.concatenate([logs, _logs(p)])
         codes, random = np.append(codes, extra), np.append(random, np.ones(len(extra), dtype=bool))
     return sharpened_error(_logs(view.class_probabilities(rest)[1]), logs, codes, random)
+
+
+def _left_out_classes(
+    model: Any, labels: Mapping[int, Any], items: Sequence[int]
+) -> tuple[Floats, NDArray[np.intp], NDArray[np.bool_]]:
+    """Log probabilities of labels without them, their columns, and which of them are random; of a limited number."""
+    place = {item: k for k, item in enumerate(labels)}
+    drawn = np.array([place[item] for item in items], dtype=np.intp)
+    guessed = model.guessed if isinstance(model, StoredLeftOut) else guessed_places(model.state_)
+    places = np.union1d(guessed, drawn).astype(np.intp)
+    logs, codes = left_out_logs(model, places)
+    return logs, codes, np.isin(places, drawn)
+
+
+def _sharpened_share(by_class: Mapping[Any, float], class_name: Any, factor: float) -> float:
+    """The probability of a class after the correction of the confidence."""
+    powers = {name: share**factor for name, share in by_class.items()}
+    total = sum(powers.values())
+    return powers.get(class_name, 0.0) / total if total > 0.0 else 0.0
 
 
 def _logs(p: Floats) -> Floats:

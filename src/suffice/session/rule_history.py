@@ -7,8 +7,8 @@ from typing import Any
 from suffice.checks import Guarantee
 from suffice.criteria import Criterion, Step, Verdict, criterion_from_dict
 from suffice.criteria.step_and_verdict import FIELD_KINDS
-from suffice.session.advice import standing_stop
 from suffice.session.guarantee_rules import proven_fields
+from suffice.session.standing_stop import RuleStop, clearly_above
 
 
 class RuleHistory:
@@ -28,11 +28,20 @@ class RuleHistory:
         self.rule.reset()
         self.steps: list[Step] = []
         self.verdicts: list[Verdict] = []
+        self._stop = RuleStop()
 
     @property
     def stop(self) -> Verdict | None:
-        """The verdict that first said stop, if it stands; see :func:`suffice.session.advice.standing_stop`."""
-        return standing_stop(self.verdicts)
+        """The verdict that first said stop, if it stands; see :class:`suffice.session.standing_stop.RuleStop`."""
+        return self._stop.stop
+
+    @property
+    def clearly_above(self) -> bool:
+        """Whether a label is clearly worth more than it costs, by the last verdicts."""
+        if not self.verdicts:
+            return False
+        before = self.verdicts[-2] if len(self.verdicts) > 1 else None
+        return clearly_above(before, self.verdicts[-1])
 
     def before(self, n_labelled: int) -> "RuleHistory":
         """A copy without steps at this number of labels or more."""
@@ -42,6 +51,8 @@ class RuleHistory:
         copied.verdicts = self.verdicts[: len(copied.steps)]
         if len(copied.steps) < len(self.steps):
             copied.restart(copied.steps)
+        else:
+            copied._stop = RuleStop(copied.verdicts)
         return copied
 
     def observe(self, step: Step) -> Verdict:
@@ -49,6 +60,7 @@ class RuleHistory:
         verdict = self.rule.observe(step)
         self.steps.append(step)
         self.verdicts.append(verdict)
+        self._stop.add(verdict)
         return verdict
 
     def restart(self, steps: Sequence[Step]) -> None:
@@ -56,6 +68,7 @@ class RuleHistory:
         self.rule.reset()
         self.steps = list(steps)
         self.verdicts = self.rule.observe_all(self.steps) if self.steps else []
+        self._stop = RuleStop(self.verdicts)
 
     def with_guarantee(self, guarantee: Guarantee | None, n_labelled: int, begun: int) -> Verdict | None:
         """The verdict of the rule if a check has guaranteed something for the current model.

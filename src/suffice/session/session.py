@@ -6,6 +6,7 @@ Every loop of the package drives a :class:`Session`, so that the same labels giv
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from suffice.checks import Guarantee
 from suffice.checks.registry import RegisteredItems
 from suffice.criteria import Criterion, Step, Verdict
 from suffice.errors import SufficeError
+from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
 from suffice.session.advice import AdviceByTarget
 from suffice.session.check_plans import CheckPlans
@@ -48,6 +50,14 @@ from suffice.session.rule_history import RuleHistory
 from suffice.session.running_check import RunningSample
 from suffice.session.session_estimates import SessionEstimates
 from suffice.session.session_labels import SKIPPED, SessionLabels
+from suffice.session.standing_stop import (
+    Cause,
+    Moment,
+    ScarceClass,
+    StandingStop,
+    StopState,
+    scarce_class,
+)
 
 # While a stop stands, other models are compared again when the number of labels has grown by this factor.
 _COMPARED_AGAIN: Final = 1.2
@@ -65,6 +75,7 @@ class Session:
         positive: For screening: the class that is looked for.
         estimate_time: Refits of the model for the estimate of the error per fit of the user, at most.
         registered: The items in the registry that counts their checks; in a new one if left out.
+        may_miss: Classes that do not hold a stop back, see :func:`suffice.session.standing_stop.scarce_class`.
 
     Attributes:
         labels: The labels.
@@ -74,7 +85,7 @@ class Session:
         estimates: Estimates about the unlabelled items.
         plans: Plans of the next check.
         finish: Plans and final labels for a goal about the whole data set.
-        verdict: The verdict of the rule now.
+        rule_verdict: The verdict of the rule alone, now.
     """
 
     def __init__(  # noqa: PLR0913 - all but three by keyword
@@ -86,6 +97,7 @@ class Session:
         positive: Any = None,
         estimate_time: float = 1.0,
         registered: RegisteredItems | None = None,
+        may_miss: Collection[Any] = (),
     ) -> None:
         self.labels = SessionLabels(size)
         self.history = RuleHistory(rule)
@@ -95,7 +107,11 @@ class Session:
         self.estimates = SessionEstimates(self.labels, positive, estimate_time=estimate_time)
         self.plans = CheckPlans(self.labels, self.estimates, self.checks)
         self.finish = DataSetFinish(self.labels, self.estimates, self.checks)
-        self.verdict = Verdict(False, None, None, False, "no model has learned a label yet", "Session", 0)
+        self.rule_verdict = Verdict(False, None, None, False, "no model has learned a label yet", "Session", 0)
+        self._may_miss = tuple(may_miss)
+        self._stop = StopState()
+        # What has happened since the last labels, besides new labels.
+        self._change: Cause | None = None
         self._advice = AdviceByTarget()
         # Number of labels at the last comparison with other models, and its result.
         self._compared: tuple[int, Alternative | None] | None = None
@@ -107,42 +123,88 @@ class Session:
         """Number of labelled items of the positive class; None without one."""
         return None if self.positive is None else self.labels.of_class(self.positive)
 
-    # The rule.
+    # The rule, and the stop.
 
     def judge(self, step: Step) -> Verdict:
         """Apply the rule to the next step."""
         return self.conclude(self.history.observe(step))
 
-    def rejudge(self, steps: Sequence[Step], undecided: Verdict) -> Verdict:
+    def rejudge(self, steps: Sequence[Step], undecided: Verdict, *, change: Cause) -> Verdict:
         """Apply the rule to all steps again, because hyper-parameters were learned again or labels have changed.
 
         Args:
             steps: All steps.
             undecided: The verdict if there is none.
+            change: What has changed.
         """
         self.history.restart(steps)
-        return self.conclude(self.history.verdicts[-1] if steps else undecided)
+        return self.conclude(self.history.verdicts[-1] if steps else undecided, change=change)
 
-    def conclude(self, verdict: Verdict, *, rule: str = "Session") -> Verdict:
-        """Set the verdict: that of the rule, or a stop if the rule would go on but no items are left."""
-        if not self.labels.left and not verdict.stop:
-            reason = f"every item of the pool is labelled or skipped; the rule itself: {verdict.reason}"
-            n = len(self.labels.everything)
-            verdict = replace(verdict, stop=True, ready=True, reason=reason, rule=rule, n_labelled=n, outlook=None)
-        self.verdict = verdict
+    def conclude(self, verdict: Verdict, *, change: Cause | None = None) -> Verdict:
+        """Set the verdict of the rule; :meth:`settle` follows from it what is stated.
+
+        Args:
+            verdict: The verdict of the rule.
+            change: What has happened since the last one, besides new labels.
+        """
+        self.rule_verdict, self._change = verdict, change or self._change
         return verdict
 
     def judge_guarantee(self, guarantee: Guarantee | None) -> None:
         """Apply the rule to a guarantee of the current model; None if a check has proven nothing about it."""
         labels = self.labels.everything
         verdict = self.history.with_guarantee(guarantee, len(labels), len(self.labels.learned))
-        self.conclude(verdict or self.verdict)
+        self.conclude(verdict or self.rule_verdict)
+
+    def settle(self, view: ModelView | None) -> Verdict:
+        """Follow from the last labels whether a stop is stated, held back or withdrawn, and return :attr:`verdict`.
+
+        Args:
+            view: The current model; None before it has started.
+        """
+        rule, state = self.history.stop, self._stop
+        if rule is not None or self.rule_verdict.stop or state.standing is not None or state.held_back is not None:
+            above, n = self.history.clearly_above, len(self.labels.everything)
+            scarce = partial(self._scarce_class, view)
+            self._stop = state.next(
+                Moment(self.rule_verdict, rule, n, above, self._change, self._labelled_classes, scarce)
+            )
+        self._change = None
+        return self.verdict
+
+    def _labelled_classes(self) -> frozenset[Any]:
+        """The classes of all labels; empty for numbers."""
+        if not self.estimates.share:
+            return frozenset()
+        return frozenset(np.asarray(as_labels(list(self.labels.without_sample.values()))).tolist())
+
+    def _scarce_class(self, view: ModelView | None) -> ScarceClass | None:
+        """The rare class with so few labels that a stop is held back; None if there is none, or in a screening."""
+        if view is None or not self.estimates.share or self.positive is not None:
+            return None
+        labels, classes = self.labels.without_sample.values(), self.estimates.known_classes(view)
+        return scarce_class(labels, classes, self.labels.size, self._may_miss)
 
     @property
-    def standing_verdict(self) -> Verdict:
-        """The verdict to report: that of the rule now if it says stop, or the stop that stands."""
-        stop = None if self.verdict.stop else self.history.stop
-        return self.verdict if stop is None else replace(stop, n_labelled=len(self.labels.everything))
+    def verdict(self) -> Verdict:
+        """The stated verdict, from which the decision without a target follows: both say stop, or neither does.
+
+        It is that of the rule, with these exceptions: a stop stands although the rule would go on by little; a stop of
+        the rule is held back by a rare class with few labels, or while a check is open; and it is to stop if no items
+        are left.
+        """
+        n, pending = len(self.labels.everything), self._pending
+        return self._stop.stated(self.rule_verdict, n, left=self.labels.left, pending=pending)
+
+    @property
+    def standing_stop(self) -> Verdict | None:
+        """The verdict of the rule at which the stop was stated, if it stands."""
+        return None if self._stop.standing is None else self._stop.standing.verdict
+
+    @property
+    def _pending(self) -> int:
+        """Number of items of an open check that have no answer."""
+        return 0 if self.checks.open is None else len(self.checks.open.pending)
 
     # The decision.
 
@@ -160,7 +222,7 @@ class Session:
         Raises:
             InvalidValueError: ``at_most`` is not a number, or out of range.
         """
-        return decide(self.standing_verdict, self.numbers(view, at_most, compare=compare))
+        return decide(self.verdict, self.numbers(view, at_most, compare=compare))
 
     def numbers(
         self,
@@ -179,7 +241,7 @@ class Session:
             screening: The recall to be reached for the positive class, if that is the aim.
         """
         target = checked_target(at_most, share=self.estimates.share)
-        verdict, stop, n = self.standing_verdict, self.history.stop, len(self.labels.everything)
+        verdict, stop, n = self.verdict, self.standing_stop, len(self.labels.everything)
         estimate = None if view is None else self.estimates.estimate(view)
         if view is not None and compare and screening is None and self._comparison_due:
             named = None if self._compared is None else self._compared[1]
@@ -196,8 +258,11 @@ class Session:
             alternative=self._alternative if compare else None,
             guarantee=self._current_guarantee(),
             least_error=self._least_error(),
-            check_pending=0 if self.checks.open is None else len(self.checks.open.pending),
+            check_pending=self._pending,
             screening=None if screening is None or view is None else self._screening(view, screening),
+            held_back=self._stop.held_back,
+            withdrawn=self._stop.withdrawn,
+            rare_class=None if view is None or self.positive is not None else self.estimates.rare_class(view),
         )
         numbers = numbers_from_labels(verdict, numbers, self.history.rule, self.labels.learned, self.labels.random)
         if view is None or screening is not None:
@@ -217,7 +282,7 @@ class Session:
             goal: The goal.
             tolerance: For numbers: the largest error that is not wrong.
         """
-        return decide(self.standing_verdict, self.finish_numbers(view, goal, tolerance))
+        return decide(self.verdict, self.finish_numbers(view, goal, tolerance))
 
     def finish_numbers(self, view: ModelView | None, goal: Goal, tolerance: float | None = None) -> DecisionNumbers:
         """Return the numbers of :meth:`decide_finish`, with the standing plan; arguments as there."""
@@ -238,7 +303,7 @@ class Session:
             error=None if estimate is None else ErrorNow(*estimate[:3], estimate.random_labels),
             at_most=goal.at_most,
             of="all",
-            check_pending=0 if self.checks.open is None else len(self.checks.open.pending),
+            check_pending=self._pending,
             screening=screening,
             finish=plan,
             data_set=reached,
@@ -366,7 +431,7 @@ class Session:
         """
         own, items = self.labels, [*labels, *skipped]
         status, checked, checked_random = own.status[items].copy(), own.checked, own.checked_random
-        advice, compared = self._advice, self._compared
+        advice, compared, stop = self._advice, self._compared, self._stop
         own.checked, own.checked_random, self._advice = dict(checked), list(checked_random), advice.copy()
         try:
             own.add_checked(labels, random)
@@ -379,7 +444,7 @@ class Session:
         finally:
             own.checked, own.checked_random = checked, checked_random
             own.status[items] = status
-            self._advice, self._compared = advice, compared
+            self._advice, self._compared, self._stop = advice, compared, stop
 
     @property
     def guarantee(self) -> ModelGuarantee | None:
@@ -418,6 +483,7 @@ class Session:
             "advice": self._advice.state_dict(),
             "finish": self.finish.state_dict(),
             "compared": compared,
+            "stop": self._stop.state_dict(),
         }
 
     def load_state(self, state: Mapping[str, Any], steps: Sequence[Step], owner: CheckOwner) -> None:
@@ -442,6 +508,20 @@ class Session:
         compared = state["compared"]
         if compared is not None:
             self._compared = compared[0], None if compared[1] is None else Alternative(*compared[1])
+        self._stop = self._loaded_stop(state.get("stop"))
+
+    def _loaded_stop(self, state: Mapping[str, Any] | None) -> StopState:
+        """The saved stop. In states of earlier versions it follows from the history of the rule."""
+        if state is None:
+            stop = self.history.stop
+            return StopState(None if stop is None else StandingStop(stop, self._labelled_classes()))
+        loaded = StopState.from_state(state)
+        if loaded.standing is None:
+            return loaded
+        # The verdict with its certificate, which is not saved.
+        stop = loaded.standing.verdict
+        same = next((each for each in self.history.verdicts if each.stop and each.reason == stop.reason), stop)
+        return replace(loaded, standing=loaded.standing._replace(verdict=replace(same, n_labelled=stop.n_labelled)))
 
 
 def _as_list(alternative: Alternative | None) -> list[Any] | None:

@@ -1,5 +1,6 @@
 """Estimates of a session about the unlabelled items, from the current model and the random labels."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
@@ -7,12 +8,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
+from suffice.acquisition import Indices
 from suffice.arguments import whole
 from suffice.errors import InvalidValueError
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
-from suffice.session.decision import Alternative, Worsening
+from suffice.session.decision import Alternative, RareClass, Worsening
 from suffice.session.error_estimate import (
     REST_ITEMS,
     CalibratedError,
@@ -35,6 +37,13 @@ _RECENT_SHARE: Final = 0.1
 _FEWEST_RECENT: Final = 20
 # The probabilities of the model count as one of these items.
 _PRIOR_ITEMS: Final = 1.0
+# A class is rare below this share of the items. It is not looked at if its share of the labels is above this multiple.
+_RARE_SHARE: Final = 0.1
+_MORE_OFTEN: Final = 4.0
+# The recall that the model expects counts as that of so many random labels of the class, and is stated from this number
+# of labels of the class on.
+_PRIOR_DRAWN: Final = 4.0
+_FEWEST_FOUND: Final = 3
 
 
 class RelevantShares(NamedTuple):
@@ -71,6 +80,7 @@ class SessionEstimates:
         self._losses: RandomLabelLosses | None = None
         self._cached: tuple[Any, CalibratedError] | None = None
         self._refits_allowed = True
+        self._rare: tuple[Any, RareClass] | None = None
 
     @contextmanager
     def without_refits(self) -> Iterator[None]:
@@ -215,6 +225,58 @@ class SessionEstimates:
     def class_ratio(self, view: ModelView, class_name: Any) -> float:
         """Ratio of random labels of a class to the number that the model expects, shrunk towards 1."""
         return self.losses.class_ratio(view.judged_model(), self._learned(view), self._labels.random, class_name)
+
+    def rare_class(self, view: ModelView) -> RareClass | None:
+        r"""The rarest class, if it is below 10 % of the items and below half of an equal share; None if none is.
+
+        With :math:`\rho` the ratio of random labels of the class to their expected number, :math:`p_i` the probability
+        of the class for the unlabelled items, with the confidence corrected as for the error, and :math:`F` those of
+        them that are predicted as the class, it has :math:`\rho \sum_i p_i` unlabelled items, of which the predictions
+        find the share
+
+        .. math:: \frac{h + 4 \, r}{a + 4}, \quad r = \frac{\sum_{i \in F} p_i}{\max(1, \rho) \sum_i p_i},
+
+        where models without them predict :math:`h` of its :math:`a` random labels as the class. Items that the model
+        does not expect are thus not found. The share is not known with fewer than 3 labels of the class, unless no
+        item is predicted as the class.
+
+        Args:
+            view: The current model.
+        """
+        labels = self._labels.without_sample
+        if not self.share or not labels or not self._labels.left:
+            return None
+        classes, rest = self.known_classes(view), self._labels.some_unlabelled(REST_ITEMS)
+        limit = min(_RARE_SHARE, 0.5 / max(len(classes), 1))
+        counts = Counter(np.asarray(as_labels(list(labels.values()))).tolist())
+        rarest = min(classes, key=lambda name: counts[name], default=None)
+        # Rare classes are asked for more often than they occur, but hardly this much.
+        if len(classes) < 2 or counts[rarest] > _MORE_OFTEN * limit * len(labels):
+            return None
+        key = (self._labels.version, self._labels.left, len(labels))
+        if self._rare is None or self._rare[0] != key:
+            self._rare = key, self._of_class(view, rarest, counts[rarest], rest)
+        rare = self._rare[1]
+        return rare if rare.share < limit else None
+
+    def _of_class(self, view: ModelView, name: Any, n_found: int, rest: Indices) -> RareClass:
+        """Estimated share of a class, and how much of it the predictions find."""
+        n, left = len(self._labels.without_sample), self._labels.left
+        with one_thread():
+            classes, p = view.class_probabilities(rest)
+            if name not in classes or not p.any():
+                return RareClass(str(name), n_found, n_found / n, None if p.any() else 0.0)
+            evidence = self.losses.class_evidence(view, self._learned(view), self._labels.random, name)
+        place, ratio = classes.index(name), evidence.ratio
+        # The confidence of the model is corrected, because many small probabilities would add up.
+        powers = p**evidence.factor
+        column = powers[:, place] / powers.sum(axis=1)
+        found, expected = column[p.argmax(axis=1) == place].sum(), column.sum()
+        items = min(float(left), ratio * left * float(column.mean()))
+        recall = float(found / (max(1.0, ratio) * expected)) if expected > 0.0 else 0.0
+        recall = (evidence.found + _PRIOR_DRAWN * recall) / (evidence.labels + _PRIOR_DRAWN)
+        known = n_found >= _FEWEST_FOUND or not found
+        return RareClass(str(name), n_found, (n_found + items) / (n + left), recall if known else None)
 
     def better_model(
         self, view: ModelView, named: Alternative | None = None, *, trees: bool = True

@@ -54,6 +54,11 @@ class SessionLabels:
         """The label of each item, including labels of checks."""
         return {**self.learned, **self.checked, **self.sampled}
 
+    @property
+    def without_sample(self) -> dict[int, Any]:
+        """The label of each item, without those of a running check."""
+        return {**self.learned, **self.checked}
+
     def of_class(self, class_name: Any) -> int:
         """Number of labels of a class, including labels of checks."""
         return sum(bool(label == class_name) for label in self.everything.values())

@@ -25,6 +25,7 @@ from suffice.project.labelling_project import ConflictError
 from suffice.project.storage import StorageError, StorageFullError
 from suffice.report.html_page import rendered
 from suffice.session.goals import TargetOf
+from suffice.session.standing_stop import Cause
 
 #: Maximal number of items per request.
 MOST_ITEMS: Final = 20
@@ -65,6 +66,7 @@ MEANINGS: Final = {
     "annotator_error": "for all: the share of the labels by people that may be wrong, at least 0 and below at_most",
     "correction_cost": "for all: the cost of an answer in a check, relative to a label, above 0",
     "overlap": "the share of the items that two people label, from 0 to 1",
+    "may_miss": "classes that may be missed: they do not hold a stop back while they are rare and have few labels",
     "reason": "a text of up to 500 characters without control characters",
     "only": "all, skipped, unsure, disagreed, unresolved or corrected",
     "saw_prediction": "whether the person saw a prediction for the item before answering",
@@ -255,6 +257,7 @@ class SettingsSent(_Request):
     mistake_cost: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["cost"])] = None
     at_most: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["at_most"])] = None
     overlap: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["overlap"])] = None
+    may_miss: Annotated[_ClassNames | None, Field(description=MEANINGS["may_miss"])] = None
     of: Annotated[TargetOf | None, Field(description=MEANINGS["of"])] = None
     annotator_error: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["annotator_error"])] = None
     correction_cost: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["correction_cost"])] = None
@@ -419,6 +422,7 @@ class SettingsAnswer(_Response):
     correction_cost: float
     tolerance: Number
     positive: Text | None
+    may_miss: list[Text]
     overlap: float
     rule: Text
     history: list[SettingChangeAnswer]
@@ -910,11 +914,44 @@ class GoalAnswer(_Response):
     check_sentences: list[Text]
 
 
+class ScarceClassAnswer(_Response):
+    """A rare class that holds a stop back: until ``wanted`` labels of it, or ``until`` labels in all."""
+
+    name: Text
+    labels: int
+    wanted: int
+    until: int
+
+
+class StopWithdrawalAnswer(_Response):
+    """The last stop that was withdrawn: the numbers of labels, and what has changed.
+
+    ``ratio`` is the worth of a label as a multiple of its cost.
+    """
+
+    stopped_at: int
+    withdrawn_at: int
+    cause: Cause
+    ratio: Number
+    class_name: Text | None
+
+
+class RareClassAnswer(_Response):
+    """A rare class: its labels, and estimates of its share of the items and of the share that the predictions find."""
+
+    name: Text
+    labels: int
+    share: float
+    recall: Number
+
+
 class DecisionAnswer(_Response):
     """The decision whether to continue labelling: the answer, its numbers, and the same in words.
 
-    ``error`` is estimated; ``forecast``, ``error_then`` and ``corrected`` are extrapolated. ``since`` is the number of
-    labels at which the rule first said stop, if it still does. ``outlook`` holds figures with their notes.
+    ``error`` and ``rare_class`` are estimated; ``forecast``, ``error_then`` and ``corrected`` are extrapolated.
+    ``since`` is the number of labels at which the stop was stated, if it stands; ``held_back`` is why a stop of the
+    rule is not stated, and ``withdrawn`` is why the last stop does not stand. ``outlook`` holds figures with their
+    notes.
     """
 
     answer: Literal["too early", "keep going", "enough", "limit", "complete"]
@@ -947,6 +984,9 @@ class DecisionAnswer(_Response):
     of: TargetOf = "rest"
     finish: FinishPlanAnswer | None = None
     data_set: DataSetAnswer | None = None
+    held_back: ScarceClassAnswer | None
+    withdrawn: StopWithdrawalAnswer | None
+    rare_class: RareClassAnswer | None
     headline: Text
     tone: Literal["quiet", "on", "good", "limit"]
     sentences: list[Text]

@@ -562,6 +562,7 @@ def get_settings(context: Context) -> SettingsAnswer:
         correction_cost=settings.correction_cost,
         tolerance=settings.tolerance,
         positive=settings.positive,
+        may_miss=list(settings.may_miss),
         overlap=settings.overlap,
         rule=type(settings.criterion()).__name__,
         history=[

@@ -204,6 +204,10 @@ function makeForm(title, isClasses) {
     cost("label_cost", "Cost of a label", "In any unit, the same as for a mistake."),
     cost("mistake_cost", "Cost of a mistake", "What one wrong prediction costs."),
     goalField(isClasses),
+    ...(isClasses ? [textField("may_miss", "Classes that may be missed, one on each line",
+      "While a rare class has fewer than 5 labels, the advice is not to stop, except for these.", h("textarea", { rows: 2, dir: "auto" }), {
+        write: (names) => names.join("\n"), read: (text) => text.split("\n").map((name) => name.trim()).filter(Boolean),
+      })] : []),
     textField("overlap", "Second opinions, in % of the items", "This share of the items is also given to a second person.", decimal(), {
       write: percentOf, read: (text) => share(text, "Second opinions"),
     }),
