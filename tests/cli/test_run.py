@@ -225,7 +225,7 @@ def test_where_it_is_not_enough_it_says_so_and_gives_the_forecast() -> None:
 def test_too_few_steps_to_judge_is_not_an_error() -> None:
     options = ["run", houses(), "--target", "price", "--most", "12"]
     shown = RUN.invoke(app, options).output
-    assert "Not enough within 12 labels: the " in shown
+    assert "Not enough within 12 labels: there are too few labels" in shown
     assert "Keep labelling" not in shown
     shown = RUN.invoke(app, [*options, "--rule", "ErrorStability"]).output
     assert "Not enough within 12 labels: step 2 of the 10 that set the scale of the error ratio." in shown

@@ -271,8 +271,13 @@ def test_monitors_of_1_0_0rc1_are_restored(name: str) -> None:
     saved = json.loads(OLDER.read_text(encoding="utf-8"))
     pool, expected = np.array(saved["X"]), saved["expected"][name]
     monitor = sf.StopMonitor.from_state(saved[name], pool)
-    assert monitor.rule_verdict.value == pytest.approx(expected["value"], rel=1e-9)
-    assert (monitor.rule_verdict.stop, monitor.rule_verdict.n_labelled) == (expected["stop"], expected["n"])
+    if name == "classes":
+        # The formula of the default rule has changed since then. It is applied to the same steps.
+        assert monitor.rule_verdict == monitor.trace().replay(sf.LabelWorth())[-1]
+    else:
+        assert monitor.rule_verdict.value == pytest.approx(expected["value"], rel=1e-9)
+        assert monitor.rule_verdict.stop == expected["stop"]
+    assert monitor.rule_verdict.n_labelled == expected["n"]
     assert monitor.verdict.stop == monitor.decision(compare=False).stop
     assert len(monitor.labels) == expected["labels"]
     # While a check is open, the decision is to complete it; 1.0.0rc1 said "too early" then.
@@ -293,7 +298,8 @@ def test_monitors_of_1_0_0rc1_are_restored(name: str) -> None:
         pending = set(monitor.checks[-1].pending.tolist())
         items = [item for item in items if item not in pending]
     verdict = monitor.update(model.fit(pool[items], labels[items]), items, labels[items])
-    assert verdict.n_labelled == len(items)
+    assert monitor.rule_verdict.n_labelled == len(items)
+    assert not verdict.stop or name != "classes"
     damaged_state = {key: value for key, value in saved[name].items() if key != "labels"}
     with pytest.raises(InvalidValueError, match=r"not a complete result of StopMonitor\.state_dict"):
         sf.StopMonitor.from_state(damaged_state, pool)

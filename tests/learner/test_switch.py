@@ -1,6 +1,7 @@
 """Another model for a learner: the labels stay, the new model learns them, and checks stay spent."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,12 +47,18 @@ def told_like(other: sf.ActiveLearner, model: Any, **settings: Any) -> sf.Active
 def test_the_new_model_learns_the_labels_in_their_steps(before: str, after: str) -> None:
     learner = learned(40, make_model(before))
     labels, random = learner.labels, learner.random_items
+    stopped = learner.decision().since
     verdict = learner.switch(make_model(after))
     assert (learner.labels, learner.random_items) == (labels, random)
     other = told_like(learner, make_model(after))
-    assert verdict == learner.verdict == other.verdict
+    assert verdict == learner.verdict
+    assert learner.rule_verdict == other.rule_verdict
     assert learner.verdicts == other.verdicts
-    assert learner.decision() == other.decision()
+    assert learner.verdict.stop == other.verdict.stop
+    # The stop that was stated stands, from the labels at which it was.
+    decision, told = learner.decision(), other.decision()
+    assert (decision.since, decision.withdrawn) == (stopped, None)
+    assert replace(decision, since=None) == replace(told, since=None)
     assert np.array_equal(learner.model.predict(X), other.model.predict(X))
     # Labelling goes on.
     items = learner.ask(3)

@@ -31,7 +31,7 @@ def sentences(found: Decision, settings: Settings = CLASSES, **changes: Any) -> 
 def test_a_project_under_way() -> None:
     assert sentences(decision()) == [
         "Keep labelling: about 12 % of the 78 unlabelled items are predicted wrong (estimate; probably 9 to 16 %).",
-        "About 30 more labels (12 to 60) would avoid about 6 of about 10 wrong predictions; about 5\u00a0% would "
+        "About 30 more labels (12 to 60) would avoid about 7 of about 10 wrong predictions; about 5\u00a0% would "
         "still be wrong, and more would not be worth their cost (extrapolated).",
     ]
     own = decision(error=ErrorNow(0.1234, 0.094, 0.161), forecast=None)

@@ -106,8 +106,8 @@ def test_what_is_missing_is_told_with_the_forecast(tmp_path: Path) -> None:
     assert tone(page) == "on"
     for words in (
         "Keep labelling",
-        "About 30 more labels (12 to 60) would avoid about 6 of about 10 wrong predictions; about",
-        "10 wrong predictions now, estimated 4 after about 30 more labels (12 to 60), extrapolated",
+        "About 30 more labels (12 to 60) would avoid about 7 of about 10 wrong predictions; about",
+        "10 wrong predictions now, estimated 3 after about 30 more labels (12 to 60), extrapolated",
         "expected to be enough",
         "20\u00a0% of the items asked for after the start were drawn at random",
         "After the first ones the model chose most of the items",

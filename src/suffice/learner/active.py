@@ -763,7 +763,7 @@ class ActiveLearner(SessionDriver):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        return self.verdict
+        return self._settled()
 
     def _made(self, named: NamedModel) -> Any:
         """A model by name, for the inputs with which models are compared."""
@@ -799,7 +799,7 @@ class ActiveLearner(SessionDriver):
             self.__dict__.update(kept)
         # A generator that is the seed has gone on.
         self._loop.first = first
-        self._session.continue_checks(session)
+        self._session.continue_from(session)
 
     def _learn_labels_of(self, before: Mapping[str, Any]) -> None:
         """Learn the labels of the learner as it was before its model was replaced."""

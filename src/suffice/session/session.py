@@ -377,9 +377,13 @@ class Session:
         frozen = self.frozen(view, probabilities=quantity.of == "all")
         return self.checks.draw(m, quantity, frozen, owner, alpha, expected)
 
-    def continue_checks(self, other: "Session") -> None:
-        """Take the checks of a session of the same items, whose model is replaced: they share an error probability."""
+    def continue_from(self, other: "Session") -> None:
+        """Take the checks and the stop of a session of the same items, whose model is replaced.
+
+        The checks share an error probability. :meth:`settle` says whether the stop stands for the new model.
+        """
         self.checks = other.checks
+        self._stop, self._change = other._stop, "switched"
         self.plans = CheckPlans(self.labels, self.estimates, self.checks)
         self.finish = DataSetFinish(self.labels, self.estimates, self.checks)
 
