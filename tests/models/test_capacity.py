@@ -184,7 +184,7 @@ def test_a_corrected_label_is_as_if_it_had_been_so() -> None:
         corrected.correct(item, y[item])
     right = told(X, y, 2, 90)
     assert corrected.current_model.n_components_ == right.current_model.n_components_
-    assert corrected.verdict.value == pytest.approx(right.verdict.value, rel=1e-9)
+    assert corrected.rule_verdict.value == pytest.approx(right.rule_verdict.value, rel=1e-9)
 
 
 def test_a_class_that_is_met_later() -> None:

@@ -90,7 +90,7 @@ def test_a_better_model_is_offered_while_labelling_goes_on(browser: "Browser", t
         page.wait_for_selector("#view-progress:has-text('Another model is better')", timeout=60_000)
         decision = status_of(server)["decision"]
         assert decision["answer"] == "keep going"
-        page.click("#view-progress >> text=Switch to")
+        page.click("#view-progress button:has-text('Switch to')")
         page.click("dialog .primary")
         page.wait_for_selector("dialog", state="detached")
         watched.settle()
