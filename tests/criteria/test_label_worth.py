@@ -341,6 +341,16 @@ def test_a_forecast_is_where_the_rule_stops_on_its_own_curve(price: float) -> No
     assert sum(verdict.forecast is not None for verdict in verdicts[: stop - 10]) > 10
 
 
+def test_a_forecast_counts_the_first_labels_that_are_waited_for() -> None:
+    # The estimates say that no label is worth its cost, but for numbers they do not count before 20 labels.
+    about = {"reducible_error": 1e-9, "recent_gain": 1e-9, "unlabelled_error": 1e-9, "error_scale": 8.0}
+    verdicts = LabelWorth().observe_all([step(n, **about) for n in range(10, 21)])
+    assert verdicts[-1].stop
+    for left, verdict in zip(range(10, 0, -1), verdicts, strict=False):
+        assert verdict.forecast is not None
+        assert verdict.forecast.labels == left
+
+
 def test_the_end_of_the_pool_is_forecast() -> None:
     verdicts = on_the_curve(LabelWorth(mistake_cost=100.0), 10, 600)
     assert verdicts[-1].forecast is not None

@@ -260,7 +260,8 @@ class LabelWorth(Criterion):
         curve = LearningCurve(max(step.n_labelled, 1), error, self.fall)
         costs = _Costs(self._unlabelled(step), self._cost_of_mistake, self.error_cost, self.label_cost)
         worth = judged = costs.worth(curve)
-        early = self._early(step)
+        wait = self._wait(step)
+        early = wait > 0
         if early:
             judged = costs.worth(replace(curve, fall=max(curve.fall, at_most)))
         stop = judged < self.label_cost
@@ -271,15 +272,14 @@ class LabelWorth(Criterion):
             value=worth,
             threshold=self.label_cost,
             reason=self._reason(step, judged, early=early, stop=stop),
-            outlook=_WorthOutlook(curve, costs),
+            outlook=_WorthOutlook(curve, costs, wait),
         )
 
-    def _early(self, step: Step) -> bool:
-        """Whether there are too few labels to take the estimates as they are."""
-        if step.n_labelled < self.counts[0] + _FIRST_LABELS:
-            return True
+    def _wait(self, step: Step) -> int:
+        """Return the number of labels until the estimates are taken as they are; 0 if they are now."""
         numbers = self.tolerance is not None or self._error_scale(step) != 1.0
-        return numbers and step.n_labelled < _FIRST_NUMBERS
+        first = max(self.counts[0] + _FIRST_LABELS, _FIRST_NUMBERS if numbers else 0)
+        return max(first - step.n_labelled, 0)
 
     def _expected(self, step: Step) -> tuple[float, float, float]:
         """Return the error, its fall at the next label, and that fall at most, in the units of the costs."""
@@ -412,10 +412,12 @@ class _WorthOutlook:
     Attributes:
         curve: The error, and its fall at the next label.
         costs: What an error and a label cost.
+        wait: Number of labels before which the rule hardly stops, because there are too few.
     """
 
     curve: LearningCurve
     costs: _Costs
+    wait: int = 0
 
     def forecast(self) -> Forecast | None:
         """Return the number of labels, with an interval from the errors of such forecasts in past runs.
@@ -426,7 +428,7 @@ class _WorthOutlook:
         n, left = self.curve.n_labelled, self.costs.left
         if not left:
             return None
-        likely = self.costs.labels_until_cost(self.curve)
+        likely = max(self.costs.labels_until_cost(self.curve), self.wait)
         distance = math.log1p(likely / n)
         if distance > _FARTHEST:
             return None
