@@ -70,6 +70,8 @@ def test_a_project_that_is_done() -> None:
         (0.337, 1.0, "about 0.34", "1"),
         (0.0007, 1.0, "fewer than 0.01", "1"),
         (8.99, 10.0, "about 9", "10"),
+        # Rounded, both are 3.3.
+        (3.32, 3.33, "fewer than 3.3", "3.3"),
         # Never more than are estimated to be wrong, 10 of 78.
         (17.0, 20.0, "about 10", "20"),
     ]:

@@ -391,6 +391,9 @@ def _worth_sentence(decision: Mapping[str, Any]) -> str:
     # The estimate for one label is noisy: it can exceed the estimate of all wrong predictions.
     per_label = avoided if wrong is None else min(avoided, wrong)
     few = "fewer than 0.01" if per_label < 0.01 else f"about {two_digits_of(per_label)}"
+    if two_digits_of(per_label) == two_digits_of(price):
+        # Rounded, the numbers are equal.
+        few = f"fewer than {two_digits_of(price)}"
     return (
         f"More labels are not worth their cost: 1 more label would avoid {few} wrong predictions, and it costs as much "
         f"as {two_digits_of(price)}."
