@@ -96,7 +96,8 @@ def label_until_a_check(watched: Watched, kinds: list[str]) -> None:
     assert "the goal is not reached" in early.json()["detail"]
     page.wait_for_selector(".banner >> text=Start the check", timeout=30_000)
     goal = status_of(server)["goal"]
-    assert page.get_attribute(".verdict .goal-bar", "aria-valuenow") == str(goal["by_people"])
+    # The page may have asked for the state before the last labels of the other person.
+    page.wait_for_selector(f".verdict .goal-bar[aria-valuenow='{goal['by_people']}']", timeout=30_000)
     assert goal["plan"]["sentence"] in shown(page, ".verdict .goal")
 
 
