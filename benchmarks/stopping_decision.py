@@ -2,6 +2,8 @@
 
 A stop after ``n`` labels costs ``n`` labels, and for each item that stays unlabelled the price of a wrong prediction
 times the error: for classes the share of wrong predictions, for numbers the mean squared error of standardised targets.
+The error is that of the items that stay unlabelled, which the user pays for; with ``--errors test`` it is that of a test
+set, which is higher when the hardest items have been labelled.
 Thirteen prices from 0.1 to 100 labels are used. The regret is the cost of the stop above that of the best stop of the
 run in hindsight, relative to the latter. The budget is the number of labels that is best on all other sets, for each
 price.
@@ -85,6 +87,13 @@ def run(folder: Path, batch: int, job: tuple[str, str, int]) -> None:
         # Many columns and classes have another default model.
         default = default_model("classification", n_features=X.shape[1], n_classes=len(classes), components=components)
         family = default.name
+    wrong: list[Floats] = []
+
+    def watch(fitted: Any) -> dict[str, float]:
+        predicted = fitted.predict(X)
+        wrong.append((predicted != y).astype(np.float32) if classes else ((predicted - y) ** 2).astype(np.float32))
+        return {}
+
     trace = sf.simulate(
         make_model(family, classes=classes, basis=0, components=components),
         *(X, y),
@@ -94,14 +103,21 @@ def run(folder: Path, batch: int, job: tuple[str, str, int]) -> None:
         steps=(labels - INITIAL) // size,
         batch=size,
         record=LabelWorth(),
+        watch=watch,
         seed=seed,
     )
+    unlabelled = np.ones(len(X), dtype=bool)
+    unlabelled[trace.initial] = False
+    rest = np.empty(len(wrong))
+    for at, picks in enumerate(trace.indices):
+        unlabelled[picks] = False
+        rest[at] = wrong[at][unlabelled].mean()
     part = path.with_suffix(".part")
     steps = trace.steps()
     recorded: dict[str, Any] = {field: np.array([getattr(step, field) for step in steps]) for field in FIELDS}
     with part.open("wb") as file:
         error = trace.wrong_share if classes else trace.predictive_error
-        np.savez(file, n=trace.n_labelled, error=error, pool=len(X), **recorded)
+        np.savez(file, n=trace.n_labelled, test=error, rest=rest, pool=len(X), **recorded)
     part.replace(path)
     print(*job, flush=True)
 
@@ -117,13 +133,13 @@ class Recorded:
     steps: list[Step]
 
     @classmethod
-    def load(cls, path: Path, name: str) -> "Recorded":
-        """Read a run that :func:`run` has saved."""
+    def load(cls, path: Path, name: str, errors: str = "rest") -> "Recorded":
+        """Read a run that :func:`run` has saved, with the errors of the unlabelled items or of the test set."""
         with np.load(path) as file:
             pool = int(file["pool"])
             recorded = {field: file[field] for field in FIELDS}
             steps = Step.sequence(file["n"], pool_size=np.full(len(file["n"]), pool), **recorded)
-            return cls(name, pool, file["n"], file["error"], steps)
+            return cls(name, pool, file["n"], file[errors], steps)
 
     def costs(self, price: float, error: Floats | None = None) -> Floats:
         """What a stop at each step costs, in labels; with another error curve if one is given."""
@@ -287,6 +303,7 @@ def main() -> None:
     parser.add_argument("--sets", choices=[*GROUPS, "evaluation", "all"], default="evaluation")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--errors", choices=["rest", "test"], default="rest")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
@@ -310,10 +327,11 @@ def main() -> None:
             for name in (sets_of(model, group) if model in models else [])
             for seed in range(given.seeds)
         ]
-        return [Recorded.load(path, name) for path, name in paths if path.exists()]
+        return [Recorded.load(path, name, given.errors) for path, name in paths if path.exists()]
 
     suffix = "" if given.batch == 1 else f"-batches-of-{given.batch}"
-    publish(f"stopping-decision{suffix}", tables(load, groups))
+    of_errors = "" if given.errors == "rest" else "-test-errors"
+    publish(f"stopping-decision{suffix}{of_errors}", tables(load, groups))
     publish(f"stopping-forecast{suffix}", forecast_table(load, groups))
     sys.stdout.flush()
 
