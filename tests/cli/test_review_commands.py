@@ -9,6 +9,7 @@ from suffice.errors import InvalidValueError
 from suffice.project.create import open_project
 from suffice.session import suspicious_labels as ranking
 from tests.cli.test_project_commands import said, told
+from tests.processes import run_suffice
 from tests.project.labelled_projects import label_some
 from tests.project.making_projects import make
 
@@ -41,6 +42,9 @@ def test_labels_and_predictions_are_imported(pets: Path, tmp_path: Path) -> None
     assert said(*asked, "--conflicts", "replace").splitlines() == [
         "3 of 3 rows belong to items, matched by id.",
         "Items: 1 newly labelled, 1 with a replaced label.",
+        "Rows that belong to no item: 0.",
+        "Conflicts with what the project has: 1, such as 'id-0' (project: eel, file: cat). Those of the file replace "
+        "those of the project.",
         "Rows with a label that cannot be used: 1 (cow 1).",
     ]
     assert told("import", str(pets), str(file), "--prediction", "kind", "--person", "Eve")["predicted"] == 2
@@ -54,6 +58,16 @@ def test_import_wants_labels_or_predictions(pets: Path, tmp_path: Path) -> None:
         said("import", str(pets), str(tmp_path / "x.csv"))
     with pytest.raises(InvalidValueError, match="there is no file"):
         said("import", str(pets), str(tmp_path / "x.csv"), "--label", "y")
+
+
+def test_a_file_whose_ids_match_nothing_is_refused(pets: Path, tmp_path: Path) -> None:
+    file = tmp_path / "other.csv"
+    file.write_text("id,kind\nID-50,cat\nID-51,dog\n")
+    command = ("import", str(pets), str(file), "--id", "id", "--label", "kind", "--person", "Eve")
+    result = run_suffice(*command)
+    assert result.returncode == 2
+    assert "'ID-50', 'ID-51'. The ids in the project: 'id-50', 'id-51'" in result.stderr
+    assert "upper and lower case" in result.stderr
 
 
 def test_json_is_one_object(pets: Path) -> None:

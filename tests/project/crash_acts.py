@@ -58,6 +58,9 @@ def acts(project: Project, rng: random.Random) -> dict[str, Callable[[], Any]]:
         "labels": lambda: project.import_labels(
             {"id": [str(item + 1)], "kind": [label]}, label="kind", id="id", by="id", person=person, conflicts="replace"
         ),
+        "received": lambda: project.import_labels(
+            {"id": [str(item + 1)], "kind": [label]}, label="kind", id="id", by="id", person=person, request=fresh
+        ),
         "rows": lambda: project.add_items({"x": [0.5, 0.25], "y": [1, 2], "label": ["", label]}, person=person),
         "advise": lambda: project.advise(stop),
         "resume": lambda: project.resume(person),

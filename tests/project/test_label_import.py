@@ -10,7 +10,7 @@ from suffice.errors import InvalidValueError
 from suffice.project.create import create_project, open_project
 from suffice.project.events import EventKind
 from suffice.project.exported_files import labels_file
-from suffice.project.labelling_project import Project
+from suffice.project.labelling_project import ConflictError, Project
 from tests.project.making_projects import make
 
 
@@ -155,6 +155,75 @@ def test_items_of_the_open_check_are_left_out(tmp_path: Path) -> None:
         report = project.import_labels(found, label="kind", person="bob")
         assert (report.in_check, report.labelled) == (5, 35)
         assert all(project.state().labels.is_open(item) for item in drawn)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "cause"),
+    [
+        (lambda name: name.replace("-", "-0"), "leading zeros"),
+        (lambda name: f"{name}.0", "decimal places"),
+        (str.upper, "upper and lower case"),
+        (lambda name: name.replace("-", " -"), "spaces"),
+        (lambda name: name.replace("-", "_"), None),
+    ],
+)
+def test_ids_that_match_no_item_are_shown_beside_those_of_the_project(project: Project, wrong: Any, cause: Any) -> None:
+    before, found = project.events(), table(id=[wrong(name) for name in table()["id"]])
+    with pytest.raises(InvalidValueError, match="no row of the data belongs to an item") as caught:
+        project.import_labels(found, label="kind", person="bob")
+    said = str(caught.value)
+    assert f"in column 'id': {wrong('id-0')!r}, {wrong('id-1')!r}" in said
+    assert "in the project: 'id-0', 'id-1'" in said
+    assert cause is None or f"They differ in {cause}" in said
+    assert ("4 rows would belong to items" in said) == (cause is not None)
+    assert project.events() == before
+
+
+def test_conflicts_are_counted_and_shown(project: Project) -> None:
+    said_of: dict[Any, str] = {"keep": "keeps its own", "opinion": "are opinions", "replace": "replace those"}
+    for conflicts, words in said_of.items():
+        report = project.import_labels(table(), label="kind", person="bob", conflicts=conflicts, check=True)
+        assert (report.conflicting, report.conflicting_examples) == (1, ("'id-1' (project: dog, file: cat)",))
+        said = next(each for each in report.sentences() if each.startswith("Conflicts"))
+        assert "1, such as 'id-1' (project: dog, file: cat)" in said
+        assert words in said
+    # As opinions, equal labels of another person are written too.
+    assert report.added == 3
+    project.import_predictions(table(), prediction="kind", person="bob")
+    again = project.import_predictions(table(kind=["dog", "cat", "eel", "dog"]), prediction="kind", person="bob")
+    assert (again.conflicting, again.conflicting_examples) == (1, ("'id-0' (project: cat, file: dog)",))
+
+
+def test_a_request_is_processed_once_also_after_the_project_is_reopened(project: Project) -> None:
+    rows, features = {"id": ["new"], "text": ["a new pet"], "number": [1.0], "animal": ["cat"]}, project.X[:1].copy()
+    calls: dict[str, Any] = {
+        "labels": lambda of, **more: of.importer.import_labels(table(), label="kind", person="bob", **more),
+        "nothing to write": lambda of, **more: of.importer.import_labels(
+            {"id": ["id-0"], "kind": ["cat"]}, label="kind", person="bob", **more
+        ),
+        "predictions": lambda of, **more: of.importer.import_predictions(
+            table(), prediction="kind", person="bob", **more
+        ),
+        "items": lambda of, **more: of.importer.add_items(rows, person="bob", features=features, **more),
+    }
+    first = {name: call(project, request=name).as_dict() for name, call in calls.items()}
+    assert first["labels"]["written"]
+    assert not first["nothing to write"]["written"]
+    project.correct(5, "dog", person="ann")
+    with open_project(project.place) as other:
+        for reader in (project, other):
+            before = reader.events()
+            again = {name: call(reader, request=name).as_dict() for name, call in calls.items()}
+            assert again == {name: report | {"repeated": True} for name, report in first.items()}
+            assert reader.events() == before
+        # The same name for something else, and by somebody else.
+        with pytest.raises(ConflictError, match="was used before, for something else"):
+            calls["items"](other, request="labels")
+        with pytest.raises(ConflictError, match="was used before"):
+            other.import_labels(table(), label="kind", person="eve", request="labels")
+    # A trial run writes nothing, so its request is not remembered.
+    assert not calls["labels"](project, check=True, request="trial").written
+    assert "trial" not in project.state().messages
 
 
 def test_predictions_are_kept_and_used_for_nothing(project: Project) -> None:

@@ -139,7 +139,7 @@ def test_rows_are_added_with_features_labels_and_names(project: Project, tmp_pat
     np.testing.assert_allclose(project.X[120:], project.transformer().transform(clean))
     event = next(event for event in project.events() if event.kind is EventKind.items_added)
     assert (event.person, event.data) == ("bob", {"first": 120, "count": 30, "source": "more.csv"})
-    with pytest.raises(InvalidValueError, match="has an item 'car 1-0' already"):
+    with pytest.raises(InvalidValueError, match="the ids of 30 of 30 rows already, such as 'car 1-0'"):
         project.add_items(file, person="bob")
     # New items are asked for, and a second file comes behind.
     assert project.add_items(cars(5, seed=2), person="bob") == 5

@@ -122,6 +122,14 @@ def test_rows_are_imported(app: FastAPI, script: Script) -> None:
     assert post(script, "imports", person="Ann", rows=rows)["written"]
     assert project_of(app).state().label_of(1) == "ham"
     assert not post(script, "imports", person="Ann", rows=rows)["written"]
+    once = post(script, "imports", person="Ann", rows=rows[:1], conflicts="replace", request="once")
+    again = post(script, "imports", person="Ann", rows=rows[:1], conflicts="replace", request="once")
+    assert again == once | {"repeated": True}
+    other = script.post("/api/imports", json={"person": "Ann", "rows": rows, "request": "once"})
+    assert other.status_code == 409
+    unknown = script.post("/api/imports", json={"person": "Ann", "rows": [{"id": "mail-01", "label": "ham"}]})
+    assert unknown.status_code == 409
+    assert "'mail-01'. The ids in the project: 'mail-1'. They differ in leading zeros" in unknown.json()["detail"]
     assert script.post("/api/imports", json={"person": "Ann", "rows": []}).status_code == 422
     assert script.post("/api/imports", json={"person": "Ann", "rows": [{"id": "x"}]}).status_code == 422
 
@@ -131,8 +139,15 @@ def test_rows_are_added(tmp_path: Path) -> None:
     with running_app(create_project(tmp_path / "p", data, classes=["spam", "ham"], target="kind")) as app:
         script = script_of(app)
         rows = [{"size": 2.5, "word": "a", "kind": "ham"}, {"size": "3", "word": "b"}, {"size": 4, "word": "b"}]
-        assert post(script, "items", person="Ann", rows=rows, check=True) == {"added": 3, "size": 20, "written": False}
-        assert post(script, "items", person="Ann", rows=rows) == {"added": 3, "size": 23, "written": True}
+        counts = {"rows": 3, "added": 3, "labelled": 1, "matched": 0, "unmatched": 3, "conflicting": 0}
+        trial = post(script, "items", person="Ann", rows=rows, check=True)
+        assert trial | counts | {"size": 20, "written": False} == trial
+        added = post(script, "items", person="Ann", rows=rows, request="more")
+        assert added | counts | {"size": 23, "written": True, "repeated": False} == added
+        assert post(script, "items", person="Ann", rows=rows, request="more") == added | {"repeated": True}
+        there = script.post("/api/items", json={"person": "Ann", "rows": [{"id": "2", "size": 1, "word": "a"}]})
+        assert there.status_code == 422
+        assert "the ids of 1 of 1 row already, such as '2'" in there.json()["detail"]
         project = project_of(app)
         assert (project.rows([20])[0][1:], project.state().label_of(20)) == (("2.5", "a"), "ham")
         assert project.rows([22])[0][1:] == ("4", "b")

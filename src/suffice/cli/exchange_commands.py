@@ -25,7 +25,6 @@ from suffice.cli.rule_options import AsJson
 from suffice.cli.settings_options import with_settings
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable, write_bytes_whole, write_whole
-from suffice.presentation.item_words import items_added_sentences
 
 if TYPE_CHECKING:
     from suffice.project.exported_files import Exported
@@ -158,18 +157,14 @@ def add_command(
 
     Example: suffice add mails.suffice more.csv
     """
-    notes: list[str] = []
     with stored_project(place) as (project, _):
-        added = project.add_items(
-            data, person=person_name(person), id=id, features=features, check=check, tell=notes.append
-        )
-        size, guaranteed = project.size, project.guarantee() is not None
+        report = project.importer.add_items(data, person=person_name(person), id=id, features=features, check=check)
     if as_json:
-        typer.echo(json.dumps({"added": added, "size": size, "written": not check, "notes": notes}))
+        typer.echo(json.dumps(report.as_dict()))
         return
-    for note in notes:
+    for note in report.notes:
         plain_console().print(f"- {note}")
-    for sentence in items_added_sentences(added, size, trial=check, guaranteed=guaranteed):
+    for sentence in report.sentences(trial=check):
         plain_console().print(sentence)
 
 

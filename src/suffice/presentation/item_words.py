@@ -38,7 +38,9 @@ def prediction_sentence(
     return f"{who} says {what}{near}{'' if probability is None else f' ({percent(probability)})'}."
 
 
-def items_added_sentences(added: int, size: int, *, trial: bool = False, guaranteed: bool = False) -> list[str]:
+def items_added_sentences(
+    added: int, size: int, *, trial: bool = False, guaranteed: bool = False, labelled: int = 0
+) -> list[str]:
     """Note that items were added to a project, and the consequences.
 
     Args:
@@ -46,17 +48,19 @@ def items_added_sentences(added: int, size: int, *, trial: bool = False, guarant
         size: Number of items of the project now.
         trial: Whether nothing was changed.
         guaranteed: Whether the project has a guarantee.
+        labelled: Number of added items with a label.
 
     Examples:
         >>> print(items_added_sentences(50, 150, guaranteed=True)[1])
         The guarantee does not cover them: draw a new check to cover all.
         >>> items_added_sentences(1, 100, trial=True)
-        ['1 item would be added; the project has 100. Nothing was changed: this was a trial run.']
-    """
+        ['1 item would be added, 0 with a label; the project has 100.', 'No row is an item that the project has already.', 'Nothing was changed: this was a trial run.']
+    """  # noqa: E501 - one list
+    done = "would be" if trial else "was" if added == 1 else "were"
+    sentences = [f"{count(added, 'item')} {done} added, {labelled:,} with a label; the project has {size:,}."]
     if trial:
-        nothing = "Nothing was changed: this was a trial run."
-        return [f"{count(added, 'item')} would be added; the project has {size:,}. {nothing}"]
-    sentences = [f"{count(added, 'item')} {'was' if added == 1 else 'were'} added; the project has {size:,}."]
+        none = "No row is an item that the project has already."
+        return [*sentences, none, "Nothing was changed: this was a trial run."]
     return (
         [*sentences, "The guarantee does not cover them: draw a new check to cover all."] if guaranteed else sentences
     )
@@ -70,26 +74,29 @@ def import_sentences(report: Mapping[str, Any], *, trial: bool = False) -> list[
         trial: Whether nothing was to be written.
 
     Examples:
-        >>> names = ["opinions", "replaced", "same", "kept", "predicted", "contradictory", "in_check"]
-        >>> report = dict.fromkeys(names, 0) | {"rows": 12, "matched": 10, "matched_by": "id", "labelled": 8}
+        >>> names = ["opinions", "replaced", "same", "predicted", "contradictory", "in_check"]
+        >>> report = dict.fromkeys(names, 0) | {"rows": 12, "matched": 10, "matched_by": "id", "labelled": 7}
         >>> report |= {"empty": 1, "unmatched": 2, "unmatched_examples": ["'x7'"], "unknown": {"egg": 1}, "same": 1}
+        >>> report |= {"kept": 1, "conflicting": 1, "conflicts": "keep"}
+        >>> report |= {"conflicting_examples": ["'a1' (project: ham, file: spam)"]}
         >>> report |= {"notes": ["the file is not in UTF-8; it was read as Latin-1"]}
         >>> for sentence in import_sentences(report):
         ...     print(sentence)
         10 of 12 rows belong to items, matched by id.
-        Items: 8 newly labelled, 1 with this label already.
+        Items: 7 newly labelled, 1 with this label already, 1 with another label, which is kept.
         Rows that belong to no item: 2, such as 'x7'.
+        Conflicts with what the project has: 1, such as 'a1' (project: ham, file: spam). The project keeps its own; "replace" would correct them, "opinion" add those of the file as opinions.
         Rows without a label: 1.
         Rows with a label that cannot be used: 1 (egg 1).
         The file is not in UTF-8; it was read as Latin-1.
-    """
+    """  # noqa: E501 - one sentence
     matched_by = _MATCHED[report["matched_by"]]
     sentences = [f"{report['matched']:,} of {count(report['rows'], 'row')} belong to items, matched by {matched_by}."]
     items = [f"{report[name]:,} {words}" for name, words in _IMPORTED if report[name]]
     sentences += [f"Items: {', '.join(items)}."] if items else ["No item is changed."]
-    if report["unmatched"]:
-        some = ", ".join(report["unmatched_examples"])
-        sentences.append(f"Rows that belong to no item: {report['unmatched']:,}, such as {some}.")
+    some = f", such as {', '.join(report['unmatched_examples'])}" if report["unmatched"] else ""
+    sentences.append(f"Rows that belong to no item: {report['unmatched']:,}{some}.")
+    sentences.append(_conflicts_sentence(report))
     if report["empty"]:
         sentences.append(f"Rows without a label: {report['empty']:,}.")
     if report["unknown"]:
@@ -99,6 +106,21 @@ def import_sentences(report: Mapping[str, Any], *, trial: bool = False) -> list[
     return [*sentences, "Nothing was written: this was a trial run."] if trial else sentences
 
 
+def _conflicts_sentence(report: Mapping[str, Any]) -> str:
+    """Number of items with another label or prediction in the project, and what happens to them."""
+    if not report["conflicting"]:
+        return "Conflicts with what the project has: 0."
+    some = ", ".join(report["conflicting_examples"])
+    happens = _CONFLICTS[report["conflicts"]]
+    return f"Conflicts with what the project has: {report['conflicting']:,}, such as {some}. {happens}"
+
+
+# What happens in a conflict.
+_CONFLICTS: Final = {
+    "keep": 'The project keeps its own; "replace" would correct them, "opinion" add those of the file as opinions.',
+    "replace": "Those of the file replace those of the project.",
+    "opinion": "Those of the file are opinions; the labels that count stay.",
+}
 _MATCHED: Final = {"id": "id", "row": "their order", "text": "their text"}
 # Counts of an imported file, and their descriptions.
 _IMPORTED: Final = (

@@ -29,6 +29,7 @@ class EventKind(StrEnum):
     prediction_shown = "prediction shown"
     predictions_imported = "predictions imported"
     items_added = "items added"
+    rows_received = "rows received"
     advised = "stop advised"
     withdrawn = "stop withdrawn"
     resumed = "resumed"
@@ -69,9 +70,10 @@ class Draft:
             had its first labels then). A label or correction has ``saw_prediction`` if the person saw a prediction for
             the item, and ``imported`` if it was read from a file. A confirmed label has ``label``. For imported
             predictions see :func:`suffice.project.prediction_log.prediction_data`. Added items have ``first`` (the
-            position of the first item), ``count`` and ``source``. Events of accounts have the ``name`` of the account;
-            events that create or change an account have also its ``role``, or the hash of its ``password`` or
-            ``link``.
+            position of the first item), ``count`` and ``source``. Received rows, which are written only for a message
+            with a ``request``, have the ``digest`` of the rows, the ``options`` and the ``reply``. Events of accounts
+            have the ``name`` of the account; events that create or change an account have also its ``role``, or the
+            hash of its ``password`` or ``link``.
         request: A name that the sender chose for the message. A message with a known name is not processed again.
     """
 

@@ -1,18 +1,23 @@
 """Rows of a file or table for a project: labels and predictions to import, rows to add, and rows to predict."""
 
+import json
 import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from suffice.errors import InvalidValueError
+from suffice.files import digest_of
 from suffice.numerics import Floats
-from suffice.presentation.item_words import import_sentences
+from suffice.presentation.item_words import import_sentences, items_added_sentences
+from suffice.presentation.text_format import count, shortened
 from suffice.project.events import Draft, EventKind, Label, checked_label, shown
 from suffice.project.images import found_images, image_paths
 from suffice.project.item_features import given_features, project_columns
@@ -22,11 +27,21 @@ from suffice.project.project_interface import ReadableProject
 from suffice.project.read_items import ReadingOptions, TargetColumn, clean, clean_cells, read_labels
 from suffice.project.settings import Settings
 from suffice.project.state import ProjectState
+from suffice.project.unmatched_ids import NoMatchError, id_difference
 from suffice.tables.file_reader import read_chunks, read_columns
 from suffice.tables.file_writer import Cell, Column, Format, Rows, distinct, exact, finite_cells, write_rows
 from suffice.tables.table import named_column
 from suffice.tables.table_cells import CellColumns, TableCells
-from suffice.tables.table_columns import MISSING, TableColumns, Texts, as_number, as_texts, is_path, table_columns
+from suffice.tables.table_columns import (
+    MISSING,
+    TableColumns,
+    Texts,
+    as_number,
+    as_texts,
+    is_path,
+    number_name,
+    table_columns,
+)
 from suffice.tables.table_columns import Column as ReadColumn
 
 if TYPE_CHECKING:
@@ -41,6 +56,7 @@ MatchBy = Literal["id", "row", "text"]
 _EXAMPLES: Final = 5
 # Items or rows that are read at a time.
 _CHUNK: Final = 5000
+_LISTS: Final = ("unmatched_examples", "conflicting_examples", "notes")
 
 
 @dataclass(frozen=True)
@@ -62,6 +78,10 @@ class ImportReport:
         unknown: Labels that are not one of the classes or not numbers, each with its number of rows.
         contradictory: Items with several different labels in the file; none of these labels was used.
         in_check: Items of the open check, whose labels were not used: people label them without knowing an answer.
+        conflicting: Items with another label than in the file, or with another imported prediction;
+            ``conflicting_examples`` has the first of them.
+        conflicts: What happens to them; for predictions always ``"replace"``.
+        repeated: Whether the request was processed before, and this is the report of then.
         written: Whether the project was changed; False for a trial run, or if there was nothing to write.
         notes: Sentences about how the file was read, such as which sheet of a workbook.
     """
@@ -81,20 +101,75 @@ class ImportReport:
     unknown: Mapping[str, int] | None = None
     contradictory: int = 0
     in_check: int = 0
+    conflicting: int = 0
+    conflicting_examples: tuple[str, ...] = ()
+    conflicts: Conflicts = "keep"
     written: bool = False
+    repeated: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def added(self) -> int:
+        """Items that got a label, a further opinion, a correction or a prediction."""
+        return self.labelled + self.opinions + self.replaced + self.predicted
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
-        return asdict(self) | {
-            "unknown": dict(self.unknown or {}),
-            "unmatched_examples": list(self.unmatched_examples),
-            "notes": list(self.notes),
-        }
+        lists = {name: list(getattr(self, name)) for name in _LISTS}
+        return asdict(self) | {"unknown": dict(self.unknown or {}), **lists, "added": self.added}
+
+    @staticmethod
+    def repeated_from(saved: Mapping[str, Any]) -> "ImportReport":
+        """The report of a request that was processed before, from the result of :meth:`as_dict`."""
+        values = {name: tuple(value) if name in _LISTS else value for name, value in saved.items() if name != "added"}
+        return ImportReport(**(values | {"repeated": True}))
 
     def sentences(self, *, trial: bool = False) -> list[str]:
         """The same in words."""
         return import_sentences(self.as_dict(), trial=trial)
+
+
+@dataclass(frozen=True)
+class AddReport:
+    """Result of adding rows: counts. Rows of items that the project has already are refused, all rows with them.
+
+    Attributes:
+        rows: Rows of the file.
+        added: Rows that were added as items, or would be.
+        labelled: Rows of these that have a label.
+        size: Number of items of the project now.
+        guaranteed: Whether the project has a guarantee, which does not cover the new items.
+        written: Whether the project was changed; False for a trial run.
+        repeated: Whether the request was processed before, and this is the report of then.
+        notes: Sentences about how the file was read, such as which sheet of a workbook.
+    """
+
+    rows: int
+    added: int
+    labelled: int
+    size: int
+    guaranteed: bool = False
+    written: bool = False
+    repeated: bool = False
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON values, with the counts that an :class:`ImportReport` has too."""
+        nothing = {"matched": 0, "unmatched": self.rows, "conflicting": 0}
+        return asdict(self) | nothing | {"notes": list(self.notes)}
+
+    @staticmethod
+    def repeated_from(saved: Mapping[str, Any]) -> "AddReport":
+        """The report of a request that was processed before, from the result of :meth:`as_dict`."""
+        known = {each.name for each in fields(AddReport)}
+        values = {name: value for name, value in saved.items() if name in known}
+        return AddReport(**(values | {"notes": tuple(saved["notes"]), "repeated": True}))
+
+    def sentences(self, *, trial: bool = False) -> list[str]:
+        """The same in words."""
+        return items_added_sentences(
+            self.added, self.size, trial=trial, guaranteed=self.guaranteed, labelled=self.labelled
+        )
 
 
 class ImportedRows(NamedTuple):
@@ -103,11 +178,13 @@ class ImportedRows(NamedTuple):
     Attributes:
         values: Label or prediction of each item.
         probabilities: Probability of the prediction, for predictions that have one.
+        names: Name of each item in the file: its id or text, or the number of its row.
         report: Counts of the rows so far.
     """
 
     values: dict[int, Label]
     probabilities: dict[int, float]
+    names: dict[int, str]
     report: ImportReport
 
 
@@ -134,6 +211,7 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
 
     Raises:
         InvalidValueError: The file cannot be read, a column is missing, or the rows cannot be matched.
+        NoMatchError: No row has the id or the text of an item.
     """
     name = Path(data) if is_path(data) else Path("the data")
     table = read_columns(name, keep_cells=True) if is_path(data) else table_columns(data)
@@ -147,12 +225,14 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
     keys = None if where is None else cells.column(at[where])
     found: dict[int, list[Label]] = {}
     probabilities: dict[int, float] = {}
+    names: dict[int, str] = {}
     empty, unknown, unmatched, matched = 0, Counter[str](), [], 0
     for row, (items, row_cells) in enumerate(zip(_items_of(project, how, keys, len(cells)), cells, strict=True)):
         if not items:
             unmatched.append(str(row + 1) if keys is None else keys[row])
             continue
         matched += 1
+        names |= dict.fromkeys(items, str(row + 1) if keys is None else keys[row])
         cell = row_cells[at[value]]
         label = _label(project.settings, cell, column, row)
         if label is None:
@@ -166,6 +246,13 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
             found.setdefault(item, []).append(label)
             if share is not None:
                 probabilities[item] = share
+    if unmatched and not matched:
+        assert where is not None  # rows that are matched by their order belong to items
+        difference = id_difference(unmatched, _names_of(project, how)).sentences(f"{how}s", where)
+        raise NoMatchError(
+            f"no row of {name} belongs to an item of the project, matched by {how}, so nothing was imported. "
+            f"{difference} Write them as in the project, or name another column (id)"
+        )
     values = {item: labels[0] for item, labels in found.items() if len(set(labels)) == 1}
     report = ImportReport(
         rows=len(cells),
@@ -178,7 +265,7 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
         contradictory=len(found) - len(values),
         notes=table.notes,
     )
-    return ImportedRows(values, probabilities, report)
+    return ImportedRows(values, probabilities, names, report)
 
 
 def _matching(
@@ -208,18 +295,20 @@ def _items_of(project: ReadableProject, by: MatchBy, keys: Sequence[str] | None,
     if keys is None:
         yield from ((item,) for item in range(rows))
         return
-    from suffice.project.read_items import clean
-
     wanted, known = {variant for key in keys for variant in _variants(clean(key))}, dict[str, list[int]]()
-    column = None if by == "id" else project.settings.columns.index(_text_column(project))
-    for start in range(0, project.size, _CHUNK):
-        part = range(start, min(project.size, start + _CHUNK))
-        for item, cells in zip(part, project.rows(part), strict=True):
-            name = cells[0] if column is None else cells[1 + column].strip()
-            if name in wanted:
-                known.setdefault(name, []).append(item)
+    for item, name in enumerate(_names_of(project, by)):
+        if name in wanted:
+            known.setdefault(name, []).append(item)
     for key in keys:
         yield next((known[variant] for variant in _variants(clean(key)) if variant in known), ())
+
+
+def _names_of(project: ReadableProject, by: MatchBy) -> Iterator[str]:
+    """The id or the text of each item."""
+    column = None if by == "id" else project.settings.columns.index(_text_column(project))
+    for start in range(0, project.size, _CHUNK):
+        for cells in project.rows(range(start, min(project.size, start + _CHUNK))):
+            yield cells[0] if column is None else cells[1 + column].strip()
 
 
 def _text_column(project: ReadableProject) -> str:
@@ -276,6 +365,7 @@ def label_drafts(
         raise InvalidValueError(f"conflicts must be keep, replace or opinion, not {conflicts!r}")
     pending = frozenset(state.checks.pending().tolist())
     drafts, counts = [], Counter[str]()
+    others: dict[int, tuple[Any, Any]] = {}
     for item, label in rows.values.items():
         before, mine = state.label_of(item), state.acts.label_by(item, person)
         if item in pending:
@@ -283,9 +373,29 @@ def label_drafts(
             continue
         kind, counted = _fate(before, mine is not None, label, conflicts)
         counts[counted] += 1
+        if before not in (None, label):
+            others[item] = before, label
         if kind is not None:
             drafts.append(Draft(kind, person, item, {"label": label, "imported": True}))
-    return drafts, ImportReport(**(_fields(rows.report) | dict(counts)))
+    return drafts, replace(with_conflicts(rows, others), conflicts=conflicts, **counts)
+
+
+def with_conflicts(rows: ImportedRows, others: Mapping[int, tuple[Any, Any]]) -> ImportReport:
+    """The report of rows, with the items that have another label or prediction in the project.
+
+    Args:
+        rows: The rows.
+        others: What the project and the file say about these items.
+    """
+    examples = (
+        f"{shown(rows.names[item])} (project: {_label_text(before)}, file: {_label_text(label)})"
+        for item, (before, label) in islice(others.items(), _EXAMPLES)
+    )
+    return replace(rows.report, conflicting=len(others), conflicting_examples=tuple(examples))
+
+
+def _label_text(label: Label) -> str:
+    return shortened(label, 60) if isinstance(label, str) else number_name(label)
 
 
 def _fate(before: Label | None, given: bool, label: Label, conflicts: Conflicts) -> tuple[EventKind | None, str]:
@@ -297,10 +407,6 @@ def _fate(before: Label | None, given: bool, label: Label, conflicts: Conflicts)
     if before == label:
         return None, "same"
     return (EventKind.corrected, "replaced") if conflicts == "replace" else (None, "kept")
-
-
-def _fields(report: ImportReport) -> dict[str, Any]:
-    return dict(report.__dict__)
 
 
 def write_predictions(  # noqa: PLR0913 - by keyword
@@ -411,6 +517,50 @@ def _rows(predictor: "ItemPredictor", X: Floats, cells: TableCells) -> list[tupl
     shares: list[Any] = [] if found.probabilities is None else list(found.probabilities.T)
     own = zip(*map(finite_cells, (found.labels, found.uncertainty, *shares)), strict=True)
     return [(*row, *said) for row, said in zip(cells, own, strict=True)]
+
+
+def rows_digest(data: Any) -> str:
+    """SHA-256 digest of rows as they were received.
+
+    Args:
+        data: A path, a DataFrame, a mapping from names of columns to values, or a list of texts.
+    """
+    if is_path(data):
+        path = Path(data)
+        return _digest(sorted(found_images(path)[0])) if path.is_dir() else digest_of(path)
+    if isinstance(data, Sequence) and not isinstance(data, str):
+        return _digest(list(data))
+    table = table_columns(data)
+    return _digest([list(table.names), *(list(row) for row in table.cells())])
+
+
+def _digest(values: Sequence[Any]) -> str:
+    return sha256(json.dumps(values).encode()).hexdigest()
+
+
+def existing_rows_error(state: ProjectState, items: Items, positions: Mapping[str, int]) -> InvalidValueError | None:
+    """The error for rows of items that the project has already; None if there are none.
+
+    Args:
+        state: The state of the project.
+        items: The rows.
+        positions: Positions of the items of the project by name.
+    """
+    rows = {name: row for row, name in enumerate(items.ids) if name in positions}
+    if not rows:
+        return None
+    others = []
+    for name, row in rows.items():
+        before, label = state.label_of(positions[name]), items.labels.get(row)
+        if before is not None and label is not None and before != label:
+            others.append(f"{shown(name)} (project: {_label_text(before)}, file: {_label_text(label)})")
+    some = ", ".join(shown(name) for name in list(rows)[:_EXAMPLES])
+    differ = f"; {len(others):,} of them have another label, such as {others[0]}" if others else ""
+    return InvalidValueError(
+        f"nothing was added: the project has items with the ids of {len(rows):,} of {count(len(items), 'row')} "
+        f"already, such as {some}{differ}. Leave these rows out, or import their labels instead; "
+        f"{len(items) - len(rows):,} rows are new"
+    )
 
 
 def added_items(

@@ -246,22 +246,22 @@ class ProjectJournal:
             )
         return event
 
-    def add_items(self, items: Items, decide: Callable[[ProjectState, set[str]], list[Draft]]) -> None:
+    def add_items(self, items: Items, decide: Callable[[ProjectState, Mapping[str, int]], tuple[list[Draft], T]]) -> T:
         """Add items and write events in one exclusive transaction.
 
         Args:
             items: The items to add.
-            decide: Returns the events to write. If there are none, no items are added. Its arguments are the present
-                state, and the names of all items.
+            decide: Returns the events to write, and a result. If there are no events, no items are added. Its arguments
+                are the present state, and the positions of all items by name.
         """
 
-        def add(state: ProjectState, _: _Moment, connection: Connection) -> tuple[list[Draft], None]:
-            drafts = decide(state, read_ids(connection))
+        def add(state: ProjectState, _: _Moment, connection: Connection) -> tuple[list[Draft], T]:
+            drafts, result = decide(state, read_ids(connection))
             if drafts:
                 write_contents(connection, items, after=state.labels.size)
-            return drafts, None
+            return drafts, result
 
-        self._write(add)
+        return self._write(add)[1]
 
     def _write(
         self, decide: Callable[[ProjectState, _Moment, Connection], tuple[list[Draft], T]]

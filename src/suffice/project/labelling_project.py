@@ -458,6 +458,7 @@ class Project:
         features: Any = None,
         check: bool = False,
         tell: Callable[[str], None] | None = None,
+        request: str | None = None,
     ) -> int:
         """Add rows to the project, and return how many.
 
@@ -478,9 +479,11 @@ class Project:
             features: Features of the rows, or the path of a .npy file, if those of the project were given as a file.
             check: Change nothing, and return the number of rows that would be added.
             tell: Called with each note about how a file was read, such as which sheet of a workbook.
+            request: A name for this message: sent again under the same name, it is not processed again.
 
         Raises:
             InvalidValueError: The rows cannot be used, or an id exists already.
+            ConflictError: ``request`` was used for something else.
             SufficeError: Features of new rows cannot be computed.
 
         Examples:
@@ -494,7 +497,10 @@ class Project:
             (5, 'large', '5')
             >>> project.close(); folder.cleanup()
         """
-        return self.importer.add_items(data, person=person, id=id, features=features, check=check, tell=tell)
+        report = self.importer.add_items(
+            data, person=person, id=id, features=features, check=check, tell=tell, request=request
+        )
+        return report.added
 
     def import_labels(  # noqa: PLR0913 - the options of ``suffice import``, by keyword
         self,
@@ -506,6 +512,7 @@ class Project:
         by: "MatchBy | None" = None,
         conflicts: "Conflicts" = "keep",
         check: bool = False,
+        request: str | None = None,
     ) -> "ImportReport":
         """Import labels from a table.
 
@@ -524,9 +531,13 @@ class Project:
             conflicts: What to do if an item has another label: ``"keep"`` it, ``"replace"`` it by a correction, or
                 add the new one as an ``"opinion"`` of the person.
             check: Write nothing, and return what would happen.
+            request: A name for this message: sent again under the same name, it is not processed again, and the report
+                is the same.
 
         Raises:
-            InvalidValueError: The table cannot be read, a column is missing, or an argument is wrong.
+            InvalidValueError: The table cannot be read, a column is missing, no row belongs to an item, or an argument
+                is wrong.
+            ConflictError: ``request`` was used for something else.
 
         Examples:
             >>> from tempfile import TemporaryDirectory
@@ -539,11 +550,13 @@ class Project:
             ...     print(sentence)
             2 of 2 rows belong to items, matched by their text.
             Items: 1 newly labelled.
+            Rows that belong to no item: 0.
+            Conflicts with what the project has: 0.
             Rows with a label that cannot be used: 1 (egg 1).
             >>> project.close(); folder.cleanup()
         """
         return self.importer.import_labels(
-            data, label=label, person=person, id=id, by=by, conflicts=conflicts, check=check
+            data, label=label, person=person, id=id, by=by, conflicts=conflicts, check=check, request=request
         )
 
     def import_predictions(  # noqa: PLR0913 - as above
@@ -557,6 +570,7 @@ class Project:
         probability: str | None = None,
         source: str | None = None,
         check: bool = False,
+        request: str | None = None,
     ) -> "ImportReport":
         """Import predictions of another model from a table. They are shown on request, and used for nothing else.
 
@@ -570,9 +584,13 @@ class Project:
                 ``p(class)``, as exported predictions have them, if there are such columns.
             source: What the predictions are called when they are shown; the name of the file by default.
             check: Write nothing, and return what would happen.
+            request: A name for this message: sent again under the same name, it is not processed again, and the report
+                is the same.
 
         Raises:
-            InvalidValueError: The table cannot be read, a column is missing, or an argument is wrong.
+            InvalidValueError: The table cannot be read, a column is missing, no row belongs to an item, or an argument
+                is wrong.
+            ConflictError: ``request`` was used for something else.
         """
         return self.importer.import_predictions(
             data,
@@ -583,6 +601,7 @@ class Project:
             probability=probability,
             source=source,
             check=check,
+            request=request,
         )
 
     # Changes of settings.

@@ -1,14 +1,13 @@
 """Import of labels, predictions and new rows into a project."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from suffice.errors import InvalidValueError
 from suffice.files import digest_of
-from suffice.project.events import Draft, EventKind, checked_person
+from suffice.project.events import Draft, EventKind, checked_person, checked_request
 from suffice.project.journal import ConflictError, ProjectJournal
 from suffice.project.prediction_log import prediction_data, predictions_of
 from suffice.project.project_contents import ProjectContents
@@ -16,7 +15,7 @@ from suffice.project.state import ProjectState
 from suffice.tables.table_columns import is_path
 
 if TYPE_CHECKING:
-    from suffice.project.incoming_rows import Conflicts, ImportReport, MatchBy
+    from suffice.project.incoming_rows import AddReport, Conflicts, ImportReport, MatchBy
 
 
 class RowImporter:
@@ -39,12 +38,16 @@ class RowImporter:
         features: Any = None,
         check: bool = False,
         tell: Callable[[str], None] | None = None,
-    ) -> int:
-        """Add rows to the project, and return how many; see :meth:`suffice.project.Project.add_items`."""
-        from suffice.project.incoming_rows import added_items
+        request: str | None = None,
+    ) -> "AddReport":
+        """Add rows to the project, and return a report; see :meth:`suffice.project.Project.add_items`."""
+        from suffice.project.incoming_rows import AddReport, added_items, existing_rows_error
 
         journal = self._journal
-        name, first, classes = checked_person(person), journal.size, journal.settings.classes
+        message = self._message(data, person, request, check=check, what="items", id=id)
+        if (earlier := self._earlier_reply(message)) is not None:
+            return AddReport.repeated_from(earlier)
+        name, first, classes = message.person, journal.size, journal.settings.classes
         source, items = added_items(self._contents, data, id=id, features=features)
         digest = {}
         if journal.settings.checked is not None and is_path(data) and Path(data).is_file():
@@ -54,25 +57,27 @@ class RowImporter:
             for note in items.notes:
                 tell(note)
 
-        def decide(state: ProjectState, existing_ids: set[str]) -> list[Draft]:
+        def decide(state: ProjectState, positions: Mapping[str, int]) -> tuple[list[Draft], AddReport]:
+            if (event := journal.earlier_event(state, message)) is not None:
+                return [], AddReport.repeated_from(event.data["reply"])
             if state.labels.size != first:
                 raise ConflictError("somebody else has added items in this moment; try again")
             journal.require_classes(classes)
-            repeated_ids = existing_ids & set(items.ids)
-            if repeated_ids:
-                raise InvalidValueError(
-                    f"the project has an item {min(repeated_ids)!r} already; each item must have a different name"
-                )
+            if (error := existing_rows_error(state, items, positions)) is not None:
+                raise error
+            n, settings = len(items), journal.settings
+            guaranteed = state.guarantee(settings.using(state.model).model) is not None
+            report = AddReport(n, n, len(items.labels), first + (0 if check else n), guaranteed, not check)
+            report = replace(report, notes=tuple(items.notes))
             if check:
-                return []
-            about = {"first": first, "count": len(items), "source": source, **digest}
+                return [], report
+            about = {"first": first, "count": n, "source": source, **digest}
             labels = [
                 Draft(EventKind.labelled, source, first + k, {"label": label}) for k, label in items.labels.items()
             ]
-            return [Draft(EventKind.items_added, name, data=about), *labels]
+            return [Draft(EventKind.items_added, name, data=about), *labels, *_receipt(message, report)], report
 
-        journal.add_items(items, decide)
-        return len(items)
+        return journal.add_items(items, decide)
 
     def import_labels(  # noqa: PLR0913 - the options of ``suffice import``, by keyword
         self,
@@ -84,17 +89,25 @@ class RowImporter:
         by: "MatchBy | None" = None,
         conflicts: "Conflicts" = "keep",
         check: bool = False,
+        request: str | None = None,
     ) -> "ImportReport":
         """Import labels from a table; see :meth:`suffice.project.Project.import_labels`."""
-        from suffice.project.incoming_rows import label_drafts, matched_rows
+        from suffice.project.incoming_rows import ImportReport, label_drafts, matched_rows
 
-        name, classes = checked_person(person), self._journal.settings.classes
+        columns = {"label": label, "id": id, "by": by}
+        message = self._message(data, person, request, check=check, what="labels", conflicts=conflicts, **columns)
+        if (earlier := self._earlier_reply(message)) is not None:
+            return ImportReport.repeated_from(earlier)
+        name, classes = message.person, self._journal.settings.classes
         rows = matched_rows(self._contents, data, value=label, by=by, key=id)
 
         def decide(state: ProjectState, _: float) -> "tuple[list[Draft], ImportReport]":
+            if (event := self._journal.earlier_event(state, message)) is not None:
+                return [], ImportReport.repeated_from(event.data["reply"])
             self._journal.require_classes(classes)
             drafts, report = label_drafts(state, rows, name, conflicts)
-            return [] if check else drafts, replace(report, written=bool(drafts) and not check)
+            report = replace(report, written=bool(drafts) and not check)
+            return [] if check else [*drafts, *_receipt(message, report)], report
 
         return self._journal.write(decide)[1]
 
@@ -109,22 +122,61 @@ class RowImporter:
         probability: str | None = None,
         source: str | None = None,
         check: bool = False,
+        request: str | None = None,
     ) -> "ImportReport":
         """Import predictions of another model; see :meth:`suffice.project.Project.import_predictions`."""
-        from suffice.project.incoming_rows import matched_rows
+        from suffice.project.incoming_rows import ImportReport, matched_rows, with_conflicts
 
-        name, classes = checked_person(person), self._journal.settings.classes
+        columns = {"prediction": prediction, "id": id, "by": by, "probability": probability, "source": source}
+        message = self._message(data, person, request, check=check, what="predictions", **columns)
+        if (earlier := self._earlier_reply(message)) is not None:
+            return ImportReport.repeated_from(earlier)
+        name, classes = message.person, self._journal.settings.classes
         rows = matched_rows(self._contents, data, value=prediction, by=by, key=id, probability=probability)
         source_name = source or (Path(data).name if isinstance(data, str | os.PathLike) else "predictions")
         content = prediction_data(rows.values, rows.probabilities, classes, source_name)
         predictions = dict(predictions_of(content))
 
         def decide(state: ProjectState, _: float) -> "tuple[list[Draft], ImportReport]":
+            if (event := self._journal.earlier_event(state, message)) is not None:
+                return [], ImportReport.repeated_from(event.data["reply"])
             self._journal.require_classes(classes)
-            new = sum(state.predictions.imported(item) != predicted for item, predicted in predictions.items())
-            same = len(predictions) - new
-            report = replace(rows.report, predicted=new, same=same, written=new > 0 and not check)
+            before = {item: state.predictions.imported(item) for item in predictions}
+            new = sum(before[item] != predicted for item, predicted in predictions.items())
+            others = {
+                item: (earlier.label, predictions[item].label)
+                for item, earlier in before.items()
+                if earlier is not None and earlier.label != predictions[item].label
+            }
+            counts = {"predicted": new, "same": len(predictions) - new, "written": new > 0 and not check}
+            report = replace(with_conflicts(rows, others), conflicts="replace", **counts)
             drafts = [Draft(EventKind.predictions_imported, name, data=content)] if report.written else []
-            return drafts, report
+            return [] if check else [*drafts, *_receipt(message, report)], report
 
         return self._journal.write(decide)[1]
+
+    def _message(self, data: Any, person: str, request: str | None, *, check: bool, **options: Any) -> Draft:
+        """The message by which rows are received; without a ``request`` it is never found again.
+
+        A trial run writes nothing, and so its request is not remembered.
+        """
+        from suffice.project.incoming_rows import rows_digest
+
+        name, sent = checked_person(person), None if check else checked_request(request)
+        content = {} if sent is None else {"digest": rows_digest(data), "options": options}
+        return Draft(EventKind.rows_received, name, data=content, request=sent)
+
+    def _earlier_reply(self, message: Draft) -> Mapping[str, Any] | None:
+        """The reply to an earlier message with the same name, or None."""
+        if message.request is None:
+            return None
+        with self._journal.lock:
+            event = self._journal.earlier_event(self._journal.state(), message)
+        return None if event is None else event.data["reply"]
+
+
+def _receipt(message: Draft, report: "ImportReport | AddReport") -> list[Draft]:
+    """The event by which a message with a name is recognised, with the reply to it; none without a name."""
+    if message.request is None:
+        return []
+    return [replace(message, data={**message.data, "reply": report.as_dict()})]

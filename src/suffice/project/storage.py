@@ -679,9 +679,9 @@ def read_rows_at(connection: Connection, positions: Sequence[int], width: int) -
     return listed
 
 
-def read_ids(connection: Connection) -> set[str]:
-    """Names of all items."""
-    return set(connection.execute(sa.select(items_table.c.id)).scalars())
+def read_ids(connection: Connection) -> dict[str, int]:
+    """Positions of all items by name."""
+    return {name: item for item, name in connection.execute(sa.select(items_table.c.position, items_table.c.id))}
 
 
 # Files up to this size are verified completely when they are opened; of larger files only the journal is.

@@ -23,6 +23,7 @@ from suffice.project.events import checked_person, checked_request, shown
 from suffice.project.label_writer import LONGEST_CORRECTION
 from suffice.project.labelling_project import ConflictError
 from suffice.project.storage import StorageError, StorageFullError
+from suffice.project.unmatched_ids import NoMatchError
 from suffice.report.html_page import rendered
 from suffice.session.goals import TargetOf
 from suffice.session.standing_stop import Cause
@@ -206,6 +207,7 @@ class ImportSent(_Request):
     conflicts: Annotated[Literal["keep", "replace", "opinion"], Field(description=MEANINGS["conflicts"])] = "keep"
     source: Annotated[str, Field(max_length=200, description=MEANINGS["source"])] = "predictions"
     check: Annotated[bool, Field(description=MEANINGS["check"])] = False
+    request: RequestName | None = None
 
 
 _CellText = Annotated[str, Field(max_length=20_000)]
@@ -216,6 +218,7 @@ class ItemsSent(_Request):
 
     rows: Annotated[list[dict[str, _CellText | float | None]], Field(min_length=1, description=MEANINGS["new_rows"])]
     check: Annotated[bool, Field(description=MEANINGS["check"])] = False
+    request: RequestName | None = None
 
 
 class PredictionSent(_Request):
@@ -1148,11 +1151,23 @@ class ReviewAnswer(_Response):
 
 
 class ItemsAnswer(_Response):
-    """Number of rows that were or would be added, and number of items now."""
+    """Number of rows that were or would be added, and number of items now.
 
+    ``matched`` and ``conflicting`` are 0: rows of items that the project has already are refused.
+    """
+
+    rows: int
+    matched: int
     added: int
+    labelled: int
+    unmatched: int
+    conflicting: int
     size: int
+    guaranteed: bool
     written: bool
+    repeated: bool
+    notes: list[Text]
+    sentences: list[Text]
 
 
 class ImportAnswer(_Response):
@@ -1173,7 +1188,12 @@ class ImportAnswer(_Response):
     unknown: dict[str, int]
     contradictory: int
     in_check: int
+    added: int
+    conflicting: int
+    conflicting_examples: list[Text]
+    conflicts: Literal["keep", "replace", "opinion"]
     written: bool
+    repeated: bool
     notes: list[Text]
     sentences: list[Text]
 
@@ -1251,6 +1271,7 @@ _STATUSES: Final[tuple[tuple[type[SufficeError], int], ...]] = (
     (StorageError, 503),
     (NotAllowedError, 403),
     (ConflictError, 409),
+    (NoMatchError, 409),
     (MissingExtraError, 501),
     (InvalidValueError, 422),
     (InvalidTypeError, 422),

@@ -844,7 +844,11 @@ def _prediction(predicted: PredictedLabel, deviation: float | None) -> Predictio
 @labelling_router.post("/imports", responses=documented(409, 415, 507))
 @takes_long
 def import_rows(sent: ImportSent, context: Context) -> ImportAnswer:
-    """Import labels, or predictions of another model, by item id. Either all rows are written or none."""
+    """Import labels, or predictions of another model, by item id. Either all rows are written or none.
+
+    If no row has the id of an item, the response is 409 and shows ids of the request and of the project. Labels that
+    differ from those of the project are counted as ``conflicting``; ``conflicts`` says what happens to them.
+    """
     table: dict[str, Any] = {
         "id": [row.id for row in sent.rows],
         "label": [row.label for row in sent.rows],
@@ -852,7 +856,14 @@ def import_rows(sent: ImportSent, context: Context) -> ImportAnswer:
     }
     if sent.kind == "labels":
         report = context.project.importer.import_labels(
-            table, label="label", person=sent.person, id="id", by="id", conflicts=sent.conflicts, check=sent.check
+            table,
+            label="label",
+            person=sent.person,
+            id="id",
+            by="id",
+            conflicts=sent.conflicts,
+            check=sent.check,
+            request=sent.request,
         )
     else:
         report = context.project.importer.import_predictions(
@@ -864,6 +875,7 @@ def import_rows(sent: ImportSent, context: Context) -> ImportAnswer:
             probability="probability",
             source=sent.source,
             check=sent.check,
+            request=sent.request,
         )
     context.background.wake()
     return ImportAnswer(**report.as_dict(), sentences=report.sentences(trial=sent.check))
@@ -872,12 +884,16 @@ def import_rows(sent: ImportSent, context: Context) -> ImportAnswer:
 @labelling_router.post("/items", responses=documented(409, 415, 507))
 @takes_long
 def add_items(sent: ItemsSent, context: Context) -> ItemsAnswer:
-    """Add rows to the project, either all or none. Existing guarantees do not cover them."""
+    """Add rows to the project, either all or none. Existing guarantees do not cover them.
+
+    Rows with the ids of items that the project has already are refused with 422: the response says how many there are,
+    and how many of them have another label.
+    """
     names = list(dict.fromkeys(name for row in sent.rows for name in row))
     table = {name: [_cell(row.get(name)) for row in sent.rows] for name in names}
-    added = context.project.importer.add_items(table, person=sent.person, check=sent.check)
+    report = context.project.importer.add_items(table, person=sent.person, check=sent.check, request=sent.request)
     context.background.wake()
-    return ItemsAnswer(added=added, size=context.project.size, written=not sent.check)
+    return ItemsAnswer(**report.as_dict(), sentences=report.sentences(trial=sent.check))
 
 
 def _cell(value: str | float | None) -> str:
