@@ -29,6 +29,8 @@ _WAIT = """async () => {
     }
     return false;
 }"""
+# The details of the statement above the item are open, as for a person who has opened them before.
+_WHY = "try { localStorage.setItem('suffice.why', 'open') } catch { /* no page yet */ }"
 #: Said by a page whenever the policy stops something.
 _TELL = "document.addEventListener('securitypolicyviolation', (e) => console.error('policy: ' + e.violatedDirective))"
 
@@ -116,12 +118,14 @@ def write_rows(path: Path, names: Sequence[str], rows: Sequence[Sequence[object]
 class Watched:
     """A page of one person, and everything that it asked for or complained of."""
 
-    def __init__(self, browser: "Browser", server: Server, person: str, **options: Any) -> None:
+    def __init__(self, browser: "Browser", server: Server, person: str, *, why: bool = True, **options: Any) -> None:
         self.server = server
         self.complaints: list[str] = []
         self.addresses: list[str] = []
         self._context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
         self._context.add_init_script(_TELL)
+        if why:
+            self._context.add_init_script(_WHY)
         self.page: Page = self._context.new_page()
         self.page.on("console", lambda said: self._note(said.type, said.text))
         self.page.on("pageerror", lambda error: self._note("error", str(error)))

@@ -34,17 +34,18 @@ def require_one_message(watched: Watched, server: Server) -> dict[str, Any]:
     page.wait_for_timeout(2500)
     decision: dict[str, Any] = status_of(server)["decision"]
     headline, figure, note = (decision[name] for name in ("headline", "error_figure", "error_note"))
-    assert shown(page, ".verdict .state") == headline
-    assert page.get_attribute(".verdict .state", "class") == f"state {decision['tone']}"
     assert shown(page, ".verdict .error-now") == plain(f"{figure} {note}")
     stops = decision["answer"] in ("enough", "limit", "complete")
-    assert (page.query_selector(".banner") is not None) == stops
+    assert page.title().startswith(f"{headline} · ") == stops
+    assert page.get_attribute(".banner", "class") == f"banner verdict {decision['tone']}"
+    assert shown(page, ".banner h2") == headline
+    assert shown(page, ".banner .next") == plain(decision["next_step"])
+    assert shown(page, ".banner .figure b") == plain(figure)
+    # One statement: the headline stands once on the screen.
+    assert shown(page, "#view-label").count(headline) == 1
+    for each in decision["sentences"][1:]:
+        assert plain(each) in shown(page, ".banner")
     if stops:
-        assert page.title().startswith(f"{headline} · ")
-        assert shown(page, ".banner h2") == headline
-        assert shown(page, ".banner .figure b") == plain(figure)
-        if page.query_selector(".banner details[open]") is None:
-            page.click(".banner summary")
         assert plain(decision["summary"]) in shown(page, ".banner")
         assert plain(decision["remedy"]) in shown(page, ".banner")
     watched.go("progress")
@@ -110,9 +111,6 @@ def test_one_message_and_another_model(browser: "Browser", tmp_path: Path) -> No
         page.wait_for_selector(".banner.limit", timeout=60_000)
         assert require_one_message(watched, server)["answer"] == "limit"
 
-        page.click(".banner >> text=Keep labelling")
-        chip = "button.chip.limit:has-text('More labels will not help this model much')"
-        page.click(chip)
         page.click(".banner >> text=Switch to kernel features")
         dialog = shown(page, "dialog")
         assert "All 70 labels stay" in dialog

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from suffice.presentation.check_words import guarantee_sentences
 from suffice.presentation.error_words import error_figure, error_value, error_words
 from suffice.presentation.finish_words import finish_words
-from suffice.presentation.plan_words import forecast_sentence, no_check_sentence, outlook, plan_sentence
+from suffice.presentation.plan_words import forecast_sentence, more_labels, no_check_sentence, outlook, plan_sentence
 from suffice.presentation.rule_words import RANKED_LAST, RATIO_RULE, WORTH_RULES
 from suffice.presentation.text_format import as_sentence, count, number, percent, shortened, two_digits, two_digits_of
 
@@ -63,6 +63,7 @@ class DecisionWords(NamedTuple):
             predictable, or if more labels are not worth their cost.
         outlook_note: Effect of more labels, in words.
         summary: The first sentence without the headline, to be shown below it.
+        next_step: What comes next, in a few words after the headline; empty if the headline says it.
         remedy: Why the error is too large and what to try, if the answer is that the model has reached its limit; of
             a screening that can stop, what only a random check covers.
     """
@@ -76,6 +77,7 @@ class DecisionWords(NamedTuple):
     outlook_note: str = ""
     summary: str = ""
     remedy: str = ""
+    next_step: str = ""
 
 
 def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> DecisionWords:
@@ -133,7 +135,40 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     better = better_model_sentence(decision)
     added = [*_change_sentences(decision), *_rare_sentences(decision), *([better] if better else [])]
     sentences = [*_guarantee_sentences(decision), *sentences, *added]
-    return DecisionWords(headline, tone, sentences, figure, note, effect, outlook_note, summary, remedy)
+    step = next_step(decision, initial=initial)
+    return DecisionWords(headline, tone, sentences, figure, note, effect, outlook_note, summary, remedy, step)
+
+
+def next_step(decision: Mapping[str, Any], *, initial: int = 0) -> str:
+    r"""What comes next, in a few words after the headline; empty if the headline says it, or if it is not known.
+
+    Args:
+        decision: As for :func:`decision_words`.
+        initial: As for :func:`decision_words`.
+
+    Examples:
+        >>> plan = {"expected_total": 118, "check_now": False, "more_labels": 32}
+        >>> next_step({"answer": "keep going", "plan": plan})
+        'about 32 more labels, then a check'
+        >>> next_step({"answer": "keep going", "forecast": {"labels": 401, "low": 73, "high": 1177}})
+        'about 400 more labels (73 to 1,200)'
+        >>> next_step({"answer": "too early", "n_labelled": 6, "unlabelled": 90}, initial=10)
+        '4 more labels, then the model starts'
+    """
+    if decision["answer"] == "too early":
+        missing = min(initial, decision["n_labelled"] + decision["unlabelled"]) - decision["n_labelled"]
+        return f"{count(missing, 'more label')}, then the model starts" if missing > 0 else ""
+    if decision["answer"] != "keep going" or decision.get("check_pending"):
+        return ""
+    planned = decision.get("finish") or decision.get("plan")
+    if planned is not None:
+        if planned["check_now"] or not planned.get("more_labels"):
+            return ""
+        return f"about {count(two_digits(planned['more_labels']), 'more label')}, then a check"
+    forecast = None if decision.get("held_back") else decision.get("forecast")
+    if forecast is None or ("unlabelled" in decision and forecast["labels"] >= decision["unlabelled"]):
+        return ""
+    return more_labels(forecast["labels"], forecast["low"], forecast["high"])
 
 
 def _data_set_words(decision: Mapping[str, Any]) -> DecisionWords:
@@ -143,7 +178,16 @@ def _data_set_words(decision: Mapping[str, Any]) -> DecisionWords:
     if decision.get("screening") is not None and decision["answer"] == "keep going":
         figure, note = _found_figure(decision)
     summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
-    return DecisionWords(headline, tone, sentences, figure, note, summary=summary, outlook_note=" ".join(sentences[1:]))
+    return DecisionWords(
+        headline,
+        tone,
+        sentences,
+        figure,
+        note,
+        summary=summary,
+        outlook_note=" ".join(sentences[1:]),
+        next_step=next_step(decision),
+    )
 
 
 def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:

@@ -213,7 +213,10 @@ def with_result(project: Project, told: dict[str, Any]) -> dict[str, Any]:
     words = check_words(result, project.size)
     change = batch_change(project)
     later = [] if change is None else change["sentences"]
-    told = {**told, "decision": {**told["decision"], **words, "remedy": "", "outlook": [], "outlook_note": ""}}
+    told = {
+        **told,
+        "decision": {**told["decision"], **words, "remedy": "", "outlook": [], "outlook_note": "", "next_step": ""},
+    }
     told["words"] = [*words["sentences"], *later]
     if told["check"] is not None:
         how = how_to_answer_rows(settings.checked.answer)

@@ -397,8 +397,11 @@ def decision_of(
     """
     left = settings.initial if size is None else size - n_labelled
     numbers = learning_status.numbers
-    if numbers is not None and checks.held and size is not None and numbers.unlabelled != left:
-        # For the model, items whose labels an open check withholds are unlabelled.
+    # A screening states both counts of the model: items that are read, and all items.
+    counted = numbers is not None and size is not None and (checks.held or numbers.screening is None)
+    if counted and numbers is not None and numbers.unlabelled != left:
+        # All numbers of unlabelled items are those of the journal. For the model, items whose labels are not learned
+        # yet, or are withheld by an open check, are unlabelled.
         numbers = replace(numbers, unlabelled=left) if left else None
     if numbers is None:
         # While all labels are learned again, the verdict states the progress.

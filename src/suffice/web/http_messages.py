@@ -999,6 +999,7 @@ class DecisionAnswer(_Response):
     outlook_note: Text
     summary: Text
     remedy: Text
+    next_step: Text
 
 
 class ClassCount(_Response):

@@ -45,6 +45,21 @@ function number(buttons, keys) {
   });
 }
 
+/** Let no answer look chosen: a pointer that still rests on a button, or its focus, was meant for the item before. */
+function calm(element) {
+  element.classList.add("calm");
+  if (element.contains(document.activeElement) && document.activeElement.matches("button.answer")) {
+    // From the item, Tab leads to the answers.
+    element.closest(".work")?.querySelector("article")?.focus({ preventScroll: true });
+  }
+  const wake = (event) => {
+    if (event.type === "pointermove" && event.movementX === 0 && event.movementY === 0) return;
+    for (const name of ["pointermove", "pointerdown"]) document.removeEventListener(name, wake);
+    element.classList.remove("calm");
+  };
+  for (const name of ["pointermove", "pointerdown"]) document.addEventListener(name, wake);
+}
+
 const NUMBERS = Array.from({ length: KEYS }, (_, at) => String(at + 1));
 
 function fewClasses(project, give) {
@@ -61,7 +76,7 @@ function fewClasses(project, give) {
     chosen?.click();
     return chosen !== undefined;
   };
-  return { element, key, focus() {}, clear() {} };
+  return { element, key, focus() {}, clear: () => calm(element) };
 }
 
 /** Right or wrong, with a box for what is right instead. */
@@ -76,7 +91,7 @@ function verdictButtons(project, give) {
     if (event.key === "Escape") box.blur();
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) say(box.value.trim() ? wrong : right);
   });
-  return { element, key: buttons.key, focus() {}, clear: () => { box.value = ""; } };
+  return { element, key: buttons.key, focus() {}, clear: () => { box.value = ""; buttons.clear(); } };
 }
 
 function manyClasses(project, give) {
@@ -104,6 +119,7 @@ function manyClasses(project, give) {
     filter.value = "";
     narrow();
     list.scrollTop = 0;
+    calm(list);
   };
   filter.addEventListener("input", narrow);
   filter.addEventListener("keydown", (event) => {

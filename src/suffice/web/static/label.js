@@ -13,7 +13,7 @@ import { makePredictionCard } from "./prediction.js";
 import { onKeys } from "./shortcuts.js";
 import { kept, refreshSoon, store, tab, watch } from "./store.js";
 import { hush, toast } from "./toast.js";
-import { makeBanner, makeVerdictCard, nextButton } from "./verdict.js";
+import { makeStatement, nextButton } from "./verdict.js";
 import { noItem } from "./waiting.js";
 
 // One on the screen and one ready: more would be chosen before the model has learned from those before them.
@@ -47,20 +47,19 @@ export function makeLabelView(root, project) {
   const unsureButton = button(askReason, { "aria-keyshortcuts": "n" }, "Unsure ", h("kbd", {}, "n"));
   const undoButton = button(undo, { "aria-keyshortcuts": "u" }, "Undo ", h("kbd", {}, "u"));
   const problem = h("p", { class: "problem", role: "alert" });
-  const article = h("article", { class: "card item", "aria-label": "Item", "aria-live": "polite" });
+  const article = h("article", { class: "card item", tabindex: -1, "aria-label": "Item", "aria-live": "polite" });
   const answers = h("div", { class: "answers" }, answer.element, problem,
     h("div", { class: "row small" }, skipButton, unsureButton, undoButton, h("p", { class: "said", role: "status" })));
   const why = h("p", {});
   const whyCard = h("section", { class: "card why" }, h("h2", {}, "Why this item?"), why);
   const guidelines = makeGuidelines(project);
-  const card = makeVerdictCard();
   const prediction = makePredictionCard();
-  const banner = makeBanner();
+  const statement = makeStatement();
   const checkLine = makeCheckLine();
   // The check whose items are asked for.
   let checkNumber = 0;
-  put(root, banner.element, checkLine.element, h("div", { class: "desk" },
-    h("div", { class: "work" }, article, answers), h("aside", { class: "side" }, guidelines.element, card.element, whyCard, prediction.element)));
+  put(root, checkLine.element, h("div", { class: "banner-slot" }, statement.element), h("div", { class: "desk" },
+    h("div", { class: "work" }, article, answers), h("aside", { class: "side" }, guidelines.element, whyCard, prediction.element)));
 
   function act(path, extra, said) {
     const item = queue[0];
@@ -242,8 +241,7 @@ export function makeLabelView(root, project) {
       if (drawn) toast("The classes were changed.");
     }
     if (status) {
-      card.update(status);
-      banner.update(status);
+      statement.update(status);
       checkLine.update(status);
       // Items of a check that somebody has just started come before those that wait here.
       const open = checking(status) ? status.check.number : 0;

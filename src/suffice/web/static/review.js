@@ -39,7 +39,7 @@ export function makeReviewView(root, project) {
   const found = h("p", { class: "muted", role: "status" });
   const note = quiet();
   const problem = h("p", { class: "problem", role: "alert" });
-  const article = h("article", { class: "card item", "aria-label": "Item", "aria-live": "polite" });
+  const article = h("article", { class: "card item", tabindex: -1, "aria-label": "Item", "aria-live": "polite" });
   const said = h("section", { class: "card said-of", "aria-label": "What was said" });
   const answers = h("div", { class: "answers" }, answer.element, problem,
     h("div", { class: "row small" }, confirmButton, nextButton, undoButton));

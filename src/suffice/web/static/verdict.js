@@ -1,5 +1,5 @@
-// The decision whether to go on labelling: a card beside the item, and a banner when there is reason to stop. Its words
-// and numbers are those of status.decision, here and everywhere else.
+// The decision whether to go on labelling: one statement above the item. Its words and numbers are those of
+// status.decision, here and everywhere else.
 
 import { capital } from "./api.js";
 import { checkButton, checking, endedWithout, guaranteed, guaranteeParts, sequential } from "./check.js";
@@ -10,7 +10,7 @@ import { checkAdvised, finished, goalButton, goalOf, goalParts } from "./goal.js
 import { submit } from "./outbox.js";
 import { can, person } from "./person.js";
 import { scaleFor } from "./scales.js";
-import { kept, refreshSoon, store, tab } from "./store.js";
+import { kept, refreshSoon, store } from "./store.js";
 import { toast } from "./toast.js";
 
 const STOPS = ["enough", "limit", "complete"];
@@ -63,29 +63,97 @@ export function nextButton(status, properties = {}) {
   return goalOf(status) ? goalButton(status, properties) : checkButton(status, properties);
 }
 
-/** The card beside the item; update(status) fills it. */
-export function makeVerdictCard() {
+/**
+ * The statement of the state of the work above the item: first what to do next, then the error, and the details behind
+ * "Why". update(status) fills it.
+ */
+export function makeStatement() {
+  const heading = h("h2", { id: "stop-heading" });
+  const next = h("span", { class: "next" });
+  const figure = h("p", { class: "figure" });
+  const late = h("p", { class: "muted learning" });
+  const actions = h("div", { class: "row" });
   const body = h("div", { class: "stack" });
-  const element = h("section", { class: "card verdict", "aria-label": "Is it enough?" }, body);
+  const summary = h("summary", {}, "Why");
+  const details = h("details", { open: kept.get("why") === "open" }, summary, body);
+  const said = h("div", { role: "status" }, heading, next);
+  const trouble = h("p", { class: "problem" });
+  const element = h("section", { class: "banner verdict", "aria-label": "Is it enough?", hidden: true },
+    said, figure, late, actions, trouble, details);
   const plot = makeCheckPlot();
   let drawn = "";
+  // Whether somebody wants to see the details is remembered in this browser.
+  details.addEventListener("toggle", () => kept.set("why", details.open ? "open" : null));
   return {
     element,
     update(status) {
-      const { decision, warning, problem, behind, error, check, guarantee, held, goal } = status;
-      const open = checking(status) && sequential(status);
+      const { decision, warning, problem, behind, error, check, guarantee, held, goal, model } = status;
+      // While a check is open, the line of the check says what to do.
+      const asked = checking(status) && !finished(status);
+      const open = asked && sequential(status);
       if (open) plot.update(check);
-      const told = JSON.stringify([decision, warning, problem, behind, error, check?.state, guarantee, Boolean(open), held > 0, goal]);
+      const told = JSON.stringify([decision, warning, problem, behind, error, check?.state, guarantee, Boolean(open), held > 0, goal, model.name]);
       if (told === drawn) return;
       drawn = told;
-      const parts = decisionParts(status);
-      put(body,
-        h("div", { class: "row state-row" }, parts.state, h("p", { class: "muted learning" }, learning(status))),
-        parts.guarantee, endedWithout(status), open && plot.element, parts.error, !goal && sparkline(status), parts.problem, parts.rest,
-        h("p", { class: "row" }, (!goal || finished(status) || checkAdvised(status)) && nextButton(status, { class: "small" }),
-          h("a", { href: "#progress" }, "More under Progress")));
+      element.hidden = false;
+      element.className = `banner verdict ${decision.tone}`;
+      said.hidden = asked;
+      if (heading.textContent !== decision.headline) heading.textContent = decision.headline;
+      if (next.textContent !== decision.next_step) next.textContent = decision.next_step;
+      const [number, note] = (!asked && headFigure(status)) || [];
+      put(figure, number && h("b", {}, number), number && h("small", {}, note));
+      figure.hidden = !number;
+      late.textContent = learning(status);
+      trouble.textContent = problem ? capital(problem) : "";
+      put(actions, asked ? null : statementActions(status));
+      actions.hidden = !actions.childElementCount;
+      summary.textContent = asked ? "Why, and how large the error is" : "Why";
+      put(body, statementDetails(status, open && plot.element));
     },
   };
+}
+
+/** The figure of the statement with its note: what is guaranteed, or else the estimated error; null without one. */
+function headFigure(status) {
+  const { decision, goal } = status;
+  if (goal) return finished(status) ? goalFigure(status) : null;
+  const proven = guaranteed(status);
+  if (proven) return [proven.figure, proven.figure_note];
+  return decision.error_figure && [decision.error_figure, figureNote(decision, "predicted wrong (estimate)")];
+}
+
+/** The buttons of the statement, the next step first. */
+function statementActions(status) {
+  const { decision } = status;
+  const goal = goalOf(status);
+  const report = { href: "api/report", target: "_blank", rel: "noopener" };
+  const stops = isStop(status);
+  if (goal) {
+    return [(finished(status) || checkAdvised(status)) && goalButton(status, { class: "primary" }),
+      finished(status) && can("manage") && h("a", { class: "button", ...report }, "See the report")];
+  }
+  const switching = switchButton(status);
+  const proven = guaranteed(status);
+  // Before a reason to stop, what comes next is another label, not a check.
+  const due = !switching && !proven && !decision.target_missed && (stops || decision.plan?.check_now);
+  const checks = decision.target_missed && stops ? null : checkButton(status, { class: due ? "primary" : "small" });
+  const ends = stops && can("manage") && [
+    h("a", { class: switching || (due && checks) ? "button" : "button primary", ...report }, "See the report"),
+    h("a", { class: "button", href: "#export" }, "Export")];
+  return [switching, due && checks, ends, !due && checks];
+}
+
+/** What is behind the statement: what is guaranteed, the error and its basis, the sentences, and what to try. */
+function statementDetails(status, plot) {
+  const { decision, goal } = status;
+  const parts = decisionParts(status);
+  const told = goalOf(status) ? [] : sentences(status).slice(1);
+  const more = [isStop(status) && decision.remedy].filter((each) => each && !told.includes(each) && !told.some((one) => each.includes(one)));
+  const outlook = (decision.plan?.check_now || decision.target_missed) && decision.outlook_note;
+  return [parts.guarantee, endedWithout(status), plot, parts.error, !goal && sparkline(status),
+    decision.error_figure && !goal && isStop(status) && !told.includes(decision.summary) && h("p", {}, unbroken(decision.summary)),
+    parts.rest, outlook && !told.includes(unbroken(outlook)) && h("p", {}, unbroken(outlook)), more.map((each) => h("p", {}, unbroken(each))),
+    h("p", {}, h("a", { href: "#progress" }, "More under Progress"))];
 }
 
 /** The estimated error over the labels, with its interval, small. */
@@ -112,86 +180,10 @@ function sparkline(status) {
       h("span", {}, `${count(start[0])} to ${many(end[0], "label")}`)));
 }
 
-/** The banner where there is reason to stop; update(status) shows it, folds it to a chip, or takes it away. */
-export function makeBanner() {
-  const element = h("div", { class: "banner-slot" });
-  let drawn = "";
-  const draw = (status) => {
-    const { decision, guarantee, model, goal } = status;
-    // A goal may be reached while a check is open, if people have labelled nearly all rows.
-    const shown = goal ? finished(status) || checkAdvised(status)
-      : (isStop(status) || decision.plan?.check_now || guaranteed(status)) && !checking(status);
-    const name = `${decision.headline} ${decision.since} ${model.name} ${guarantee?.check}`;
-    const folded = kept.get("folded", tab) === name;
-    const told = JSON.stringify([decision, guarantee, model, folded, shown, goal]);
-    if (told === drawn) return;
-    drawn = told;
-    if (!shown) put(element);
-    else if (folded) put(element, chip(status, () => fold(status, null)));
-    else {
-      // Details that somebody reads stay open.
-      const open = element.querySelector("details")?.open ?? false;
-      put(element, banner(status, () => fold(status, name)));
-      element.querySelector("details").open = open;
-    }
-  };
-  const fold = (status, value) => {
-    kept.set("folded", value, tab);
-    draw(status);
-  };
-  return { element, update: draw };
-}
-
 /** What is guaranteed about all labels, or about a class, as a figure and a note. */
 function goalFigure(status) {
   const reached = finished(status);
   return reached && [reached.figure, reached.figure_note];
-}
-
-/** The heading of a banner. It is announced when it appears; a heading itself cannot have the role "status". */
-function bannerHeading(decision) {
-  return h("div", { role: "status" }, h("h2", { id: "stop-heading" }, decision.headline));
-}
-
-function goalBanner(status, fold) {
-  const { decision, goal } = status;
-  const figure = goalFigure(status);
-  const report = { href: "api/report", target: "_blank", rel: "noopener" };
-  return h("section", { class: `banner ${decision.tone}`, role: "region", "aria-labelledby": "stop-heading" },
-    bannerHeading(decision),
-    figure && h("p", { class: "figure" }, h("b", {}, figure[0]), h("small", {}, figure[1])),
-    goal.reached?.errors_of_people && h("p", {}, unbroken(goal.reached.errors_of_people)),
-    h("details", {}, h("summary", {}, "Why, and what next"), goal.sentences.filter((each) => each !== goal.reached?.errors_of_people).map((each) => h("p", {}, unbroken(each)))),
-    h("div", { class: "row" }, goalButton(status, { class: "primary" }),
-      can("manage") && h("a", { class: "button", ...report }, "See the report"),
-      button(fold, { class: "quiet" }, decision.answer === "complete" ? "Hide" : "Keep labelling")));
-}
-
-function banner(status, fold) {
-  const { decision } = status;
-  if (goalOf(status)) return goalBanner(status, fold);
-  const report = { href: "api/report", target: "_blank", rel: "noopener" };
-  const switching = switchButton(status);
-  const proven = guaranteed(status);
-  // What is to be done next stands first.
-  const checkFirst = !switching && !proven;
-  const checks = decision.target_missed ? null : checkButton(status, { class: checkFirst ? "primary" : "" });
-  const figure = proven ? [proven.figure, proven.figure_note]
-    : decision.error_figure && [decision.error_figure, figureNote(decision, "predicted wrong")];
-  const goOn = decision.target_missed;
-  return h("section", { class: `banner ${decision.tone}`, role: "region", "aria-labelledby": "stop-heading" },
-    bannerHeading(decision),
-    figure && h("p", { class: "figure" }, h("b", {}, figure[0]), h("small", {}, figure[1])),
-    h("details", {}, h("summary", {}, "Why, and what next"),
-      proven && h("p", {}, unbroken(proven.sentences[0])),
-      h("p", {}, unbroken(decision.summary)),
-      (decision.plan?.check_now || goOn) && h("p", {}, unbroken(decision.outlook_note)),
-      decision.remedy && h("p", {}, unbroken(decision.remedy))),
-    h("div", { class: "row" }, switching, checkFirst && checks,
-      can("manage") && h("a", { class: switching || goOn || (checkFirst && checks) ? "button" : "button primary", ...report },
-        "See the report"),
-      can("manage") && h("a", { class: "button", href: "#export" }, "Export"), !checkFirst && checks,
-      button(fold, { class: goOn ? "primary" : "quiet" }, decision.answer === "complete" ? "Hide" : "Keep labelling")));
 }
 
 /** A button that lets the better model learn, where the project can have it. */
@@ -245,12 +237,4 @@ export function certified({ statement, assumption }) {
 function figureNote(decision, wrong) {
   if (decision.screening) return "found";
   return decision.share ? wrong : "typical error";
-}
-
-function chip(status, unfold) {
-  const { decision, goal } = status;
-  const proven = guaranteed(status);
-  const figure = goal ? goalFigure(status)?.join(" ") : proven ? `${proven.figure} ${proven.figure_note}`
-    : decision.error_figure && `${decision.error_figure} ${figureNote(decision, "wrong")}`;
-  return button(unfold, { class: `chip ${decision.tone}` }, decision.headline, figure && `: ${figure}`);
 }
