@@ -6,13 +6,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.special import expit, log_expit
+from scipy.stats import beta, norm
+from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 import suffice as sf
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
-from suffice.session.suspicious_labels import FEWEST, SuspiciousLabel, suspicious_labels
+from suffice.session.suspicious_labels import (
+    _SHARES,
+    FEWEST,
+    SuspiciousLabel,
+    suspicious_labels,
+    wrong_probabilities,
+)
 
 pytestmark = pytest.mark.usefixtures("all_trees")
 
@@ -40,10 +49,12 @@ def test_flipped_classes_come_first(classes: int, model: Any) -> None:
         given[item] = str((int(y[item]) + 1) % classes)
     listed = suspicious_labels(model.fit(X, given), X, dict(enumerate(given.tolist())))
     assert sorted(each.item for each in listed) == list(range(200))
-    assert all(a.probability <= b.probability for a, b in pairwise(listed))
+    assert all(a.wrong >= b.wrong for a, b in pairwise(listed))
     assert found_share(listed, wrong) >= 0.9
     by_item = {each.item: each for each in listed}
-    assert all(by_item[item].likely_wrong and by_item[item].prediction == y[item] for item in wrong)
+    assert sum(by_item[item].prediction == y[item] for item in wrong) >= 9
+    # Without the model, a forest is less sure.
+    assert sum(by_item[item].likely_wrong for item in wrong) >= 7
     assert all(0.0 <= each.probability <= 1.0 and each.deviation is None for each in listed)
 
 
@@ -87,6 +98,60 @@ def test_numbers_of_a_model_that_leaves_nothing_out() -> None:
     y[11] = -9.0
     listed = suspicious_labels(Ridge().fit(X, y), X, dict(enumerate(y.tolist())))
     assert listed[0].item == 11
+
+
+def test_the_probability_of_being_wrong_is_that_of_the_mixture() -> None:
+    """The sums written out, over every share of wrong labels and every factor."""
+    rng = np.random.default_rng(4)
+    right = np.log(rng.uniform(0.001, 0.999, size=(3, 25)))
+    wrong = np.log(-np.expm1(right))
+    posterior, ratios = [], []
+    for share in _SHARES.tolist():
+        prior = beta(0.5, 10.0).pdf(share) * share  # of the logarithm
+        for t in range(3):
+            pairs = [
+                (share * math.exp(w), (1.0 - share) * math.exp(r)) for r, w in zip(right[t], wrong[t], strict=True)
+            ]
+            posterior.append(prior * math.prod(a + b for a, b in pairs))
+            ratios.append([a / (a + b) for a, b in pairs])
+    expected = np.average(ratios, axis=0, weights=posterior)
+    np.testing.assert_allclose(wrong_probabilities(right, wrong), expected, rtol=1e-9)
+
+
+def test_the_expected_number_of_wrong_labels_is_right_on_average() -> None:
+    """Shares and factors are drawn from the prior: then the expectation after the labels has no bias at all."""
+    rng, factors, errors = np.random.default_rng(5), np.geomspace(0.1, 10.0, 41), []
+    prior = beta(0.5, 10.0).pdf(_SHARES) * _SHARES
+    for _ in range(400):
+        logits = 2.0 * rng.normal(size=40)
+        is_wrong = rng.random(40) < rng.choice(_SHARES, p=prior / prior.sum())
+        label = (rng.random(40) < expit(rng.choice(factors) * logits)) != is_wrong
+        own = np.where(label, logits, -logits)
+        right, wrong = (np.array([log_expit(sign * factor * own) for factor in factors]) for sign in (1, -1))
+        chances = wrong_probabilities(right, wrong)
+        # Among all labels, and among those that would be shown.
+        shown = chances >= 0.3
+        errors.append([chances.sum() - is_wrong.sum(), chances[shown].sum() - is_wrong[shown].sum()])
+    assert (np.abs(np.mean(errors, axis=0)) <= 3.0 * np.std(errors, axis=0) / math.sqrt(len(errors))).all()
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
+def test_the_expected_number_is_near_the_true_one_on_real_data(load: Any) -> None:
+    X, y = load(return_X_y=True)
+    X, names, near = StandardScaler().fit_transform(X), np.unique(y).astype(str), []
+    for flipped, seed in ((0.0, 0), (0.05, 1), (0.05, 2), (0.2, 3)):
+        rng = np.random.default_rng(seed)
+        items = rng.permutation(len(X))[:150]
+        given = y[items].astype(str)
+        for k in rng.permutation(150)[: round(150 * flipped)]:
+            given[k] = rng.choice(names[names != given[k]])
+        listed = suspicious_labels(BayesianLogistic().fit(X[items], given), X[items], dict(enumerate(given.tolist())))
+        shown = [each for each in listed if each.likely_wrong]
+        true = sum(each.label != str(y[items][each.item]) for each in shown)
+        spread = sum(each.wrong * (1.0 - each.wrong) for each in shown)
+        near.append(abs(sum(each.wrong for each in shown) - true) <= 2.0 * math.sqrt(spread) + 0.5)
+        assert len(shown) <= 2 * true + 1
+    assert sum(near) >= 3
 
 
 def test_too_few_labels_and_labels_of_one_kind_say_nothing() -> None:

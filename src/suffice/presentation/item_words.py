@@ -8,8 +8,9 @@ from suffice.presentation.text_format import count, number, percent
 
 #: Why a label at the top of the list of suspicious labels may be right.
 REVIEW_NOTE: Final = (
-    "The model does not expect these labels; it judges each without having learned it. Not all of them are wrong: some "
-    "are correct but hard to predict. Confirm the correct ones; they are not listed again."
+    "The model judges each label without having learned it. The probability of being wrong takes account of how sure "
+    "its predictions are on all labels. It is an estimate, and not all of them are wrong. Confirm the correct ones; "
+    "they are not listed again."
 )
 
 
@@ -161,26 +162,62 @@ def suspicious_label_sentence(label: Any, prediction: Any, probability: float, d
     )
 
 
-def review_sentence(listed: int, total: int, labels: int) -> str:
-    """Number of labels to review.
-
-    Args:
-        listed: Labels that are listed.
-        total: Labels that are likely wrong, according to the model.
-        labels: All labels.
+def wrong_label_sentence(wrong: float) -> str:
+    r"""The probability that a label is wrong.
 
     Examples:
-        >>> review_sentence(50, 70, 500)
-        'The model finds 70 of 500 labels unlikely; the 50 least likely are listed.'
-        >>> review_sentence(1, 1, 500)
-        'The model finds 1 of 500 labels unlikely.'
-        >>> review_sentence(0, 0, 500)
-        'The model finds none of the 500 labels unlikely.'
+        >>> print(wrong_label_sentence(0.8312).replace("\N{NO-BREAK SPACE}", " "))
+        The label is wrong with a probability of 83 %.
     """
+    return f"The label is wrong with a probability of {percent(wrong)}."
+
+
+def review_sentences(review: Mapping[str, Any]) -> list[str]:
+    r"""Number of labels to review, how many of them are expected to be wrong, and why these.
+
+    Args:
+        review: ``listed``, ``total`` (labels that are worth a second look), ``n_labelled``, ``expected`` (wrong labels
+            among those listed), ``expected_all`` (among all), ``at_least`` (the smallest probability of being wrong
+            that is worth a second look), and ``priced`` (whether that is by the prices of the project).
+
+    Examples:
+        >>> review = {"listed": 5, "total": 5, "n_labelled": 500, "expected": 3.8, "expected_all": 6.2}
+        >>> review |= {"at_least": 0.5, "priced": False}
+        >>> print(*review_sentences(review), sep="\n")
+        Of 500 labels, 5 are worth a second look; about 3.8 of these 5 are expected to be wrong.
+        These labels are more likely wrong than right. Among the others, about 2.4 are expected to be wrong.
+        >>> review |= {"listed": 0, "total": 0, "expected": 0.0, "expected_all": 0.4}
+        >>> print(*review_sentences(review), sep="\n")
+        None of the 500 labels is worth a second look.
+        No label is more likely wrong than right. Among all, about 0.4 are expected to be wrong.
+    """
+    n, total, listed = review["n_labelled"], review["total"], review["listed"]
+    at_least = percent(review["at_least"])
+    rest = _expected(review["expected_all"] - review["expected"])
     if not total:
-        return f"The model finds none of the {labels:,} labels unlikely."
-    some = f"; the {listed:,} least likely are listed" if listed < total else ""
-    return f"The model finds {total:,} of {labels:,} labels unlikely{some}."
+        none = "No label is more likely wrong than right."
+        if review["priced"]:
+            none = f"By the costs of a label and of a mistake, that takes a probability of being wrong of {at_least}."
+        return [f"None of the {n:,} labels is worth a second look.", f"{none} Among all, {rest} expected to be wrong."]
+    some = f"; the first {listed:,} are listed" if listed < total else ""
+    are, these = ("is", "it is") if total == 1 else ("are", f"of these {listed:,}")
+    expected = _expected(review["expected"])
+    wrong = (
+        f"it is wrong with a probability of {percent(review['expected'])}"
+        if total == 1
+        else f"{expected.removesuffix(' is').removesuffix(' are')} {these} are expected to be wrong"
+    )
+    why = "These labels are more likely wrong than right." if total > 1 else "It is more likely wrong than right."
+    if review["priced"]:
+        why = f"By the costs of a label and of a mistake, a second look pays from a probability of {at_least} on."
+    first = f"Of {n:,} labels, {total:,} {are} worth a second look{some}; {wrong}."
+    return [first, f"{why} Among the others, {rest} expected to be wrong."]
+
+
+def _expected(number_of: float) -> str:
+    """An expected number of labels, with its verb."""
+    value = f"{number_of:.1f}" if number_of < 9.95 else f"{number_of:,.0f}"
+    return f"about {value} {'is' if value == '1.0' else 'are'}"
 
 
 def too_few_to_review_sentence(fewest: int) -> str:

@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, log_softmax
+from scipy.special import log_ndtr, log_softmax, softmax
+from scipy.stats import norm
 
 from suffice.models.logistic import BayesianLogistic
 from suffice.models.predictive import FACTORS, Guesses, guesses, log_probabilities, sharpness
@@ -21,6 +22,12 @@ _TREES: Final = 200
 _LEAF: Final = 3
 # Probability in a forest of a class that occurs in none of its trees.
 _UNSEEN: Final = 1e-3
+# Shares of wrong labels that are considered, and the parameters of their prior, a beta distribution.
+_SHARES: Final[Floats] = np.geomspace(1e-4, 0.45, 30)
+_PRIOR: Final = (0.5, 10.0)
+# Factors of the logits of a prediction, and of the deviation of a number, that are considered.
+_SHARPER: Final[Floats] = np.geomspace(0.1, 10.0, 41)
+_WIDER: Final[Floats] = np.geomspace(0.3, 3.0, 24)
 
 
 class SuspiciousLabel(NamedTuple):
@@ -33,6 +40,7 @@ class SuspiciousLabel(NamedTuple):
         probability: For classes the probability of the label. For numbers the probability of a label that is at least
             as far from the prediction.
         deviation: For numbers the standard deviation of the label, given all others; None for classes.
+        wrong: Probability that the label is wrong, by :func:`wrong_probabilities`.
     """
 
     item: int
@@ -40,16 +48,17 @@ class SuspiciousLabel(NamedTuple):
     prediction: Any
     probability: float
     deviation: float | None = None
+    wrong: float = 0.0
 
     @property
     def likely_wrong(self) -> bool:
-        """Whether another class is predicted; for numbers, whether the probability is below 0.05."""
-        return self.prediction != self.label if self.deviation is None else self.probability < 0.05
+        """Whether the label is more likely wrong than right."""
+        return self.wrong >= 0.5
 
 
 @one_thread()
 def suspicious_labels(model: Any, X: Any, labels: Mapping[int, Any]) -> list[SuspiciousLabel]:
-    r"""Rank labels by how unlikely they are, the least likely first.
+    r"""Rank labels by the probability that they are wrong, the largest first.
 
     Each label is evaluated by models that have not learned it. For classes these are the model itself, if it can leave
     labels out in closed form (:func:`suffice.models.predictive.guesses`), and a random forest, of which each tree has
@@ -63,8 +72,9 @@ def suspicious_labels(model: Any, X: Any, labels: Mapping[int, Any]) -> list[Sus
     label given all others; a model that cannot leave labels out is replaced by a random forest, with one deviation for
     all labels.
 
-    Labels of items near the boundary of two classes have a low probability even if they are correct. So the first
-    labels of the list are not necessarily wrong; they should be reviewed.
+    Labels of items near the boundary of two classes have a low probability even if they are correct.
+    :func:`wrong_probabilities` takes account of that: it estimates from all labels how sure the prediction is and how
+    many labels are wrong.
 
     Args:
         model: A fitted model without its pipeline.
@@ -100,11 +110,51 @@ def _unlikely_classes(model: Any, X: Any, items: Sequence[int], given: Sequence[
         logits, _ = guesses(model.state_, np.arange(len(codes)))
         found.append(_sharpened(log_probabilities(logits), codes))
     logs = np.asarray(log_softmax(np.mean(found, axis=0), axis=1))
-    own = logs[np.arange(len(codes)), codes]
+    own, each = logs[np.arange(len(codes)), codes], np.arange(len(codes))
+    right = np.array([log_softmax(factor * logs, axis=1)[each, codes] for factor in _SHARPER])
+    # A wrong label is any of the other classes, each with the same probability; a right one is none of them.
+    others = np.log(np.maximum(-np.expm1(right), np.finfo(np.float64).tiny)) - math.log(max(len(classes) - 1, 1))
+    wrong = wrong_probabilities(right, others)
     return [
-        SuspiciousLabel(items[k], given[k], classes[int(logs[k].argmax())], math.exp(own[k]))
-        for k in np.argsort(own, kind="stable").tolist()
+        SuspiciousLabel(items[k], given[k], classes[int(logs[k].argmax())], math.exp(own[k]), wrong=float(wrong[k]))
+        for k in np.argsort(-wrong, kind="stable").tolist()
     ]
+
+
+def wrong_probabilities(right: Floats, wrong: Floats) -> Floats:
+    r"""Probability that each label is wrong, in a mixture of right and wrong labels.
+
+    Let :math:`\varepsilon` be the share of wrong labels, :math:`p_t` the probability of a label that is right, under a
+    prediction whose sureness is changed by the factor ``t``, and :math:`q_t` that of a wrong one. Then
+
+    .. math:: w_i = \operatorname{E}\left[
+        \frac{\varepsilon\, q_t(y_i)}{(1 - \varepsilon)\, p_t(y_i) + \varepsilon\, q_t(y_i)} \right] .
+
+    The average is over ``t`` and :math:`\varepsilon`, weighted by the likelihood of all labels. The prior is flat in
+    :math:`\log t`, and :math:`\mathrm{Beta}(1/2, 10)` for :math:`\varepsilon`, whose mean is 5 %.
+
+    Args:
+        right: Log probabilities or log densities of the given labels if they are right, for each factor, ``T x n``.
+        wrong: The same if they are wrong, ``T x n`` or ``n``.
+
+    Examples:
+        >>> right = np.log(np.array([[0.95] * 19 + [0.001]]))
+        >>> wrong_probabilities(right, np.log1p(-np.exp(right))).round(3)[[0, 19]]
+        array([0.003, 0.95 ])
+    """
+    likelihood = np.array([_mixed(right, wrong, share).sum(axis=1) for share in _SHARES])
+    # The shares are evenly spaced in their logarithm.
+    prior = _PRIOR[0] * np.log(_SHARES) + (_PRIOR[1] - 1.0) * np.log1p(-_SHARES)
+    weights = softmax(likelihood + prior[:, None])
+    found = np.zeros(right.shape[1])
+    for share, of_share in zip(_SHARES, weights, strict=True):
+        found += of_share @ np.exp(math.log(share) + wrong - _mixed(right, wrong, share))
+    return np.asarray(np.clip(found, 0.0, 1.0))
+
+
+def _mixed(right: Floats, wrong: Floats, share: float) -> Floats:
+    """Log probability of labels of which a share is wrong."""
+    return np.asarray(np.logaddexp(math.log1p(-share) + right, math.log(share) + wrong))
 
 
 def _sharpened(logs: Floats, codes: NDArray[np.intp]) -> Floats:
@@ -134,11 +184,18 @@ def _unlikely_numbers(model: Any, X: Any, items: Sequence[int], y: Floats) -> li
     else:
         mean = _forest_means(X, y)
         deviation = np.full(len(y), np.std(y - mean))
-    scaled = np.abs(y - mean) / np.maximum(deviation, np.finfo(np.float64).tiny)
+    deviation = np.maximum(deviation, np.finfo(np.float64).tiny)
+    scaled = np.abs(y - mean) / deviation
     logs = math.log(2.0) + log_ndtr(-scaled)
+    right = np.array([norm.logpdf(scaled, scale=factor) for factor in _WIDER]) - np.log(deviation)
+    # A wrong number is like that of another item.
+    wrong = wrong_probabilities(right, norm.logpdf(y, y.mean(), y.std()))
     return [
-        SuspiciousLabel(items[k], float(y[k]), float(mean[k]), math.exp(logs[k]), float(deviation[k]))
-        for k in np.argsort(logs, kind="stable").tolist()
+        SuspiciousLabel(
+            items[k], float(y[k]), float(mean[k]), math.exp(logs[k]), float(deviation[k]), wrong=float(wrong[k])
+        )
+        # Several may be certainly wrong.
+        for k in np.lexsort((logs, -wrong)).tolist()
     ]
 
 

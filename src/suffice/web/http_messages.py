@@ -1138,15 +1138,23 @@ class ReviewRow(_Response):
     prediction: ShownLabel
     probability: Number
     deviation: Number
+    wrong: float
     sentence: Text
 
 
 class ReviewAnswer(_Response):
-    """Labels that are likely wrong, the least likely first; how many there are, and the same in words."""
+    """Labels that are worth a second look, the likeliest to be wrong first; how many there are, and the same in words.
+
+    ``wrong`` of a label is the probability that it is wrong. ``expected`` is the expected number of wrong labels among
+    those listed, ``expected_all`` among all that are open to review, and ``at_least`` the smallest probability listed.
+    """
 
     labels: list[ReviewRow]
     total: int
     n_labelled: int
+    expected: float
+    expected_all: float
+    at_least: float
     sentence: Text
     note: Text
 

@@ -14,7 +14,7 @@ const MOST = 200;
 // Thousands of labels are ranked in several seconds.
 const PATIENCE = 120000;
 const KINDS = {
-  unlikely: { name: "Unlikely", none: "No label is left that the model finds unlikely." },
+  unlikely: { name: "Unlikely", none: "No label is left that is worth a second look." },
   unresolved: { name: "Disagreements", none: "Nobody disagrees, or all disagreements are resolved." },
   skipped: { name: "Skipped", none: "No item was skipped, and nobody is unsure of one." },
 };
@@ -81,6 +81,16 @@ export function makeReviewView(root, project) {
     }
   }
 
+  /** Say how many labels are left, and how many of them are expected to be wrong. */
+  function tell() {
+    if (kind !== "unlikely") {
+      found.textContent = rows.length ? `${many(rows.length, "item")} left` : "";
+      return;
+    }
+    const expected = rows.reduce((sum, row) => sum + row.wrong, 0).toFixed(1);
+    found.textContent = rows.length ? `${many(rows.length, "label")} left, of which about ${expected} are expected to be wrong.` : "";
+  }
+
   async function draw() {
     const row = rows[at] ?? null;
     desk.hidden = row === null;
@@ -128,6 +138,7 @@ export function makeReviewView(root, project) {
     rows.splice(at, 1);
     if (at >= rows.length) at = 0;
     problem.textContent = "";
+    tell();
     draw();
     submit(path, { person: person(), item: row.item, ...body }).then(() => {
       undoable = act;
@@ -136,6 +147,7 @@ export function makeReviewView(root, project) {
       refreshSoon();
     }, (error) => {
       rows.splice(at, 0, row);
+      tell();
       draw();
       problem.textContent = `Not recorded (${row.id}): ${error.message}`;
     });
