@@ -122,7 +122,7 @@ def test_the_expected_number_of_wrong_labels_is_right_on_average() -> None:
     """Shares and factors are drawn from the prior: then the expectation after the labels has no bias at all."""
     rng, factors, errors = np.random.default_rng(5), np.geomspace(0.1, 10.0, 41), []
     prior = beta(0.5, 10.0).pdf(_SHARES) * _SHARES
-    for _ in range(400):
+    for _ in range(200):
         logits = 2.0 * rng.normal(size=40)
         is_wrong = rng.random(40) < rng.choice(_SHARES, p=prior / prior.sum())
         label = (rng.random(40) < expit(rng.choice(factors) * logits)) != is_wrong

@@ -85,6 +85,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("post", "/api/checks"),
         ("post", "/api/checks/abort"),
         ("get", "/api/status"),
+        ("get", "/api/items"),
         ("get", "/api/items/{item}"),
         ("get", "/api/items/{item}/image"),
         ("get", "/api/export/labels"),

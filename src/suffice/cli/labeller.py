@@ -19,6 +19,7 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.text_format import item_summary
 from suffice.project.events import EventKind, Label, checked_label
 from suffice.project.items import Item
+from suffice.project.label_writer import OutsideRangeError
 from suffice.project.status_summary import CheckStatus, check_status, decision_of, learning_sentences
 from suffice.tables.table_columns import as_number
 
@@ -195,6 +196,8 @@ class Labeller:
         self.goal_reached = False
         self._to_goal = self._for_given and project.reached_goal() is None
         self._asked = -_ASK_AGAIN
+        # The last label outside of the plausible range, with its item.
+        self._implausible: tuple[int, Label] | None = None
         self._request = uuid4().hex
         self._pictures = Pictures(Path(project.settings.root)) if project.settings.shown == "image" else None
 
@@ -261,8 +264,15 @@ class Labeller:
             correction: What is right in place of a wrong prediction, if people judge predictions.
         """
         begun, item = time.monotonic(), self._item()
-        with self._past_conflicts():
-            self.project.label(item.position, label, person=self.person, request=self._request, correction=correction)
+        with self._past_conflicts(), self._asking_again(item.position, label) as confirmed:
+            self.project.label(
+                item.position,
+                label,
+                person=self.person,
+                request=self._request,
+                correction=correction,
+                outside_range=confirmed,
+            )
         self.labels += 1
         self._done(begun)
         self._go_on()
@@ -278,8 +288,20 @@ class Labeller:
     def correct(self, position: int, label: Label) -> None:
         """Change the label of another item; the item to label stays the same."""
         begun = time.monotonic()
-        self.project.correct(position, label, person=self.person, request=self._request)
+        with self._asking_again(position, label) as confirmed:
+            self.project.correct(position, label, person=self.person, request=self._request, outside_range=confirmed)
         self._done(begun)
+
+    @contextmanager
+    def _asking_again(self, position: int, label: Label) -> Iterator[bool]:
+        """Whether a label outside of the plausible range is confirmed: the same number, given a second time."""
+        try:
+            yield self._implausible == (position, label)
+        except OutsideRangeError as error:
+            self._implausible = position, label
+            sentence = str(error).partition("; if it is right")[0]
+            raise OutsideRangeError(f"{sentence}; if it is right, give it again") from None
+        self._implausible = None
 
     def undo(self) -> str:
         """Undo the last action, show its item again if it must be labelled again, and return what was undone."""

@@ -171,6 +171,20 @@ class ProjectOptions:
         float | None,
         typer.Option(metavar="SHARE", help="Share of the items that two people label, from 0 to 1.", show_default="0"),
     ] = None
+    unit: Annotated[
+        str | None,
+        typer.Option(help="For numbers: the unit of the label, shown beside it.", show_default=False),
+    ] = None
+    lowest: Annotated[
+        float | None,
+        typer.Option(
+            help="For numbers: smallest plausible label; a smaller one must be confirmed.", show_default=False
+        ),
+    ] = None
+    highest: Annotated[
+        float | None,
+        typer.Option(help="For numbers: largest plausible label; a larger one must be confirmed.", show_default=False),
+    ] = None
     initial: Initial = None
     random_share: Annotated[
         float | None,
@@ -268,6 +282,7 @@ class ProjectOptions:
         if self.model is ProjectModel.auto and not self.goal.whole:
             raise InvalidValueError("--model auto is for a goal about all labels: give --at-most and --of all too")
         same = ("regression", "text", "image", "id", "target", "features", "embed", "positive", "initial")
+        same = (*same, "lowest", "highest")
         return CreationOptions(
             **{name: getattr(self, name) for name in same},
             classes=None if self.classes is None else parse_classes(self.classes),
@@ -281,6 +296,7 @@ class ProjectOptions:
             may_miss=tuple(self.may_miss or ()),
             random_share=self.random_share,
             overlap=self.overlap or 0.0,
+            unit=self.unit or "",
             seed=self.seed,
             person=person,
         )
@@ -406,6 +422,9 @@ _CHANGED_ELSEWHERE = {
     "--classes": f"with suffice classes; {_ELSEWHERE}",
     "--overlap": _ON_THE_PAGE,
     "--may-miss": _ON_THE_PAGE,
+    "--unit": _ON_THE_PAGE,
+    "--lowest": _ON_THE_PAGE,
+    "--highest": _ON_THE_PAGE,
     "--at-most": _ON_THE_PAGE,
     "--of": _ON_THE_PAGE,
     "--annotator-error": _ON_THE_PAGE,
@@ -719,6 +738,10 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
     compare("--text", options.text, settings.main if settings.shown == "text" else None, "the text column")
     compare("--image", options.image, settings.main if settings.shown == "image" else None, "the image column")
     compare("--overlap", options.overlap, settings.overlap, "the overlap")
+    compare("--unit", options.unit, settings.unit or "none", "the unit")
+    for name in ("lowest", "highest"):
+        given, limit = getattr(options, name), getattr(settings, name)
+        compare(f"--{name}", given, "none" if limit is None else limit, f"the {name} plausible label:")
     compare("--initial", options.initial, settings.initial, "initial labels:")
     compare("--random-share", options.random_share, settings.random_share, "the share of random items")
     compare("--seed", options.seed, "none" if settings.seed is None else settings.seed, "the seed")

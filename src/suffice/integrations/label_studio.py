@@ -778,12 +778,13 @@ class AnnotationImporter:
                 writer.take_back(item, person=person)
                 newest = None
             if newest is None:
-                writer.label(item, label, person=person, request=request, saw_prediction=saw)
+                writer.label(item, label, person=person, request=request, saw_prediction=saw, outside_range=True)
             else:
-                writer.correct(item, label, person=person, request=request, saw_prediction=saw)
+                writer.correct(item, label, person=person, request=request, saw_prediction=saw, outside_range=True)
             present = label if newest is not None or present is None else present
         if annotation.decides and present != label:
-            writer.correct(item, label, person=person, request=f"{request}:truth", saw_prediction=saw)
+            truth = f"{request}:truth"
+            writer.correct(item, label, person=person, request=truth, saw_prediction=saw, outside_range=True)
 
     def _skip_deleted(self, present: set[int]) -> None:
         """Skip items whose task was deleted; labels of deleted tasks are kept."""

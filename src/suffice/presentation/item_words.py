@@ -103,6 +103,10 @@ def import_sentences(report: Mapping[str, Any], *, trial: bool = False) -> list[
     if report["unknown"]:
         listed = some_counts(list(report["unknown"].items()))
         sentences.append(f"Rows with a label that cannot be used: {sum(report['unknown'].values()):,} ({listed}).")
+    if report.get("outside_range"):
+        listed = ", ".join(report["outside_range_examples"])
+        of = f"Labels outside of the plausible range, {report['plausible']}: {report['outside_range']:,}"
+        sentences.append(f"{of}, such as {listed}. They are used; check whether they have the right unit.")
     sentences += [f"{note[0].upper()}{note[1:]}." for note in report["notes"]]
     return [*sentences, "Nothing was written: this was a trial run."] if trial else sentences
 
@@ -134,6 +138,34 @@ _IMPORTED: Final = (
     ("contradictory", "in the file with several labels, of which none is used"),
     ("in_check", "of the open check, which are left out"),
 )
+
+
+def range_words(lowest: float | None, highest: float | None, unit: str) -> str:
+    """The plausible range of a number.
+
+    Examples:
+        >>> range_words(0.0, 120.0, "kg"), range_words(None, 5.0, ""), range_words(0.5, None, "m")
+        ('0 to 120 kg', 'at most 5', 'at least 0.5 m')
+    """
+    of = f" {unit}" if unit else ""
+    if lowest is None or highest is None:
+        limit = highest if lowest is None else lowest
+        assert limit is not None
+        return f"at {'most' if lowest is None else 'least'} {number(limit)}{of}"
+    return f"{number(lowest)} to {number(highest)}{of}"
+
+
+def outside_range_sentence(label: float, lowest: float | None, highest: float | None, unit: str) -> str:
+    """A number that is outside of the plausible range, and what to do about it.
+
+    Examples:
+        >>> outside_range_sentence(1200.0, 0.0, 120.0, "kg")
+        '1,200 kg is outside of the plausible range, 0 to 120 kg; if it is right, confirm it (outside_range)'
+    """
+    of = f" {unit}" if unit else ""
+    plausible = range_words(lowest, highest, unit)
+    outside = f"{number(label)}{of} is outside of the plausible range, {plausible}"
+    return f"{outside}; if it is right, confirm it (outside_range)"
 
 
 def suspicious_label_sentence(label: Any, prediction: Any, probability: float, deviation: float | None) -> str:

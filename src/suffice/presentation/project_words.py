@@ -175,6 +175,9 @@ def _setting_in_words(name: str, before: Any, after: Any) -> list[str]:
         "tolerance": "the tolerance",
         "confidence": "the confidence of the checks",
         "earlier_checks": "the number of earlier checks",
+        "unit": "the unit",
+        "lowest": "the smallest plausible label",
+        "highest": "the largest plausible label",
     }
     if name == "may_miss":
         listed = [", ".join(shortened(each, 40) for each in classes or ()) or "none" for classes in (before, after)]

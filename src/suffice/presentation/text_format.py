@@ -261,6 +261,35 @@ def item_summary(cells: Sequence[tuple[str, str]], main: str | None) -> str:
     )
 
 
+def item_excerpt(cells: Sequence[tuple[str, str]], main: str | None, sought: str) -> str:
+    """The summary of an item; if it does not contain the text that is looked for, the part of the item that does.
+
+    Args:
+        cells: As for :func:`item_summary`.
+        main: As for :func:`item_summary`.
+        sought: The text, in upper or lower case; empty for none.
+
+    Examples:
+        >>> cells = [("text", "word " * 100 + "and the Prize " + "word " * 100)]
+        >>> item_excerpt(cells, "text", "prize")[:60], len(item_excerpt(cells, "text", "prize"))
+        ('... word word word word word word word word word word word a', 200)
+        >>> item_excerpt(cells, "text", "")[:9]
+        'word word'
+    """
+    summary = item_summary(cells, main)
+    if not sought or sought.casefold() in summary.casefold():
+        return summary
+    for _, value in cells:
+        text = " ".join(value.split())
+        at = text.casefold().find(sought.casefold())
+        if at >= 0:
+            start = max(0, at - LONGEST_SUMMARY // 3)
+            # A whole word first.
+            start = text.find(" ", start, at) + 1 if start else 0
+            return shortened(f"... {text[start:]}" if start else text)
+    return summary
+
+
 def thinned_positions(values: ArrayLike, most: int) -> list[int]:
     """Return the positions of points with which a curve looks the same: the extremes of short sections, and both ends.
 

@@ -254,6 +254,9 @@ class CreationOptions:
             :data:`suffice.acquisition.RANDOM_SHARES`, and 0 for
             screening. Their labels show how good the model is on the unlabelled items. 0 switches this off.
         overlap: Share of the items that two people label, from 0 to 1.
+        unit: For numbers: the unit of the label, shown beside it.
+        lowest: For numbers: smallest plausible label; a smaller one must be confirmed.
+        highest: The same for the largest.
         seed: Seed of all randomness. Without one, checks are drawn anew, and all else as with seed 0.
         person: Who creates the project.
     """
@@ -283,6 +286,9 @@ class CreationOptions:
     initial: int | None = None
     random_share: float | None = None
     overlap: float = 0.0
+    unit: str = ""
+    lowest: float | None = None
+    highest: float | None = None
     seed: int | None = None
     person: str | None = None
 
@@ -467,7 +473,8 @@ def make_project(
     if isinstance(chosen, LabelWorth) and chosen.tolerance is not None and settings.task == "classification":
         raise InvalidValueError("--tolerance is for numbers, and the labels of this project are classes; leave it out")
     settings = replace(settings, rule=chosen.state_dict())
-    settings = settings.with_changes(settings.checked_changes({"guidelines": options.guidelines}))
+    shown = {name: getattr(options, name) for name in ("guidelines", "unit", "lowest", "highest")}
+    settings = settings.with_changes(settings.checked_changes(shown))
     settings.require_usable_rule()
     return write_project(place, settings, items, person=options.person or "", progress=progress)
 

@@ -16,7 +16,7 @@ import numpy as np
 from suffice.errors import InvalidValueError
 from suffice.files import digest_of
 from suffice.numerics import Floats
-from suffice.presentation.item_words import import_sentences, items_added_sentences
+from suffice.presentation.item_words import import_sentences, items_added_sentences, range_words
 from suffice.presentation.text_format import count, shortened
 from suffice.project.events import Draft, EventKind, Label, checked_label, shown
 from suffice.project.images import found_images, image_paths
@@ -56,7 +56,7 @@ MatchBy = Literal["id", "row", "text"]
 _EXAMPLES: Final = 5
 # Items or rows that are read at a time.
 _CHUNK: Final = 5000
-_LISTS: Final = ("unmatched_examples", "conflicting_examples", "notes")
+_LISTS: Final = ("unmatched_examples", "conflicting_examples", "outside_range_examples", "notes")
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,8 @@ class ImportReport:
         conflicting: Items with another label than in the file, or with another imported prediction;
             ``conflicting_examples`` has the first of them.
         conflicts: What happens to them; for predictions always ``"replace"``.
+        outside_range: Numbers outside of the plausible range of the project; they are used.
+            ``outside_range_examples`` has the first of them, and ``plausible`` is the range in words.
         repeated: Whether the request was processed before, and this is the report of then.
         written: Whether the project was changed; False for a trial run, or if there was nothing to write.
         notes: Sentences about how the file was read, such as which sheet of a workbook.
@@ -104,6 +106,9 @@ class ImportReport:
     conflicting: int = 0
     conflicting_examples: tuple[str, ...] = ()
     conflicts: Conflicts = "keep"
+    outside_range: int = 0
+    outside_range_examples: tuple[str, ...] = ()
+    plausible: str = ""
     written: bool = False
     repeated: bool = False
     notes: tuple[str, ...] = ()
@@ -254,6 +259,8 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
             f"{difference} Write them as in the project, or name another column (id)"
         )
     values = {item: labels[0] for item, labels in found.items() if len(set(labels)) == 1}
+    limits = project.settings
+    outside = [item for item, value in values.items() if limits.task == "regression" and limits.outside_range(value)]
     report = ImportReport(
         rows=len(cells),
         matched_by=how,
@@ -263,6 +270,9 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
         unmatched_examples=tuple(shown(each) for each in unmatched[:_EXAMPLES]),
         unknown=dict(unknown.most_common()),
         contradictory=len(found) - len(values),
+        outside_range=len(outside),
+        outside_range_examples=tuple(f"{shown(names[k])} ({_label_text(values[k])})" for k in outside[:_EXAMPLES]),
+        plausible=range_words(limits.lowest, limits.highest, limits.unit) if outside else "",
         notes=table.notes,
     )
     return ImportedRows(values, probabilities, names, report)

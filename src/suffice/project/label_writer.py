@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from suffice.checks.prediction_check import WRONG
 from suffice.errors import InvalidValueError
+from suffice.presentation.item_words import outside_range_sentence
 from suffice.project.accounts import NotAllowedError
 from suffice.project.events import (
     Draft,
@@ -21,6 +22,10 @@ from suffice.project.state import PredictedLabel, ProjectState
 
 #: Largest number of characters of a correction.
 LONGEST_CORRECTION: Final = 20_000
+
+
+class OutsideRangeError(InvalidValueError):
+    """A number is outside of the plausible range of the project, and was not confirmed."""
 
 
 class LabelWriter:
@@ -44,12 +49,14 @@ class LabelWriter:
         request: str | None = None,
         saw_prediction: bool = False,
         correction: str = "",
+        outside_range: bool = False,
     ) -> WriteReceipt:
         """Write the label that a person gives an item; see :meth:`suffice.project.Project.label`."""
         data: dict[str, Any] = {"label": label} | ({"saw_prediction": True} if saw_prediction else {})
         data |= self._correction(label, correction)
 
         def check(state: ProjectState, item: int, name: str) -> Event | None:
+            self._require_plausible(label, outside_range)
             _note_prediction(state, item, name, data)
             given = state.acts.label_by(item, name)
             if given is not None and given.data["label"] != checked_label(self._journal.settings, label):
@@ -87,12 +94,14 @@ class LabelWriter:
         saw_prediction: bool = False,
         only_own: bool = False,
         correction: str = "",
+        outside_range: bool = False,
     ) -> WriteReceipt:
         """Change the label that counts; see :meth:`suffice.project.Project.correct`."""
         data: dict[str, Any] = {"label": label} | ({"saw_prediction": True} if saw_prediction else {})
         data |= self._correction(label, correction)
 
         def check(state: ProjectState, item: int, name: str) -> Event | None:
+            self._require_plausible(label, outside_range)
             _note_prediction(state, item, name, data)
             if state.label_of(item) is None:
                 raise ConflictError(f"item {item} has no label to correct; label it")
@@ -185,6 +194,13 @@ class LabelWriter:
         events, existing = self._journal.write(decide)
         event = existing or events[0]
         return WriteReceipt(event.seq, event.item, existing is not None)
+
+    def _require_plausible(self, label: Label, confirmed: bool) -> None:
+        """Refuse a number outside of the plausible range of the project, unless the person has confirmed it."""
+        settings = self._journal.settings
+        value = checked_label(settings, label)
+        if settings.task == "regression" and not confirmed and settings.outside_range(value):
+            raise OutsideRangeError(outside_range_sentence(value, settings.lowest, settings.highest, settings.unit))
 
     def _correction(self, label: Label, correction: str) -> dict[str, str]:
         """What is right in place of a wrong prediction, as data of an event.

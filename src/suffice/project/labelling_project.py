@@ -216,6 +216,7 @@ class Project:
         request: str | None = None,
         saw_prediction: bool = False,
         correction: str = "",
+        outside_range: bool = False,
     ) -> WriteReceipt:
         """Write the label that a person gives an item.
 
@@ -229,13 +230,21 @@ class Project:
             saw_prediction: Whether the person saw a prediction for the item before answering. Such a label is learned
                 like any other, but it does not count as a random label.
             correction: What is right, if people say whether a prediction made elsewhere is right and this one is not.
+            outside_range: Whether a number outside of the plausible range of the project is confirmed.
 
         Raises:
-            InvalidValueError: There is no such item, or the label cannot be used.
+            InvalidValueError: There is no such item, or the label cannot be used: a number outside of the plausible
+                range needs ``outside_range``.
             ConflictError: The person has given it another label, or saw a prediction for an item of a check.
         """
         return self.label_writer.label(
-            position, label, person=person, request=request, saw_prediction=saw_prediction, correction=correction
+            position,
+            label,
+            person=person,
+            request=request,
+            saw_prediction=saw_prediction,
+            correction=correction,
+            outside_range=outside_range,
         )
 
     def skip(self, position: int, *, person: str, reason: str = "", request: str | None = None) -> WriteReceipt:
@@ -276,6 +285,7 @@ class Project:
         saw_prediction: bool = False,
         only_own: bool = False,
         correction: str = "",
+        outside_range: bool = False,
     ) -> WriteReceipt:
         """Change the label that counts; the arguments are those of :meth:`label`.
 
@@ -287,6 +297,7 @@ class Project:
             saw_prediction: Whether the person saw a prediction for the item.
             only_own: Refuse to correct an item that somebody else has labelled or corrected.
             correction: As for :meth:`label`.
+            outside_range: As for :meth:`label`.
 
         Raises:
             ConflictError: The item has no label, or the person saw a prediction for an item of a check.
@@ -300,6 +311,7 @@ class Project:
             saw_prediction=saw_prediction,
             only_own=only_own,
             correction=correction,
+            outside_range=outside_range,
         )
 
     def confirm(self, position: int, *, person: str, request: str | None = None) -> WriteReceipt:

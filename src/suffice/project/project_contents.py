@@ -8,12 +8,22 @@ from typing import Any
 
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
+from suffice.project.events import shown
 from suffice.project.items import Item
 from suffice.project.journal import ProjectJournal
 from suffice.project.learned_files import FOLDER, LearnedFiles
 from suffice.project.settings import Settings
 from suffice.project.state import ProjectState
-from suffice.project.storage import features_checksum, mapped_features, read_features, read_items_at, read_rows_at
+from suffice.project.storage import (
+    features_checksum,
+    find_id,
+    mapped_features,
+    read_features,
+    read_ids,
+    read_items_at,
+    read_rows_at,
+)
+from suffice.project.unmatched_ids import NoMatchError, id_difference
 
 
 class ProjectContents:
@@ -121,6 +131,21 @@ class ProjectContents:
         existing = [self._journal.position(position) for position in positions]
         with self._journal.reading() as connection:
             return read_items_at(connection, existing, self.settings)
+
+    def position_of(self, name: str) -> int:
+        """Position of the item of a name.
+
+        Raises:
+            NoMatchError: There is none; the message shows the id of an item that differs in its form only.
+        """
+        text = name.strip()
+        with self._journal.reading() as connection:
+            found = find_id(connection, text)
+            if found is not None:
+                return found
+            difference = id_difference([text], read_ids(connection))
+        near = "" if difference.cause is None else f"; there is {shown(difference.items[0])}"
+        raise NoMatchError(f"there is no item with the id {shown(text)}{near}")
 
     def rows(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
         """Names of several items, each with its cells, in the order asked for.

@@ -1,5 +1,6 @@
 """Settings of a labelling project, stored in its journal."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final, Literal
@@ -30,8 +31,12 @@ DEFAULT_RECALL: Final = 0.95
 LONGEST_GUIDELINES: Final = 20_000
 LONGEST_DESCRIPTION: Final = 500
 LONGEST_TITLE: Final = 200
+#: Maximal number of characters of the unit of a number.
+LONGEST_UNIT: Final = 40
 # What holds for the checks for a goal about predictions made elsewhere.
 _OF_CHECKS: Final = ("confidence", "earlier_checks")
+# Unit and plausible range of labels that are numbers.
+_OF_NUMBERS: Final = ("unit", "lowest", "highest")
 # Settings of a goal for the whole data set, besides the share.
 _OF_GOAL: Final = ("of", "annotator_error", "correction_cost", "tolerance")
 #: In place of the name of a model: the best of several on the labels so far.
@@ -39,6 +44,7 @@ AUTO: Final = "auto"
 #: Settings that can be changed at any time. The costs are parameters of the rule.
 CHANGEABLE: Final = (
     *("name", "guidelines", "descriptions", "label_cost", "mistake_cost", "at_most", "overlap", "may_miss"),
+    *_OF_NUMBERS,
     *_OF_GOAL,
     *_OF_CHECKS,
 )
@@ -46,7 +52,7 @@ CHANGEABLE: Final = (
 _ONLY_SHOWN: Final = frozenset(
     {
         *("name", "target", "shown", "columns", "main", "overlap", "lease", "source", "root", "notes"),
-        *("guidelines", "descriptions", "choose_model", "model_reason"),
+        *("guidelines", "descriptions", "choose_model", "model_reason", *_OF_NUMBERS),
     }
 )
 
@@ -68,6 +74,9 @@ _WHERE_USED: Final[Mapping[str, Any]] = {
     "model_reason": "",
     "confidence": 0.95,
     "earlier_checks": 0,
+    "unit": "",
+    "lowest": None,
+    "highest": None,
 }
 
 
@@ -119,6 +128,9 @@ class Settings:
             usual one, or was named.
         confidence: For ``"all"`` and predictions made elsewhere: confidence of all checks together.
         earlier_checks: For the same: number of checks of these items that were started elsewhere.
+        unit: For numbers: the unit of the label, shown beside it; empty if there is none.
+        lowest: For numbers: smallest plausible label; a smaller one must be confirmed. None for no limit.
+        highest: The same for the largest.
     """
 
     name: str
@@ -155,6 +167,9 @@ class Settings:
     model_reason: str = ""
     confidence: float = 0.95
     earlier_checks: int = 0
+    unit: str = ""
+    lowest: float | None = None
+    highest: float | None = None
 
     @property
     def usual_model(self) -> str:
@@ -248,12 +263,24 @@ class Settings:
             return None
         return rule.label_cost, None if rule.error_cost is not None else rule.mistake_cost or 1.0
 
+    def outside_range(self, label: Any) -> bool:
+        """Whether a number is outside of the plausible range.
+
+        Examples:
+            >>> settings = Settings("p", "regression", (), "y", "table", ("x",), None, "gp", {}, lowest=0.0)
+            >>> settings.outside_range(-1.0), settings.outside_range(1e9)
+            (True, False)
+        """
+        below = self.lowest is not None and label < self.lowest
+        return below or (self.highest is not None and label > self.highest)
+
     def checked_changes(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Return validated changes of settings in stored form, without values that are the same as before.
 
         Args:
             changes: New values of some of ``name``, ``guidelines``, ``descriptions`` (a text for each class),
-                ``label_cost``, ``mistake_cost``, ``at_most`` (None for none), ``overlap``, ``may_miss``,
+                ``label_cost``, ``mistake_cost``, ``at_most`` (None for none), ``overlap``, ``may_miss``, for numbers
+                ``unit``, ``lowest`` and ``highest`` (None for no limit),
                 ``of``, ``annotator_error``, ``correction_cost``, ``tolerance``, ``confidence`` and ``earlier_checks``.
                 Without a target or with ``of="rest"``, ``annotator_error``, ``correction_cost`` and ``tolerance`` have
                 their defaults again.
@@ -281,10 +308,28 @@ class Settings:
             found["may_miss"] = list(checked_may_miss(changes["may_miss"], self.classes, name="may_miss"))
         if "overlap" in changes:
             found["overlap"] = real(changes["overlap"], "overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+        found |= self._checked_number({name: changes[name] for name in _OF_NUMBERS if name in changes})
         if costs := {name: changes[name] for name in ("label_cost", "mistake_cost") if name in changes}:
             found["rule"] = self._rule_with(costs)
         now = self.as_dict()
         return {name: value for name, value in found.items() if value != now.get(name, _WHERE_USED.get(name))}
+
+    def _checked_number(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Validated changes of the unit and the plausible range of numbers."""
+        given = {name: value for name, value in changes.items() if value not in (None, "")}
+        if given and self.task == "classification":
+            raise InvalidValueError(f"{next(iter(given))} is for numbers, and the labels of this project are classes")
+        found: dict[str, Any] = {}
+        if "unit" in changes:
+            found["unit"] = _text(changes["unit"], "unit", LONGEST_UNIT)
+        for name in ("lowest", "highest"):
+            if name in changes:
+                value = changes[name]
+                found[name] = None if value is None else real(value, name, "finite", math.isfinite)
+        lowest, highest = (found.get(name, getattr(self, name)) for name in ("lowest", "highest"))
+        if lowest is not None and highest is not None and lowest >= highest:
+            raise InvalidValueError(f"lowest must be below highest, and it is {lowest:g}, and highest {highest:g}")
+        return found
 
     def _checked_goal(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Validated changes of the target and of what it is about; empty without changes."""

@@ -684,6 +684,13 @@ def read_ids(connection: Connection) -> dict[str, int]:
     return {name: item for item, name in connection.execute(sa.select(items_table.c.position, items_table.c.id))}
 
 
+def find_id(connection: Connection, name: str) -> int | None:
+    """Position of the first item of a name, or None."""
+    query = sa.select(items_table.c.position).where(items_table.c.id == name).order_by(items_table.c.position)
+    found = connection.execute(query.limit(1)).scalar()
+    return None if found is None else int(found)
+
+
 # Files up to this size are verified completely when they are opened; of larger files only the journal is.
 _CHECKED_WHOLE: Final = 2**29
 

@@ -58,6 +58,7 @@ MEANINGS: Final = {
     "offset": f"a whole number from 0 to {LAST_ITEM}",
     "limit": f"a whole number from 1 to {MOST_ROWS}",
     "search": "a text of up to 200 characters",
+    "id": "the id of an item, 1 to 500 characters",
     "name": "the name of the project, 1 to 200 characters",
     "guidelines": "how to label, in Markdown, up to 20,000 characters",
     "descriptions": "a text of up to 500 characters for each class, by its name",
@@ -66,6 +67,10 @@ MEANINGS: Final = {
     "of": "what at_most is about: rest, the items without a label; or all, all final labels",
     "annotator_error": "for all: the share of the labels by people that may be wrong, at least 0 and below at_most",
     "correction_cost": "for all: the cost of an answer in a check, relative to a label, above 0",
+    "unit": "for numbers: the unit of the label, up to 40 characters",
+    "lowest": "for numbers: the smallest plausible label; null for no limit",
+    "highest": "for numbers: the largest plausible label; null for no limit",
+    "outside_range": "whether the person has confirmed a number outside of the plausible range",
     "overlap": "the share of the items that two people label, from 0 to 1",
     "may_miss": "classes that may be missed: they do not hold a stop back while they are rare and have few labels",
     "reason": "a text of up to 500 characters without control characters",
@@ -180,6 +185,7 @@ class LabelSent(_Request):
     request: RequestName | None = None
     saw_prediction: Annotated[bool, Field(description=MEANINGS["saw_prediction"])] = False
     correction: Annotated[str, Field(max_length=LONGEST_CORRECTION, description=MEANINGS["correction"])] = ""
+    outside_range: Annotated[bool, Field(description=MEANINGS["outside_range"])] = False
 
 
 class ConfirmationSent(_Request):
@@ -250,6 +256,9 @@ class ClassesSent(_Request):
     request: RequestName | None = None
 
 
+_NULL_MEANS_NONE: Final = ("at_most", "lowest", "highest")
+
+
 class SettingsSent(_Request):
     """A person who changes settings; those that are left out stay as they are."""
 
@@ -261,6 +270,9 @@ class SettingsSent(_Request):
     at_most: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["at_most"])] = None
     overlap: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["overlap"])] = None
     may_miss: Annotated[_ClassNames | None, Field(description=MEANINGS["may_miss"])] = None
+    unit: Annotated[str | None, Field(description=MEANINGS["unit"])] = None
+    lowest: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["lowest"])] = None
+    highest: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["highest"])] = None
     of: Annotated[TargetOf | None, Field(description=MEANINGS["of"])] = None
     annotator_error: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["annotator_error"])] = None
     correction_cost: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["correction_cost"])] = None
@@ -268,9 +280,9 @@ class SettingsSent(_Request):
     request: RequestName | None = None
 
     def changes(self) -> dict[str, Any]:
-        """The settings that were sent; a wanted error of null means none."""
+        """The settings that were sent; a wanted error or a limit of null means none."""
         sent = self.model_dump(exclude={"person", "request"}, exclude_unset=True)
-        return {name: value for name, value in sent.items() if value is not None or name == "at_most"}
+        return {name: value for name, value in sent.items() if value is not None or name in _NULL_MEANS_NONE}
 
 
 _Share = Annotated[float, Field(gt=0.0, lt=1.0, description=MEANINGS["share"])]
@@ -387,6 +399,9 @@ class ProjectAnswer(_Response):
     rule: Text
     threshold: Number
     overlap: float
+    unit: Text
+    lowest: Number
+    highest: Number
     guidelines_html: Text
     descriptions: dict[Text, Text]
     source: Text
@@ -427,6 +442,9 @@ class SettingsAnswer(_Response):
     positive: Text | None
     may_miss: list[Text]
     overlap: float
+    unit: Text
+    lowest: Number
+    highest: Number
     rule: Text
     history: list[SettingChangeAnswer]
 
@@ -446,6 +464,14 @@ class ItemAnswer(_Response):
     id: Text
     cells: list[Cell]
     image: str | None
+
+
+class FoundItemAnswer(ItemAnswer):
+    """An item that was looked for by its id, and the label that counts, with who gave it; null without a label."""
+
+    label: ShownLabel
+    person: Text
+    in_check: bool
 
 
 class AskedItem(ItemAnswer):
@@ -1201,6 +1227,9 @@ class ImportAnswer(_Response):
     conflicting: int
     conflicting_examples: list[Text]
     conflicts: Literal["keep", "replace", "opinion"]
+    outside_range: int
+    outside_range_examples: list[Text]
+    plausible: Text
     written: bool
     repeated: bool
     notes: list[Text]

@@ -27,7 +27,7 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.html_parts import markdown_html
 from suffice.presentation.item_words import prediction_sentence
 from suffice.presentation.project_words import setting_change_sentence
-from suffice.presentation.text_format import item_summary, shortened
+from suffice.presentation.text_format import item_excerpt, item_summary, shortened
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.check_offers import SIZES, ClassOffers, check_offers, class_offers, expected_share
 from suffice.project.data_set_goal import ProjectLabels
@@ -50,6 +50,7 @@ from suffice.project.settings import Settings, described_model
 from suffice.project.state import Opinion, PredictedLabel, ProjectState
 from suffice.project.status_summary import status
 from suffice.project.storage import StorageError
+from suffice.project.unmatched_ids import NoMatchError
 from suffice.tables.file_writer import MEDIA_TYPES
 from suffice.tables.final_writer import FINAL_MEDIA_TYPES, FinalFormat
 from suffice.tables.table_columns import number_name
@@ -69,6 +70,7 @@ from suffice.web.http_messages import (
     ClassOffersAnswer,
     ConfirmationSent,
     Format,
+    FoundItemAnswer,
     Health,
     ImportAnswer,
     ImportSent,
@@ -278,7 +280,7 @@ class TableQuery(NamedTuple):
     Attributes:
         offset: Rows to leave out.
         limit: Rows at most.
-        search: A text that must occur in the id, the summary, the label or the name; empty for all rows.
+        search: A text that must occur in the id, a cell, the label or the name; empty for all rows.
         only: Kind of rows.
         person: Person whose rows are returned, without opinions of others; None for the rows of everybody.
     """
@@ -318,7 +320,8 @@ def label_table(project: Project, query: TableQuery) -> LabelsAnswer:
         checks = project.state().checks
         page = [entry._replace(in_check=checks.includes(entry.item)) for entry in page]
     items = project.items([entry.item for entry in page])
-    rows = [_row(entry, item, project.settings.main) for entry, item in zip(page, items, strict=True)]
+    main, sought = project.settings.main, query.search.strip()
+    rows = [_row(entry, item, item_excerpt(item.cells, main, sought)) for entry, item in zip(page, items, strict=True)]
     return LabelsAnswer(total=len(entries), rows=rows)
 
 
@@ -361,6 +364,8 @@ def _containing(project: Project, entries: Sequence[_TableEntry], text: str) -> 
             words = (
                 item.id,
                 item_summary(item.cells, project.settings.main),
+                # Long texts are searched to their end.
+                *(" ".join(value.split()) for _, value in item.cells),
                 "" if entry.label is None else str(entry.label),
                 entry.person,
                 entry.reason,
@@ -369,11 +374,11 @@ def _containing(project: Project, entries: Sequence[_TableEntry], text: str) -> 
                 yield entry
 
 
-def _row(entry: _TableEntry, item: Item, main: str | None) -> LabelRow:
+def _row(entry: _TableEntry, item: Item, summary: str) -> LabelRow:
     return LabelRow(
         item=entry.item,
         id=item.id,
-        summary=item_summary(item.cells, main),
+        summary=summary,
         label=entry.label,
         person=entry.person,
         at=moment(entry.at),
@@ -518,6 +523,9 @@ def get_project(context: Context) -> ProjectAnswer:
         rule=type(rule).__name__,
         threshold=threshold if isinstance(threshold, int | float) else None,
         overlap=settings.overlap,
+        unit=settings.unit,
+        lowest=settings.lowest,
+        highest=settings.highest,
         guidelines_html=markdown_html(settings.guidelines) if settings.guidelines else "",
         descriptions=dict(settings.descriptions),
         source=settings.source,
@@ -564,6 +572,9 @@ def get_settings(context: Context) -> SettingsAnswer:
         positive=settings.positive,
         may_miss=list(settings.may_miss),
         overlap=settings.overlap,
+        unit=settings.unit,
+        lowest=settings.lowest,
+        highest=settings.highest,
         rule=type(settings.criterion()).__name__,
         history=[
             SettingChangeAnswer(
@@ -672,6 +683,36 @@ def get_review(
     return ReviewAnswer(**review(context.project, ranked, most).as_dict())
 
 
+@reading_router.get("/items", responses=documented(404))
+@takes_long
+def find_item(
+    context: Context, id: Annotated[str, Query(min_length=1, max_length=500, description=MEANINGS["id"])]
+) -> FoundItemAnswer:
+    """The item of an id, and its label if there is one.
+
+    A user with the role ``label`` sees only their own label.
+    """
+    try:
+        position = context.project.contents.position_of(id)
+    except NoMatchError as error:
+        raise HTTPException(404, str(error)) from None
+    shown = context.project.item(position)
+    with context.project.lock:
+        state = context.project.state()
+        act, own = state.acts.deciding(position), context.own_name
+        visible = act is not None and own in (None, act.person)
+        in_check = state.checks.includes(position)
+    return FoundItemAnswer(
+        item=position,
+        id=shown.id,
+        cells=cells_of(shown),
+        image=image_url(shown),
+        label=act.data["label"] if act is not None and visible else None,
+        person=act.person if act is not None and visible else "",
+        in_check=in_check,
+    )
+
+
 @reading_router.get("/items/{item}", responses=documented(404))
 def get_item(item: ItemInPath, context: Context) -> ItemAnswer:
     """One item."""
@@ -769,7 +810,7 @@ def add_label(sent: LabelSent, context: Context) -> Receipt:
     The label is on disk before the response is sent. A repeated request ID has no effect.
     """
     item = context.require_item(sent.item)
-    about: dict[str, Any] = sent.model_dump(include={"person", "request", "saw_prediction", "correction"})
+    about: dict[str, Any] = sent.model_dump(exclude={"item", "label"})
     return _done(context, lambda: context.project.label_writer.label(item, sent.label, **about))
 
 
@@ -796,7 +837,7 @@ def add_correction(sent: LabelSent, context: Context) -> Receipt:
     A user with the role ``label`` can correct only items that nobody else has labelled.
     """
     item = context.require_item(sent.item)
-    about: dict[str, Any] = sent.model_dump(include={"person", "request", "saw_prediction", "correction"})
+    about: dict[str, Any] = sent.model_dump(exclude={"item", "label"})
     only_own = context.own_name is not None
     return _done(context, lambda: context.project.label_writer.correct(item, sent.label, only_own=only_own, **about))
 

@@ -478,6 +478,7 @@ ROUTE_ROLES: Final[dict[tuple[str, str], Role]] = {
     ("GET", "/api/project"): "label",
     ("GET", "/api/status"): "label",
     ("GET", "/api/labels"): "label",
+    ("GET", "/api/items"): "label",
     ("GET", "/api/items/{item}"): "label",
     ("GET", "/api/items/{item}/image"): "label",
     ("POST", "/api/next"): "label",

@@ -142,6 +142,21 @@ function manyClasses(project, give) {
   return { element: h("div", {}, filter, list, none), key, focus() {}, clear };
 }
 
+/** The plausible range of a number in words, or nothing; and what a number outside of it is told. */
+export function plausible({ lowest, highest, unit }) {
+  if (lowest === null && highest === null) return "";
+  const of = unit ? ` ${unit}` : "";
+  if (lowest === null || highest === null) return `at ${lowest === null ? "most" : "least"} ${lowest ?? highest}${of}`;
+  return `${lowest} to ${highest}${of}`;
+}
+
+/** What is said of a number outside of the plausible range; nothing for any other. */
+export function implausible(value, project) {
+  const { lowest, highest, unit } = project;
+  if ((lowest === null || value >= lowest) && (highest === null || value <= highest)) return "";
+  return `${value}${unit ? ` ${unit}` : ""} is outside of the plausible range, ${plausible(project)}. If it is right, record it again.`;
+}
+
 /** A number as it was typed, or a sentence that says why it is none. */
 export function readNumber(typed) {
   const text = typed.trim();
@@ -158,22 +173,27 @@ function numberBox(project, give) {
   const problem = h("p", { id: "number-problem", class: "problem", role: "alert" });
   const input = h("input", {
     id: "number", type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false",
-    "aria-describedby": "number-problem",
+    "aria-describedby": "number-problem number-range",
   });
+  // The number outside of the plausible range that was asked about.
+  let asked = null;
   const clear = () => {
     input.value = "";
     problem.textContent = "";
+    asked = null;
     input.removeAttribute("aria-invalid");
   };
   const accept = (event) => {
     event.preventDefault();
     const read = readNumber(input.value);
-    if (read.problem) {
-      problem.textContent = read.problem;
+    const outside = read.problem ? "" : implausible(read.value, project);
+    if (read.problem || (outside && asked !== read.value)) {
+      asked = outside ? read.value : null;
+      problem.textContent = read.problem ?? outside;
       input.setAttribute("aria-invalid", "true");
       input.focus();
       input.select();
-    } else give(read.value);
+    } else give(read.value, outside ? { outside_range: true } : {});
   };
   input.addEventListener("input", () => {
     problem.textContent = "";
@@ -190,8 +210,9 @@ function numberBox(project, give) {
   };
   const minus = button(negate, { class: "minus", "aria-label": "Change the sign" }, "±");
   const element = h("form", { class: "number", novalidate: true, on: { submit: accept } },
-    h("label", { for: "number" }, project.target), minus, input,
+    h("label", { for: "number" }, project.target, project.unit && h("span", { class: "muted" }, ` in ${project.unit}`)), minus, input,
     h("button", { type: "submit", class: "primary answer" }, "Record ", h("kbd", {}, "Enter")), problem,
+    h("p", { class: "muted range", id: "number-range" }, plausible(project) && `Plausible: ${plausible(project)}.`),
     h("p", { class: "muted hint" }, "Escape leaves the box; then s skips, n means unsure and u undoes."));
   const key = (name) => {
     if (!/^[-.0-9/]$/.test(name)) return false;

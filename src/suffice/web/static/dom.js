@@ -67,6 +67,19 @@ export function fromHtml(html) {
   return [...new DOMParser().parseFromString(html, "text/html").body.childNodes].map(copy);
 }
 
+/** A text in which every place of another text is marked, in upper or lower case; the text itself where that is empty. */
+export function marked(text, sought) {
+  if (!sought) return text;
+  const pattern = new RegExp(sought.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\s+/g, "\\s+"), "giu");
+  const parts = [];
+  let from = 0;
+  for (const match of text.matchAll(pattern)) {
+    parts.push(text.slice(from, match.index), h("mark", {}, match[0]));
+    from = match.index + match[0].length;
+  }
+  return [...parts, text.slice(from)];
+}
+
 /** Whether this is a touch screen, which usually has no keyboard. */
 export const touched = () => matchMedia("(pointer: coarse)").matches;
 

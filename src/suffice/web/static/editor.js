@@ -1,6 +1,6 @@
 // Giving an item of the table another label, in its place.
 
-import { readNumber } from "./answer.js";
+import { implausible, readNumber } from "./answer.js";
 import { button, h, labelText } from "./dom.js";
 import { submit } from "./outbox.js";
 import { person } from "./person.js";
@@ -23,21 +23,25 @@ export function makeEditor(entry, project, { cancel, saved }) {
   if (!entry.skipped) field.value = labelText(entry.label);
   const save = h("button", { type: "submit", class: "small primary" }, "Save");
 
+  // The number outside of the plausible range that was asked about.
+  let asked = null;
   const accept = async (event) => {
     event.preventDefault();
     const chosen = field.value ? { value: field.value } : { problem: "Choose a class." };
     const read = project.task === "regression" ? readNumber(field.value) : chosen;
-    if (read.problem) {
-      problem.textContent = read.problem;
+    const outside = project.task === "regression" && !read.problem ? implausible(read.value, project) : "";
+    if (read.problem || (outside && asked !== read.value && read.value !== entry.label)) {
+      asked = read.value ?? null;
+      problem.textContent = read.problem ?? outside;
       field.focus();
     } else if (read.value === entry.label) cancel();
-    else await send(read.value);
+    else await send(read.value, outside ? { outside_range: true } : {});
   };
-  const send = async (label) => {
+  const send = async (label, more) => {
     save.disabled = true;
     problem.textContent = "";
     try {
-      await submit(entry.skipped ? "api/labels" : "api/corrections", { person: person(), item: entry.item, label });
+      await submit(entry.skipped ? "api/labels" : "api/corrections", { person: person(), item: entry.item, label, ...more });
       toast(entry.skipped ? `Recorded: ${labelText(label)}.` : `Corrected to ${labelText(label)}.`);
       refreshSoon();
       saved();

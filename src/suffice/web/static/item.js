@@ -1,6 +1,6 @@
 // One item, shown well: a row, a text, or an image.
 
-import { button, h, put, quiet } from "./dom.js";
+import { button, h, marked, put, quiet } from "./dom.js";
 
 const MANY = 4;
 const SMALL = 160;
@@ -14,28 +14,29 @@ const ZOOM = 2.5;
  * What a person sees of an item.
  * @param {object} item - As the API gives it.
  * @param {object} project - As the API gives it.
+ * @param {string} sought - A text whose places are marked.
  */
-export function showItem(item, project) {
-  if (project.checked?.answer === "verdict") return withPrediction(item, project);
-  return contents(item, project);
+export function showItem(item, project, sought = "") {
+  if (project.checked?.answer === "verdict") return withPrediction(item, project, sought);
+  return contents(item, project, { sought });
 }
 
-function contents(item, project, mark) {
-  if (item.image) return [picture(item), others(item, project)];
+function contents(item, project, { span = null, sought = "" }) {
+  if (item.image) return [picture(item), others(item, project, sought)];
   const main = item.cells.find((cell) => cell.name === project.main);
-  if (project.shown === "text" && main) return [text(main, mark), others(item, project)];
-  return [cells(item.cells)];
+  if (project.shown === "text" && main) return [text(main, { span, sought }), others(item, project, sought)];
+  return [cells(item.cells, sought)];
 }
 
 /** An item with the prediction that people judge: a text, JSON, or a part of the text that is marked. */
-function withPrediction(item, project) {
+function withPrediction(item, project, sought) {
   const { columns, spans, probability } = project.checked;
   const value = (name) => item.cells.find((cell) => cell.name === name)?.value ?? "";
   const apart = new Set([...columns, ...(spans ?? []), probability]);
   const rest = { ...item, cells: item.cells.filter((cell) => !apart.has(cell.name)) };
-  const mark = spans && [Number(value(spans[0])), Number(value(spans[1]))];
+  const span = spans && [Number(value(spans[0])), Number(value(spans[1]))];
   const sure = probability && value(probability) !== "" && ` (confidence ${value(probability)})`;
-  return [...contents(rest, project, mark),
+  return [...contents(rest, project, { span, sought }),
     h("section", { class: "judged", "aria-label": "Prediction" }, h("h2", {}, "Prediction", sure),
       columns.map((name) => h("pre", { class: "reading", dir: "auto", tabindex: "0" }, readable(value(name)))))];
 }
@@ -51,7 +52,7 @@ export function readable(value) {
 }
 
 /** A text with one part marked; positions outside the text mark nothing. */
-function marked(value, mark) {
+function withSpan(value, mark) {
   if (!mark) return value;
   // Positions count characters, as in Python; a text of JavaScript counts code units.
   const letters = [...value];
@@ -60,8 +61,8 @@ function marked(value, mark) {
   return [letters.slice(0, start).join(""), h("mark", {}, letters.slice(start, end).join("")), letters.slice(end).join("")];
 }
 
-function text(cell, mark) {
-  const body = h("div", { class: "reading", dir: "auto" }, marked(cell.value, mark));
+function text(cell, { span, sought }) {
+  const body = h("div", { class: "reading", dir: "auto" }, span ? withSpan(cell.value, span) : marked(cell.value, sought));
   if (!cell.value.trim()) return quiet("This text is empty.");
   const size = cell.value.length;
   const kind = size > LONGER ? null : size > SHORT ? "short" : "short very";
@@ -94,18 +95,19 @@ function picture(item) {
   return frame;
 }
 
-function others(item, project) {
+function others(item, project, sought) {
   const rest = item.cells.filter((cell) => cell.name !== project.main);
   if (!rest.length) return null;
-  if (rest.length <= MANY) return cells(rest);
-  return h("details", { class: "others" }, h("summary", {}, `${rest.length} more columns`), cells(rest));
+  if (rest.length <= MANY) return cells(rest, sought);
+  const open = Boolean(sought) && rest.some((cell) => Array.isArray(marked(cell.value, sought)) && marked(cell.value, sought).length > 1);
+  return h("details", { class: "others", open }, h("summary", {}, `${rest.length} more columns`), cells(rest, sought));
 }
 
-function cells(list) {
+function cells(list, sought) {
   const long = list.some((cell) => cell.value.length > 60);
   const rows = list.map((cell) =>
     h("div", {}, h("dt", {}, cell.name),
       h("dd", { dir: "auto", class: cell.value === "" ? "muted" : null },
-        cell.value === "" ? "(empty)" : cell.value, cell.cut && shortened())));
+        cell.value === "" ? "(empty)" : marked(cell.value, sought), cell.cut && shortened())));
   return h("dl", { class: `cells${!long && list.length > 6 ? " columns" : ""}` }, rows);
 }

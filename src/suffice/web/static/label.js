@@ -41,7 +41,7 @@ export function makeLabelView(root, project) {
   const newAnswer = () => makeAnswer(project, (label, more = {}) =>
     act("api/labels", { label, ...more }, `Recorded: ${labelText(label)}.`));
   let answer = newAnswer();
-  const present = () => JSON.stringify([project.classes, project.descriptions]);
+  const present = () => JSON.stringify([project.classes, project.descriptions, project.unit, project.lowest, project.highest]);
   let classes = present();
   const skipButton = button(skip, { "aria-keyshortcuts": "s" }, "Skip ", h("kbd", {}, "s"));
   const unsureButton = button(askReason, { "aria-keyshortcuts": "n" }, "Unsure ", h("kbd", {}, "n"));
@@ -238,7 +238,7 @@ export function makeLabelView(root, project) {
       old.replaceWith(answer.element);
       // A key that was about to be pressed may have another meaning now.
       if (drawn) glance(drawn);
-      if (drawn) toast("The classes were changed.");
+      if (drawn) toast(project.task === "regression" ? "The unit or the range was changed." : "The classes were changed.");
     }
     if (status) {
       statement.update(status);

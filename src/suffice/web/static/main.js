@@ -2,6 +2,7 @@
 
 import { whenSignedOut } from "./api.js";
 import { makeExportView } from "./export.js";
+import { openJump } from "./jump.js";
 import { count, many } from "./dom.js";
 import { makeLabelView } from "./label.js";
 import { watchOutbox } from "./outbox.js";
@@ -10,7 +11,7 @@ import { makeProgressView } from "./progress.js";
 import { makeSettingsView } from "./settings.js";
 import { showAccount, signIn } from "./signin.js";
 import { makeReviewView } from "./review.js";
-import { keysTo, showShortcuts } from "./shortcuts.js";
+import { keysTo, onKeyEverywhere, showShortcuts } from "./shortcuts.js";
 import { kept, openProject, refresh, store, watch } from "./store.js";
 import { makeTableView } from "./table.js";
 import { hush } from "./toast.js";
@@ -125,6 +126,8 @@ async function start() {
   at("starting").remove();
   for (const link of document.querySelectorAll(".tabs a")) link.hidden = !allowed(link.dataset.view);
   for (const [name, make] of Object.entries(MAKERS)) if (allowed(name)) views[name] = make(at(`view-${name}`), project);
+  onKeyEverywhere("e", () => { location.hash = "#labels"; });
+  onKeyEverywhere("g", () => openJump(project));
   if (project.account) showAccount(project.account);
   if (!project.account?.name) at("person").addEventListener("click", changePerson);
   showPerson();

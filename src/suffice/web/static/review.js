@@ -28,7 +28,7 @@ export function makeReviewView(root, project) {
   let undoable = false;
 
   let answer = makeAnswer(project, give);
-  const present = () => JSON.stringify([project.classes, project.descriptions]);
+  const present = () => JSON.stringify([project.classes, project.descriptions, project.unit, project.lowest, project.highest]);
   let classes = present();
   const confirmButton = button(confirm, { class: "primary", "aria-keyshortcuts": "c" }, "The label is right ", h("kbd", {}, "c"));
   const nextButton = button(() => turn(1), { "aria-keyshortcuts": "n" }, "Later ", h("kbd", {}, "n"));
@@ -153,15 +153,15 @@ export function makeReviewView(root, project) {
     });
   }
 
-  function give(label) {
+  function give(label, more = {}) {
     const row = rows[at];
     if (!row) return;
     if (kind === "unlikely" && label === row.label) confirm();
-    else if (kind === "skipped") send("api/labels", { label }, `Recorded: ${labelText(label)}.`, true);
+    else if (kind === "skipped") send("api/labels", { label, ...more }, `Recorded: ${labelText(label)}.`, true);
     else {
       // Who reviews an unlikely label has seen what the model says.
       const seen = kind === "unlikely" ? { saw_prediction: true } : {};
-      send("api/corrections", { label, ...seen }, `Corrected to ${labelText(label)}.`, true);
+      send("api/corrections", { label, ...more, ...seen }, `Corrected to ${labelText(label)}.`, true);
     }
   }
 

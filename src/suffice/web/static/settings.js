@@ -187,6 +187,10 @@ function goalField(isClasses) {
   };
 }
 
+const limit = (key, name, hint) => textField(key, name, hint, decimal(), {
+  write: (value) => (value === null ? "" : String(value)), read: (text) => (text.trim() ? numberOf(text, name) : null),
+});
+
 function makeForm(title, isClasses) {
   const cost = (key, name, hint) => {
     const made = textField(key, name, hint, decimal(), {
@@ -208,6 +212,11 @@ function makeForm(title, isClasses) {
       "While a rare class has fewer than 5 labels, the advice is not to stop, except for these.", h("textarea", { rows: 2, dir: "auto" }), {
         write: (names) => names.join("\n"), read: (text) => text.split("\n").map((name) => name.trim()).filter(Boolean),
       })] : []),
+    ...(isClasses ? [] : [
+      textField("unit", "Unit of the label", "Shown beside the box, such as kg.", box({ maxlength: 40 })),
+      limit("lowest", "Smallest plausible label", "A smaller number must be confirmed. Leave it empty for no limit."),
+      limit("highest", "Largest plausible label", "A larger number must be confirmed. Leave it empty for no limit."),
+    ]),
     textField("overlap", "Second opinions, in % of the items", "This share of the items is also given to a second person.", decimal(), {
       write: percentOf, read: (text) => share(text, "Second opinions"),
     }),

@@ -4,11 +4,18 @@ import { dialogOpen, openDialog } from "./dialog.js";
 import { h, quiet } from "./dom.js";
 
 const handlers = new Map();
+// What a key does in every view.
+const general = new Map();
 let current = "";
 
 /** What a view does with a key: handler(name), which says whether it took it. Names: digits, letters, "undo". */
 export function onKeys(view, handler) {
   handlers.set(view, handler);
+}
+
+/** What a key does in every view; it needs no handler there. */
+export function onKeyEverywhere(name, run) {
+  general.set(name, run);
 }
 
 /** Which view the keys go to. */
@@ -39,9 +46,10 @@ document.addEventListener("keydown", (event) => {
   if (event.repeat || event.isComposing || event.defaultPrevented || dialogOpen() || typing(event.target)) return;
   const name = nameOf(event);
   if (!name) return;
-  if (name === "?") {
+  const everywhere = general.get(name);
+  if (everywhere) {
     event.preventDefault();
-    showShortcuts();
+    everywhere();
   } else if (handlers.get(current)?.(name)) event.preventDefault();
 });
 
@@ -52,11 +60,15 @@ const KEYS = [
   ["n", "not sure: say why, if you like; the item is listed for review"],
   ["u or Ctrl+Z", "take back the last label, skip or correction"],
   ["z", "show an image larger, or as before"],
+  ["e", "earlier answers: the view Labels"],
+  ["g", "go to an item by its id"],
   ["c, n, p", "in the review: the label is right; the next item; the one before"],
-  ["/", "type to find a class, or search the labels"],
+  ["/", "type to find a class; in the view Labels, search them"],
   ["Escape", "leave the box that you type in"],
   ["?", "this list"],
 ];
+
+onKeyEverywhere("?", showShortcuts);
 
 /** Open the list of keys. */
 export function showShortcuts() {

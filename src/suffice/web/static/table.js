@@ -2,9 +2,10 @@
 
 import { get } from "./api.js";
 import { openDialog } from "./dialog.js";
-import { ago, button, count, h, labelText, many, moment, put, touched } from "./dom.js";
+import { ago, button, count, h, labelText, many, marked, moment, put, touched } from "./dom.js";
 import { makeEditor } from "./editor.js";
 import { showItem } from "./item.js";
+import { openJump } from "./jump.js";
 import { can } from "./person.js";
 import { onKeys } from "./shortcuts.js";
 import { watch } from "./store.js";
@@ -42,7 +43,8 @@ export function makeTableView(root, project) {
   const where = h("span", { class: "muted" });
   const pager = h("nav", { class: "row pager", "aria-label": "Pages" }, before, where, after);
   put(root, h("h2", { class: "visually-hidden" }, "Labels"),
-    h("div", { class: "card" }, h("div", { class: "row finder" }, search, filter), problem, found, table, pager));
+    h("div", { class: "card" }, h("div", { class: "row finder" }, search,
+      button(() => openJump(project), { class: "small", "aria-keyshortcuts": "g" }, "Go to an id ", h("kbd", {}, "g")), filter), problem, found, table, pager));
 
   let typing = 0;
   search.addEventListener("input", () => {
@@ -97,7 +99,7 @@ export function makeTableView(root, project) {
     const actions = h("td", { class: "actions" });
     const rest = () => {
       editing = false;
-      put(cell, given(entry), chips(entry));
+      put(cell, given(entry, asked.search), chips(entry));
       put(actions, button(edit, { class: "small" }, entry.skipped ? "Label" : "Correct"));
     };
     const edit = () => {
@@ -117,16 +119,18 @@ export function makeTableView(root, project) {
     };
     rest();
     return h("tr", { "data-item": entry.item },
-      h("td", { class: "id" }, button(() => look(entry), { class: "link" }, entry.id)),
-      h("td", { class: "summary", dir: "auto" }, entry.summary), cell,
-      h("td", { class: "by" }, h("span", { dir: "auto" }, entry.person), " ",
+      h("td", { class: "id" }, button(() => look(entry), { class: "link" }, marked(entry.id, asked.search))),
+      h("td", { class: "summary", dir: "auto" }, marked(entry.summary, asked.search)), cell,
+      h("td", { class: "by" }, h("span", { dir: "auto" }, marked(entry.person, asked.search)), " ",
         h("span", { class: "muted", title: moment(entry.at) }, ago(entry.at))), actions);
   }
 
   async function look(entry) {
     try {
       const item = await get(`api/items/${entry.item}`);
-      openDialog(item.id, [h("div", { class: "item" }, ...showItem(item, project)), said(entry)], { wide: true });
+      const dialog = openDialog(item.id, [h("div", { class: "item" }, ...showItem(item, project, asked.search)), said(entry)], { wide: true });
+      // In a long text, the first place that was looked for.
+      dialog.querySelector("mark")?.scrollIntoView({ block: "center" });
     } catch (error) {
       problem.textContent = error.message;
     }
@@ -147,12 +151,12 @@ export function makeTableView(root, project) {
   };
 }
 
-function given(entry) {
+function given(entry, sought) {
   if (entry.skipped) {
     return [h("span", { class: entry.unsure ? "chip warn first" : "muted" }, entry.unsure ? "unsure" : "skipped"),
-      entry.reason && h("span", { class: "opinions muted", dir: "auto" }, entry.reason)];
+      entry.reason && h("span", { class: "opinions muted", dir: "auto" }, marked(entry.reason, sought))];
   }
-  return h("strong", { dir: "auto" }, labelText(entry.label));
+  return h("strong", { dir: "auto" }, marked(labelText(entry.label), sought));
 }
 
 const disagree = (entry) => new Set(entry.opinions.map((each) => each.label)).size > 1;
