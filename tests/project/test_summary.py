@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,19 @@ def test_it_is_what_the_api_promises(tmp_path: Path, task: str) -> None:
         assert schemas.StatusAnswer(**told).model_dump(mode="json").keys() == told.keys()
         with make(tmp_path / "empty", task=task) as empty:
             schemas.StatusAnswer(**strict(status(empty, LearningStatus())))
+
+
+def test_labels_that_are_not_learned_yet_are_counted_once(tmp_path: Path) -> None:
+    """One number of unlabelled items, that of the journal, also in the words, while the model is behind."""
+    with busy_project(tmp_path / "p") as project:
+        _, learning_status = learned(project)
+        label_some(project, [item for item in range(60, 66) if project.state().labels.is_open(item)])
+        told = strict(status(project, learning_status))
+    assert told["behind"] > 0
+    assert told["decision"]["unlabelled"] == told["left"] == told["size"] - told["n_labelled"] - told["n_skipped"]
+    said = " ".join([*told["decision"]["sentences"], told["decision"]["error_note"], *told["words"]])
+    assert set(re.findall(r"(\d+) unlabelled items", said)) == {str(told["left"])}
+    assert f"after {told['learned']} labels" in told["decision"]["error_note"]
 
 
 def test_its_numbers_are_those_of_the_project(tmp_path: Path) -> None:

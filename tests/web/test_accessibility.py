@@ -58,7 +58,7 @@ def violations(page: "Page") -> list[str]:
     [("light", 1280), ("dark", 390)],
 )
 def test_no_view_has_a_violation(browser: "Browser", labelled: Server, scheme: str, width: int) -> None:
-    options = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}, "bypass_csp": True}
+    options: dict[str, Any] = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}, "bypass_csp": True}
     watched = Watched(browser, labelled, "Ann", **options)
     found = {}
     for view in VIEWS:

@@ -99,7 +99,7 @@ def test_what_each_role_may_do_is_what_is_documented() -> None:
     for (method, path), role in ROUTE_ROLES.items():
         of_role[role].add(f"{method} {path.removeprefix('/api/')}")
     assert of_role["label"] == {
-        *("GET project", "GET status", "GET labels", "GET items/{item}", "GET items/{item}/image"),
+        *("GET project", "GET status", "GET labels", "GET items", "GET items/{item}", "GET items/{item}/image"),
         *("POST next", "POST labels", "POST skips", "POST unsure", "POST corrections", "POST undo", "POST predictions"),
     }
     assert of_role["review"] == {"GET review", "POST confirmations"}

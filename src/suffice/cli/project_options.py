@@ -282,9 +282,8 @@ class ProjectOptions:
         if self.model is ProjectModel.auto and not self.goal.whole:
             raise InvalidValueError("--model auto is for a goal about all labels: give --at-most and --of all too")
         same = ("regression", "text", "image", "id", "target", "features", "embed", "positive", "initial")
-        same = (*same, "lowest", "highest")
         return CreationOptions(
-            **{name: getattr(self, name) for name in same},
+            **{name: getattr(self, name) for name in (*same, "lowest", "highest")},
             classes=None if self.classes is None else parse_classes(self.classes),
             ignore=tuple(self.ignore or ()),
             model=None if self.model is None else self.model.value,

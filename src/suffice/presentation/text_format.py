@@ -220,6 +220,8 @@ def _without_zeros(value: Decimal) -> Decimal:
 
 #: Largest number of characters of a text or of an item in a table.
 LONGEST_SUMMARY: Final = 200
+# Number of characters before a text that is looked for: on a small screen, it must be in the first lines.
+_LEAD: Final = 30
 #: Number of cells of an item that a summary uses.
 _MOST_CELLS: Final = 40
 
@@ -272,18 +274,18 @@ def item_excerpt(cells: Sequence[tuple[str, str]], main: str | None, sought: str
     Examples:
         >>> cells = [("text", "word " * 100 + "and the Prize " + "word " * 100)]
         >>> item_excerpt(cells, "text", "prize")[:60], len(item_excerpt(cells, "text", "prize"))
-        ('... word word word word word word word word word word word a', 200)
+        ('... word word word word and the Prize word word word word wo', 200)
         >>> item_excerpt(cells, "text", "")[:9]
         'word word'
     """
     summary = item_summary(cells, main)
-    if not sought or sought.casefold() in summary.casefold():
+    if not sought or 0 <= summary.casefold().find(sought.casefold()) < _LEAD:
         return summary
     for _, value in cells:
         text = " ".join(value.split())
         at = text.casefold().find(sought.casefold())
         if at >= 0:
-            start = max(0, at - LONGEST_SUMMARY // 3)
+            start = max(0, at - _LEAD)
             # A whole word first.
             start = text.find(" ", start, at) + 1 if start else 0
             return shortened(f"... {text[start:]}" if start else text)

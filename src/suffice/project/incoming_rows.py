@@ -126,7 +126,9 @@ class ImportReport:
     @staticmethod
     def repeated_from(saved: Mapping[str, Any]) -> "ImportReport":
         """The report of a request that was processed before, from the result of :meth:`as_dict`."""
-        values = {name: tuple(value) if name in _LISTS else value for name, value in saved.items() if name != "added"}
+        values: dict[str, Any] = {
+            name: tuple(value) if name in _LISTS else value for name, value in saved.items() if name != "added"
+        }
         return ImportReport(**(values | {"repeated": True}))
 
     def sentences(self, *, trial: bool = False) -> list[str]:
@@ -260,7 +262,7 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
         )
     values = {item: labels[0] for item, labels in found.items() if len(set(labels)) == 1}
     limits = project.settings
-    outside = [item for item, value in values.items() if limits.task == "regression" and limits.outside_range(value)]
+    outside = [item for item, value in values.items() if isinstance(value, float) and limits.outside_range(value)]
     report = ImportReport(
         rows=len(cells),
         matched_by=how,
@@ -387,7 +389,8 @@ def label_drafts(
             others[item] = before, label
         if kind is not None:
             drafts.append(Draft(kind, person, item, {"label": label, "imported": True}))
-    return drafts, replace(with_conflicts(rows, others), conflicts=conflicts, **counts)
+    counted: dict[str, Any] = dict(counts)
+    return drafts, replace(with_conflicts(rows, others), conflicts=conflicts, **counted)
 
 
 def with_conflicts(rows: ImportedRows, others: Mapping[int, tuple[Any, Any]]) -> ImportReport:

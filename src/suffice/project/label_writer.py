@@ -199,7 +199,7 @@ class LabelWriter:
         """Refuse a number outside of the plausible range of the project, unless the person has confirmed it."""
         settings = self._journal.settings
         value = checked_label(settings, label)
-        if settings.task == "regression" and not confirmed and settings.outside_range(value):
+        if isinstance(value, float) and not confirmed and settings.outside_range(value):
             raise OutsideRangeError(outside_range_sentence(value, settings.lowest, settings.highest, settings.unit))
 
     def _correction(self, label: Label, correction: str) -> dict[str, str]:

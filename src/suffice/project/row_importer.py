@@ -148,7 +148,11 @@ class RowImporter:
                 for item, earlier in before.items()
                 if earlier is not None and earlier.label != predictions[item].label
             }
-            counts = {"predicted": new, "same": len(predictions) - new, "written": new > 0 and not check}
+            counts: dict[str, Any] = {
+                "predicted": new,
+                "same": len(predictions) - new,
+                "written": new > 0 and not check,
+            }
             report = replace(with_conflicts(rows, others), conflicts="replace", **counts)
             drafts = [Draft(EventKind.predictions_imported, name, data=content)] if report.written else []
             return [] if check else [*drafts, *_receipt(message, report)], report

@@ -263,7 +263,7 @@ class Settings:
             return None
         return rule.label_cost, None if rule.error_cost is not None else rule.mistake_cost or 1.0
 
-    def outside_range(self, label: Any) -> bool:
+    def outside_range(self, label: float) -> bool:
         """Whether a number is outside of the plausible range.
 
         Examples:
