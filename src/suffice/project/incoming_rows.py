@@ -146,6 +146,7 @@ class AddReport:
         labelled: Rows of these that have a label.
         size: Number of items of the project now.
         guaranteed: Whether the project has a guarantee, which does not cover the new items.
+        outside_range: Labels that are numbers outside of the plausible range of the project; they are used.
         written: Whether the project was changed; False for a trial run.
         repeated: Whether the request was processed before, and this is the report of then.
         notes: Sentences about how the file was read, such as which sheet of a workbook.
@@ -156,6 +157,7 @@ class AddReport:
     labelled: int
     size: int
     guaranteed: bool = False
+    outside_range: int = 0
     written: bool = False
     repeated: bool = False
     notes: tuple[str, ...] = ()
@@ -174,9 +176,12 @@ class AddReport:
 
     def sentences(self, *, trial: bool = False) -> list[str]:
         """The same in words."""
-        return items_added_sentences(
+        sentences = items_added_sentences(
             self.added, self.size, trial=trial, guaranteed=self.guaranteed, labelled=self.labelled
         )
+        if self.outside_range:
+            sentences.append(f"Labels outside of the plausible range: {self.outside_range:,}. They are used.")
+        return sentences
 
 
 class ImportedRows(NamedTuple):
@@ -389,8 +394,8 @@ def label_drafts(
             others[item] = before, label
         if kind is not None:
             drafts.append(Draft(kind, person, item, {"label": label, "imported": True}))
-    counted: dict[str, Any] = dict(counts)
-    return drafts, replace(with_conflicts(rows, others), conflicts=conflicts, **counted)
+    numbers: dict[str, Any] = dict(counts)
+    return drafts, replace(with_conflicts(rows, others), conflicts=conflicts, **numbers)
 
 
 def with_conflicts(rows: ImportedRows, others: Mapping[int, tuple[Any, Any]]) -> ImportReport:

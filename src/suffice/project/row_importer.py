@@ -67,8 +67,10 @@ class RowImporter:
                 raise error
             n, settings = len(items), journal.settings
             guaranteed = state.guarantee(settings.using(state.model).model) is not None
-            report = AddReport(n, n, len(items.labels), first + (0 if check else n), guaranteed, not check)
-            report = replace(report, notes=tuple(items.notes))
+            report = AddReport(n, n, len(items.labels), first + (0 if check else n), guaranteed, written=not check)
+            numbers = [label for label in items.labels.values() if isinstance(label, float)]
+            outside = sum(map(settings.outside_range, numbers))
+            report = replace(report, notes=tuple(items.notes), outside_range=outside)
             if check:
                 return [], report
             about = {"first": first, "count": n, "source": source, **digest}

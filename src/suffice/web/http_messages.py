@@ -1199,6 +1199,7 @@ class ItemsAnswer(_Response):
     conflicting: int
     size: int
     guaranteed: bool
+    outside_range: int
     written: bool
     repeated: bool
     notes: list[Text]
