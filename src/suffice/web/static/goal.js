@@ -40,7 +40,7 @@ export function goalBar(status) {
 }
 
 /** Bar and sentences. */
-export function goalParts(status, { short = false } = {}) {
+export function goalParts(status, { short = false, bar = true } = {}) {
   const { goal } = status;
   // The first sentences say what the goal is, how far it is, and how long that takes; of a reached goal, what is
   // guaranteed, and what wrong labels of people would mean.
@@ -48,7 +48,7 @@ export function goalParts(status, { short = false } = {}) {
   const progress = goal.reached ? (goal.reached.errors_of_people ? 1 : 0) : (goal.plan ? 1 : 0) + (goal.hours ? 1 : 0);
   const shown = short ? rest.slice(0, progress) : rest;
   return h("div", { class: goal.reached ? "goal guarantee" : "goal" },
-    h("p", {}, h("b", {}, unbroken(first))), goalBar(status), shown.map((each) => h("p", {}, unbroken(each))),
+    h("p", {}, h("b", {}, unbroken(first))), bar && goalBar(status), shown.map((each) => h("p", {}, unbroken(each))),
     goal.reached && !short && quiet(unbroken(goal.reached.evidence)));
 }
 

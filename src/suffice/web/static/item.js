@@ -99,7 +99,7 @@ function others(item, project, sought) {
   const rest = item.cells.filter((cell) => cell.name !== project.main);
   if (!rest.length) return null;
   if (rest.length <= MANY) return cells(rest, sought);
-  const open = Boolean(sought) && rest.some((cell) => Array.isArray(marked(cell.value, sought)) && marked(cell.value, sought).length > 1);
+  const open = Boolean(sought) && rest.some((cell) => marked(cell.value, sought).length > 1);
   return h("details", { class: "others", open }, h("summary", {}, `${rest.length} more columns`), cells(rest, sought));
 }
 

@@ -62,7 +62,10 @@ export function makeProgressView(root, project) {
     // A goal for all labels decides alone: what the rule compares would be another answer.
     const goal = goalOf(status);
     parts.totals.element.hidden = !goal;
-    parts.outlook.element.hidden = details.hidden = Boolean(goal || project.checked);
+    details.hidden = Boolean(goal || project.checked);
+    // What the decision says already is not said again.
+    const { outlook: figures, outlook_note: note, sentences: said } = status.decision;
+    parts.outlook.element.hidden = details.hidden || (!figures.length && said.includes(note));
     // Predictions made elsewhere are checked; without a goal for all labels nothing is estimated.
     // A goal that is reached is about other predictions: those of the model at the check.
     parts.error.element.hidden = Boolean((project.checked && !goal) || finished(status));

@@ -6,7 +6,7 @@ import { checkButton, checking, endedWithout, guaranteed, guaranteeParts, sequen
 import { makeCheckPlot } from "./checkplot.js";
 import { button, count, h, many, percent, put, quiet, short, svg, unbroken } from "./dom.js";
 import { openDialog } from "./dialog.js";
-import { checkAdvised, finished, goalButton, goalOf, goalParts } from "./goal.js";
+import { checkAdvised, finished, goalBar, goalButton, goalOf, goalParts } from "./goal.js";
 import { submit } from "./outbox.js";
 import { can, person } from "./person.js";
 import { scaleFor } from "./scales.js";
@@ -44,7 +44,7 @@ export function decisionParts(status, { large = false } = {}) {
   // A goal for all labels says itself how far it is.
   if (goalOf(status)) {
     const { warning } = status;
-    return { guarantee: goalParts(status, { short: !large }), state, problem: trouble, rest: warning && h("p", {}, unbroken(warning)) };
+    return { guarantee: goalParts(status, { short: !large, bar: large }), state, problem: trouble, rest: warning && h("p", {}, unbroken(warning)) };
   }
   return {
     guarantee: guaranteeParts(status),
@@ -78,8 +78,9 @@ export function makeStatement() {
   const details = h("details", { open: kept.get("why") === "open" }, summary, body);
   const said = h("div", { role: "status" }, heading, next);
   const trouble = h("p", { class: "problem" });
+  const way = h("div", { class: "way" });
   const element = h("section", { class: "banner verdict", "aria-label": "Is it enough?", hidden: true },
-    said, figure, late, actions, trouble, details);
+    said, figure, late, actions, trouble, way, details);
   const plot = makeCheckPlot();
   let drawn = "";
   // Whether somebody wants to see the details is remembered in this browser.
@@ -107,6 +108,7 @@ export function makeStatement() {
       trouble.textContent = problem ? capital(problem) : "";
       put(actions, asked ? null : statementActions(status));
       actions.hidden = !actions.childElementCount;
+      put(way, goalOf(status) && goalBar(status));
       summary.textContent = asked ? "Why, and how large the error is" : "Why";
       put(body, statementDetails(status, open && plot.element));
     },
