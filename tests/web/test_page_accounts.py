@@ -10,7 +10,7 @@ import pytest
 from suffice.project.create import create_project, open_project
 from suffice.project.events import EventKind
 from tests.web.browsing import Server, Watched, served
-from tests.web.test_accessibility import AXE, violations
+from tests.web.test_accessibility import require_axe, violations
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -227,8 +227,7 @@ def test_the_first_account_asks_people_who_are_there_to_sign_in(browser: "Browse
     ],
 )
 def test_neither_form_nor_header_has_a_violation(server: Server, browser: "Browser", scheme: str, width: int) -> None:
-    if not AXE.exists():
-        pytest.skip("axe-core is not installed; make lint-js installs it")
+    require_axe()
     options: dict[str, Any] = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}, "bypass_csp": True}
     member = Member(browser, server, **options)
     page = member.page

@@ -9,7 +9,7 @@ import pytest
 from suffice.project.events import EventKind
 from tests.project.prediction_projects import rows
 from tests.web.browsing import Watched, call, served, write_rows
-from tests.web.test_accessibility import AXE, violations
+from tests.web.test_accessibility import has_axe, violations
 from tests.web.test_page_check import shown, status_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ OPEN = {"bypass_csp": True}
 
 def accessible(watched: Watched) -> None:
     """Nothing on the page is found by axe-core, where it is installed."""
-    if AXE.exists():
+    if has_axe():
         assert violations(watched.page) == []
 
 
