@@ -168,40 +168,28 @@ def outside_range_sentence(label: float, lowest: float | None, highest: float | 
     return f"{outside}; if it is right, confirm it (outside_range)"
 
 
-def suspicious_label_sentence(label: Any, prediction: Any, probability: float, deviation: float | None) -> str:
-    r"""Prediction of the model for a label that it has not learned.
+def suspicious_label_sentence(label: Any, prediction: Any, wrong: float, deviation: float | None) -> str:
+    r"""Prediction of the model for a label that it has not learned, and the probability that the label is wrong.
 
     Args:
         label: The label.
         prediction: The prediction without it.
-        probability: Probability of the label; for numbers, of one at least as far from the prediction.
+        wrong: Probability that the label is wrong.
         deviation: For numbers the standard deviation; None for classes.
 
     Examples:
-        >>> print(suspicious_label_sentence("ham", "spam", 0.021, None).replace("\N{NO-BREAK SPACE}", " "))
-        Labelled ham; without this label the model says spam, and gives ham a probability of 2.1 %.
-        >>> suspicious_label_sentence(9.5, 3.25, 0.0001, 1.5)
-        'Labelled 9.5; without this label the model says 3.25, give or take 1.5.'
+        >>> print(suspicious_label_sentence("ham", "spam", 0.8312, None).replace("\N{NO-BREAK SPACE}", " "))
+        Labelled ham; without this label the model says spam. The label is wrong with a probability of 83 %.
+        >>> suspicious_label_sentence(9.5, 3.25, 0.6, 1.5).split(". ")[0]
+        'Labelled 9.5; without this label the model says 3.25, give or take 1.5'
     """
     if deviation is not None:
-        near = f"{number(float(prediction))}, give or take {number(deviation)}"
-        return f"Labelled {number(float(label))}; without this label the model says {near}."
-    if prediction == label:
-        return f"Labelled {label}; without this label the model says the same, with {percent(probability)} probability."
-    return (
-        f"Labelled {label}; without this label the model says {prediction}, and gives {label} a probability of "
-        f"{percent(probability)}."
-    )
-
-
-def wrong_label_sentence(wrong: float) -> str:
-    r"""The probability that a label is wrong.
-
-    Examples:
-        >>> print(wrong_label_sentence(0.8312).replace("\N{NO-BREAK SPACE}", " "))
-        The label is wrong with a probability of 83 %.
-    """
-    return f"The label is wrong with a probability of {percent(wrong)}."
+        said = f"{number(float(prediction))}, give or take {number(deviation)}"
+    else:
+        said = "the same" if prediction == label else str(prediction)
+    given = number(float(label)) if deviation is not None else str(label)
+    first = f"Labelled {given}; without this label the model says {said}."
+    return f"{first} The label is wrong with a probability of {percent(wrong)}."
 
 
 def review_sentences(review: Mapping[str, Any]) -> list[str]:
@@ -222,6 +210,10 @@ def review_sentences(review: Mapping[str, Any]) -> list[str]:
         >>> print(*review_sentences(review), sep="\n")
         None of the 500 labels is worth a second look.
         No label is more likely wrong than right. Among all, about 0.4 are expected to be wrong.
+        >>> review |= {"listed": 6, "total": 6, "expected": 5.98, "expected_all": 6.01}
+        >>> print(*review_sentences(review), sep="\n")
+        Of 500 labels, 6 are worth a second look; about 6 of these 6 are expected to be wrong.
+        These labels are more likely wrong than right. Among the others, none is expected to be wrong.
     """
     n, total, listed = review["n_labelled"], review["total"], review["listed"]
     at_least = percent(review["at_least"])
@@ -248,8 +240,8 @@ def review_sentences(review: Mapping[str, Any]) -> list[str]:
 
 def _expected(number_of: float) -> str:
     """An expected number of labels, with its verb."""
-    value = f"{number_of:.1f}" if number_of < 9.95 else f"{number_of:,.0f}"
-    return f"about {value} {'is' if value == '1.0' else 'are'}"
+    value = f"{number_of:.1f}".removesuffix(".0") if number_of < 9.95 else f"{number_of:,.0f}"
+    return "none is" if value == "0" else f"about {value} {'is' if value == '1' else 'are'}"
 
 
 def too_few_to_review_sentence(fewest: int) -> str:

@@ -9,7 +9,6 @@ from suffice.presentation.item_words import (
     review_sentences,
     suspicious_label_sentence,
     too_few_to_review_sentence,
-    wrong_label_sentence,
 )
 from suffice.presentation.text_format import item_summary
 from suffice.project.events import Label, moment
@@ -112,8 +111,7 @@ def review(project: "Project", ranked: Sequence["SuspiciousLabel"], most: int) -
             probability=wrong.probability,
             deviation=wrong.deviation,
             wrong=wrong.wrong,
-            sentence=suspicious_label_sentence(wrong.label, wrong.prediction, wrong.probability, wrong.deviation)
-            + f" {wrong_label_sentence(wrong.wrong)}",
+            sentence=suspicious_label_sentence(wrong.label, wrong.prediction, wrong.wrong, wrong.deviation),
         )
         for wrong, item in zip(listed, items, strict=True)
         if wrong.item in by_item

@@ -30,7 +30,7 @@ export function makeReviewView(root, project) {
   let answer = makeAnswer(project, give);
   const present = () => JSON.stringify([project.classes, project.descriptions, project.unit, project.lowest, project.highest]);
   let classes = present();
-  const confirmButton = button(confirm, { class: "primary", "aria-keyshortcuts": "c" }, "The label is right ", h("kbd", {}, "c"));
+  const confirmButton = button(confirm, { "aria-keyshortcuts": "c" }, "The label is right ", h("kbd", {}, "c"));
   const nextButton = button(() => turn(1), { "aria-keyshortcuts": "n" }, "Later ", h("kbd", {}, "n"));
   const undoButton = button(undo, { "aria-keyshortcuts": "u", hidden: true }, "Undo ", h("kbd", {}, "u"));
   const segments = h("div", { class: "segments", role: "group", "aria-label": "What to review" },
@@ -87,7 +87,7 @@ export function makeReviewView(root, project) {
       found.textContent = rows.length ? `${many(rows.length, "item")} left` : "";
       return;
     }
-    const expected = rows.reduce((sum, row) => sum + row.wrong, 0).toFixed(1);
+    const expected = Number(rows.reduce((sum, row) => sum + row.wrong, 0).toFixed(1));
     found.textContent = rows.length ? `${many(rows.length, "label")} left, of which about ${expected} are expected to be wrong.` : "";
   }
 
