@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from suffice.errors import SufficeError
+from suffice.presentation.project_words import damage_sentences
 from suffice.project import create_project
 from suffice.project.create import open_project
 from suffice.project.events import EventKind
@@ -189,10 +190,21 @@ def test_a_damaged_event_is_lost_and_the_others_are_kept(place: Path) -> None:
     assert repair_project(place).intact
 
 
-def test_a_damaged_digest_loses_nothing(place: Path) -> None:
-    damage(place, f"UPDATE events SET digest = '{'0' * 64}' WHERE seq = 5")
-    report = repair_project(place)
-    assert report.intact or report.lost_events == ()
+@pytest.mark.parametrize("which", ["seq = 5", "seq = (SELECT max(seq) FROM events)"])
+def test_a_damaged_digest_loses_nothing(place: Path, which: str) -> None:
+    with open_project(place) as project:
+        expected = contents(project)
+    digest = "(CASE substr(digest, 1, 1) WHEN '0' THEN '1' ELSE '0' END) || substr(digest, 2)"
+    damage(place, f"UPDATE events SET digest = {digest} WHERE {which}")
+    with pytest.raises(StorageError, match="suffice repair"):
+        open_project(place)
+    report = repair_project(place, check=True)
+    assert (report.intact, len(report.damaged_digests), report.lost_events) == (False, 1, ())
+    assert "1 event has a damaged checksum and is kept" in " ".join(damage_sentences(report.as_dict(), "pets"))
+    assert repair_project(place).repaired
+    with open_project(place) as project:
+        assert contents(project) == expected
+    assert repair_project(place).intact
 
 
 def test_an_event_that_depends_on_a_lost_one_is_lost_too(place: Path) -> None:
@@ -278,6 +290,10 @@ def test_the_last_event_is_noted_and_a_damaged_note_is_ignored_or_noticed(place:
         assert not isinstance(opened(place), str)
     note.write_text(f"{last.seq} {'0' * 64}\n", encoding="ascii")
     assert "it has other events" in opened(place)
+    report = repair_project(place)
+    assert (report.other_events, report.repaired, report.kept) == (True, True, None)
+    assert "the note is damaged" in " ".join(damage_sentences(report.as_dict(), "pets"))
+    assert not isinstance(opened(place), str)
 
 
 def test_the_report_is_json(place: Path) -> None:
