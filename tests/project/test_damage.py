@@ -20,6 +20,8 @@ from suffice.project.events import EventKind
 from suffice.project.labelling_project import Project
 from suffice.project.repair import LABELS_FILE, repair_project
 from suffice.project.storage import FILE, StorageError, read_head
+from tests.project.making_projects import make
+from tests.project.project_workers import begin, finish, start
 from tests.thoroughness import some
 
 SIZE = 40
@@ -140,6 +142,51 @@ def test_a_write_ahead_file_that_is_removed_loses_nothing(tmp_path: Path) -> Non
     with open_project(place) as project:
         assert [project.state().label_of(k) for k in (30, 31, 32)] == ["cat", "dog", None]
         project.label(32, "cat", person="ann")
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm"])
+def test_a_file_that_is_removed_before_the_first_write_is_noticed(tmp_path: Path, ending: str) -> None:
+    place = labelled(tmp_path, 5)
+    with open_project(place) as project:
+        (place / f"{FILE}{ending}").unlink()
+        with pytest.raises(StorageError, match=rf"{ending} was removed or replaced while .*this was not written"):
+            project.label(32, "cat", person="ann")
+    rest = start("label", str(place), "eve", "60")
+    begin(rest)
+    assert 32 in [item for item, *_ in finish(rest)]
+
+
+def test_a_file_that_is_removed_while_something_is_written_is_noticed(tmp_path: Path) -> None:
+    place = labelled(tmp_path, 5)
+    with (
+        open_project(place) as project,
+        pytest.raises(StorageError, match=r"-shm was removed or replaced .* it is not known whether"),
+        project.journal.database.exclusive(),
+    ):
+        (place / f"{FILE}-shm").unlink()
+
+
+def test_two_processes_without_the_same_shared_memory_lose_nothing(tmp_path: Path) -> None:
+    place = tmp_path / "pets.suffice"
+    make(place, 60).close()
+    with open_project(place) as project:
+        for k in range(10):
+            project.label(59 - k, "cat", person="ann")
+        (place / f"{FILE}-shm").unlink()
+        # Another process makes a new one, so that the two do not see each other's locks.
+        worker = start("label", str(place), "bob", "10")
+        begin(worker)
+        acknowledged = [item for item, *_ in finish(worker)]
+        with pytest.raises(StorageError, match=r"-shm was removed or replaced while .*acknowledged is saved"):
+            project.label(0, "cat", person="ann")
+    for opens in (open_project, repair_project):
+        with pytest.raises(StorageError, match="start the program again"):
+            opens(place)
+    # A new process finds all that was acknowledged: only the other items are left.
+    rest = start("label", str(place), "eve", "60")
+    begin(rest)
+    left = [item for item, *_ in finish(rest)]
+    assert sorted([*acknowledged, *left]) == list(range(50))
 
 
 def test_events_that_are_missing_at_the_end_are_noticed(tmp_path: Path) -> None:

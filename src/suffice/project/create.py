@@ -36,6 +36,7 @@ from suffice.project.settings import (
     default_rule,
     require_project_model,
 )
+from suffice.project.sqlite_files import has_log
 from suffice.project.storage import (
     FILE,
     LAYOUT,
@@ -50,7 +51,6 @@ from suffice.project.storage import (
     count_items,
     events_table,
     features_table,
-    has_log,
     item_checksum,
     items_table,
     read_head,

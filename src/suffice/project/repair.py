@@ -14,19 +14,18 @@ from typing import Any, Final
 from suffice.errors import SufficeError
 from suffice.project.create import is_url, project_file
 from suffice.project.events import Draft, Event, EventKind
+from suffice.project.sqlite_files import OpenFiles, StorageError, log_of
 from suffice.project.state import ProjectState
 from suffice.project.storage import (
     LAYOUT,
     NOT_AS_WRITTEN,
     Database,
     Head,
-    StorageError,
     block_checksum,
     chained,
     features_table,
     item_checksum,
     items_table,
-    log_of,
     read_head,
     remove_head,
     sa,
@@ -126,6 +125,7 @@ def repair_project(path: str | Path, *, check: bool = False) -> DamageReport:
     file = project_file(path)
     if not file.is_file():
         raise SufficeError(f"there is no project in {path}")
+    OpenFiles.require_usable(file)
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as source:
         found = _Contents(source, file)
     report = found.report
