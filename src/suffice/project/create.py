@@ -576,6 +576,8 @@ def write_project(
 def open_project(path: str | Path) -> Project:
     """Open a project, and upgrade it if it was made by an older version.
 
+    A project on a full disk is opened for reading only.
+
     Args:
         path: Its folder, its file, or the URL of its database.
 
@@ -583,12 +585,19 @@ def open_project(path: str | Path) -> Project:
         SufficeError: There is no project, or it cannot be opened.
     """
     if is_url(path):
-        database = Database(str(path))
-    else:
-        file = project_file(path)
-        if not file.is_file():
-            raise SufficeError(f"there is no project in {path}; suffice label DATA.csv makes one")
-        database = Database(file)
+        return _opened(Database(str(path)))
+    file = project_file(path)
+    if not file.is_file():
+        raise SufficeError(f"there is no project in {path}; suffice label DATA.csv makes one")
+    try:
+        return _opened(Database(file))
+    except StorageFullError:
+        if has_log(file):
+            raise
+        return _opened(Database(file, full=True))
+
+
+def _opened(database: Database) -> Project:
     try:
         require_layout(database)
         _require_whole(database)

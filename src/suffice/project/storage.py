@@ -288,20 +288,22 @@ class Database:
     Args:
         place: The SQLite file, or the URL of a PostgreSQL database.
         new: Whether the file is created if it does not exist.
+        full: Whether the disk of the file is full, so that it can only be read.
 
     Attributes:
         file: The SQLite file, or None.
         place: Location of the database, for messages.
-        read_only: Whether the project can only be read, because the file or its folder is not writable.
+        read_only: Whether the project can only be read, because the file or its folder is not writable, or the disk is
+            full.
     """
 
-    def __init__(self, place: Path | str, *, new: bool = False) -> None:
+    def __init__(self, place: Path | str, *, new: bool = False, full: bool = False) -> None:
         self._files: OpenFiles | None = None
-        self._new = new
+        self._new, self._full = new, full
         if isinstance(place, Path):
             self.file: Path | None = place
             self.place = str(place)
-            self.read_only = not new and not is_writable(place)
+            self.read_only = full or not (new or is_writable(place))
             self._engine = sqlite_engine(place, new=new, read_only=self.read_only)
             if not (new or self.read_only):
                 sa.event.listen(self._engine, "connect", lambda *_: self._keep_open())
@@ -437,6 +439,10 @@ class Database:
         )
 
     def _read_only(self) -> str:
+        if self._full:
+            return (
+                f"the disk of {self.place} was full when it was opened, so it can only be read; make room, start again"
+            )
         return f"{self.place} is read-only: nothing can be written; make it writable, or copy it"
 
 
