@@ -1520,3 +1520,17 @@ def test_a_network_of_suffice_is_a_committee() -> None:
     said = monitor.update(network, range(40), Y[:40], random=range(30, 40))
     assert said.n_labelled == 40
     assert monitor.random_labels == 10
+
+
+def test_labels_of_other_classes_than_those_of_the_model_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] > 0.0, "yes", "no")
+    model = LogisticRegression().fit(X[:30], y[:30])
+    monitor = sf.StopMonitor(X, stop_set=20)
+    for labels in (np.where(y[:30] == "yes", "Yes", "No"), (y[:30] == "yes").astype(int)):
+        with pytest.raises(
+            InvalidValueError, match=r"no label is of a class that LogisticRegression predicts.*'no', 'yes'"
+        ):
+            monitor.update(model, np.arange(30), labels)
+    assert monitor.update(model, np.arange(30), y[:30]).n_labelled == 30
