@@ -251,6 +251,7 @@ def test_what_is_not_a_number_is_no_divergence(value: Any) -> None:
 
 def test_numbers_of_other_types_are_divergences() -> None:
     expected = risk_gap(0.25)
-    for value in (Fraction(1, 4), Decimal("0.25"), np.float32(0.25), np.array(0.25), np.ma.masked_array(0.25, False)):
+    others: list[Any] = [Fraction(1, 4), Decimal("0.25"), np.float32(0.25), np.array(0.25), np.ma.array(0.25)]
+    for value in others:
         assert risk_gap(value) == expected
-    assert np.array_equal(risk_gap([Fraction(1, 4), 0]), risk_gap([0.25, 0.0]))
+    assert np.array_equal(risk_gap(np.array([Fraction(1, 4), 0])), risk_gap([0.25, 0.0]))
