@@ -168,6 +168,7 @@ def _setting_in_words(name: str, before: Any, after: Any) -> list[str]:
     words = {
         "at_most": "the target error",
         "overlap": "the overlap",
+        "opinions": "the number of opinions",
         "name": "the name",
         "of": "what the target is about",
         "annotator_error": "the share of labels by people that may be wrong",

@@ -283,7 +283,8 @@ def method_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
         share = percent(settings.random_share)
         pairs.append(("Random labels", f"{share} of the items asked for after the start were drawn at random"))
     if settings.overlap:
-        pairs.append(("Second opinions", f"asked for on {percent(settings.overlap)} of the items"))
+        asked = f"{percent(settings.overlap)} of the items are given to {settings.opinions} people"
+        pairs.append(("Opinions of several people", asked))
     return [
         *pairs,
         ("Seed of all randomness", "none" if settings.seed is None else str(settings.seed)),

@@ -65,7 +65,8 @@ MEANINGS: Final = {
     "of": "what at_most is about: rest, the items without a label; or all, all final labels",
     "annotator_error": "for all: the share of the labels by people that may be wrong, at least 0 and below at_most",
     "correction_cost": "for all: the cost of an answer in a check, relative to a label, above 0",
-    "overlap": "the share of the items that two people label, from 0 to 1",
+    "overlap": "the share of the items that several people label, from 0 to 1",
+    "opinions": f"how many people label each of these items, {FEWEST_OPINIONS} to {MOST_OPINIONS}",
     "may_miss": "classes that may be missed: they do not hold a stop back while they are rare and have few labels",
     "reason": "a text of up to 500 characters without control characters",
     "only": "all, skipped, unsure, disagreed, unresolved or corrected",
@@ -257,6 +258,7 @@ class SettingsSent(_Request):
     mistake_cost: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["cost"])] = None
     at_most: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["at_most"])] = None
     overlap: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["overlap"])] = None
+    opinions: Annotated[int | None, Field(description=MEANINGS["opinions"])] = None
     may_miss: Annotated[_ClassNames | None, Field(description=MEANINGS["may_miss"])] = None
     of: Annotated[TargetOf | None, Field(description=MEANINGS["of"])] = None
     annotator_error: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["annotator_error"])] = None
@@ -384,6 +386,7 @@ class ProjectAnswer(_Response):
     rule: Text
     threshold: Number
     overlap: float
+    opinions: int
     guidelines_html: Text
     descriptions: dict[Text, Text]
     source: Text
@@ -424,6 +427,7 @@ class SettingsAnswer(_Response):
     positive: Text | None
     may_miss: list[Text]
     overlap: float
+    opinions: int
     rule: Text
     history: list[SettingChangeAnswer]
 

@@ -518,6 +518,7 @@ def get_project(context: Context) -> ProjectAnswer:
         rule=type(rule).__name__,
         threshold=threshold if isinstance(threshold, int | float) else None,
         overlap=settings.overlap,
+        opinions=settings.opinions,
         guidelines_html=markdown_html(settings.guidelines) if settings.guidelines else "",
         descriptions=dict(settings.descriptions),
         source=settings.source,
@@ -564,6 +565,7 @@ def get_settings(context: Context) -> SettingsAnswer:
         positive=settings.positive,
         may_miss=list(settings.may_miss),
         overlap=settings.overlap,
+        opinions=settings.opinions,
         rule=type(settings.criterion()).__name__,
         history=[
             SettingChangeAnswer(

@@ -1,0 +1,200 @@
+"""People of a project: how long an answer takes them, how often they are right, and whether they answer by chance."""
+
+from bisect import bisect_right, insort
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any, Final, NamedTuple
+
+from suffice.checks.binomial import binomial_limits
+from suffice.project.chance_answers import CONSISTENT, Comparison, chance_of, chance_test, false_alarms_of
+from suffice.project.events import Event, EventKind, Label, moment
+from suffice.project.labelling_pace import paces
+from suffice.project.opinions import majority_of
+from suffice.project.settings import Settings
+from suffice.project.state import ProjectState
+
+# Numbers are compared with the median of the earlier ones; so many are needed.
+_FEWEST_NUMBERS: Final = 10
+# The majority of fewer others is not taken as the truth.
+_FEWEST_OTHERS: Final = 2
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How often the answers of a person were right.
+
+    Attributes:
+        items: Items with a known answer that the person has answered.
+        right: Number of right answers.
+        share: Share of right answers.
+        low: Lower limit of the share (95 % confidence, Clopper and Pearson).
+        high: Upper limit.
+    """
+
+    items: int
+    right: int
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PersonRecord:
+    """What is known about the answers of a person.
+
+    Attributes:
+        name: The name.
+        labels: Number of items whose label that counts is by this person.
+        answers: Number of items that the person has labelled.
+        last: Time of the last activity, in UTC.
+        seconds: Median time between two answers, in seconds, without breaks; None if it is not known.
+        settled: Compared with the labels of items that somebody else has settled: corrected or confirmed. People settle
+            mostly items on which others differ, so it is lower than for typical items. None if there is none.
+        random: Compared on items drawn at random that at least two others have labelled, with the settled label if
+            there is one, or otherwise with that of most others. None if there is none.
+        compared: Number of answers that are compared with those of others, see
+            :mod:`suffice.project.chance_answers`.
+        same: Number of these with the same label.
+        expected: Number of the same labels that is expected by chance.
+        probability: Probability of at least so many by chance; None without comparisons.
+        by_chance: Whether the answers agree with those of others no more than by chance.
+    """
+
+    name: str
+    labels: int
+    answers: int
+    last: str
+    seconds: float | None
+    settled: Accuracy | None
+    random: Accuracy | None
+    compared: int
+    same: int
+    expected: float
+    probability: float | None
+    by_chance: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return asdict(self)
+
+
+class _Answered(NamedTuple):
+    """An answer of a person with the earlier ones of the same person and of everybody."""
+
+    item: int
+    label: Label
+    # The class, or for numbers whether it is above the median of all earlier numbers; None if these are too few.
+    kind: Callable[[Label], Label | bool] | None
+    earlier: Callable[[Label | bool], int]
+    n_earlier: int
+
+
+def people_records(state: ProjectState, settings: Settings) -> list[PersonRecord]:
+    """What is known about the answers of each person who has labelled, those with the most labels first.
+
+    Args:
+        state: The state of the project.
+        settings: Settings of the project.
+    """
+    seconds, truths = paces(state.labelled()), _Truths(state, settings)
+    thresholds = _medians_before(state) if settings.task == "regression" else {}
+    records = []
+    for place, (name, person) in enumerate(state.people.items()):
+        if not state.acts.has_label_of(name):
+            continue
+        acts = [act for act in state.acts.of_person(name) if act.kind is EventKind.labelled]
+        answered = _answers(acts, thresholds, settings)
+        found = chance_test(_comparisons(state, settings, name, answered))
+        cleared = _better_than_chance(truths, name, answered, settings)
+        records.append(
+            PersonRecord(
+                name=name,
+                labels=person.labels,
+                answers=len(acts),
+                last=moment(person.last),
+                seconds=seconds.get(name),
+                settled=truths.accuracy(name, acts, truths.settled),
+                random=truths.accuracy(name, acts, truths.on_random_items),
+                compared=found.compared,
+                same=found.same,
+                expected=found.expected,
+                probability=found.probability if found.compared else None,
+                by_chance=found.is_alarm(false_alarms_of(place)) and not cleared,
+            )
+        )
+    return sorted(records, key=lambda record: (-record.labels, record.name))
+
+
+class _Truths:
+    """Known labels, for the answers of one person at a time."""
+
+    def __init__(self, state: ProjectState, settings: Settings) -> None:
+        self._state, self._random = state, state.random_items()
+        self._tolerance = settings.tolerance
+        self._measurable = settings.task == "classification" or settings.tolerance is not None
+
+    def settled(self, item: int, person: str) -> Label | None:
+        """The label that counts, if somebody else has corrected or confirmed it."""
+        deciding = self._state.acts.deciding(item)
+        if deciding is None:
+            return None
+        corrected = deciding.kind is EventKind.corrected and deciding.person != person
+        confirmed = self._state.labels.confirmed_by(item) not in (None, person)
+        label: Label = deciding.data["label"]
+        return label if corrected or confirmed else None
+
+    def on_random_items(self, item: int, person: str) -> Label | None:
+        """The settled label of an item drawn at random with at least two others, or that of most of them."""
+        others = [each.label for each in self._state.acts.opinions(item) if each.person != person]
+        if item not in self._random or len(others) < _FEWEST_OTHERS:
+            return None
+        settled = self.settled(item, person)
+        if settled is not None:
+            return settled
+        return majority_of(others) if self._tolerance is None else median(map(float, others))
+
+    def accuracy(
+        self, person: str, acts: Sequence[Event], truth_of: Callable[[int, str], Label | None]
+    ) -> Accuracy | None:
+        """How many answers are right; None if no truth is known, or numbers have no tolerance."""
+        if not self._measurable:
+            return None
+        known = [
+            (act.data["label"], truth)
+            for act in acts
+            if act.item is not None and (truth := truth_of(act.item, person)) is not None
+        ]
+        if not known:
+            return None
+        right = sum(self._is_right(label, truth) for label, truth in known)
+        low, high = binomial_limits(right, len(known))
+        return Accuracy(len(known), right, right / len(known), low, high)
+
+    def _is_right(self, label: Label, truth: Label) -> bool:
+        return label == truth if self._tolerance is None else abs(float(label) - float(truth)) <= self._tolerance
+
+
+def _medians_before(state: ProjectState) -> dict[int, float]:
+    """The median of all numbers that were given before each label, by the number of its event, if they are enough."""
+    acts = [act for name in state.people for act in state.acts.of_person(name) if act.kind is EventKind.labelled]
+    before: list[float] = []
+    found: dict[int, float] = {}
+    for act in sorted(acts, key=lambda act: act.seq):
+        if len(before) >= _FEWEST_NUMBERS:
+            found[act.seq] = before[(len(before) - 1) // 2]
+        insort(before, float(act.data["label"]))
+    return found
+
+
+def _answers(acts: Sequence[Event], thresholds: dict[int, float], settings: Settings) -> list[_Answered]:
+    """The answers of a person, in order."""
+    answered = []
+    if settings.task == "classification":
+        counts: Counter[Label] = Counter()
+        for n_earlier, act in enumerate(acts):
+            assert act.item is not None
+            answered.append(_Answered(act.item, act.data["label"], lambda label: label, dict(counts).get, n_earlier))
+            counts[act.data["label"]] += 1
+    return answered
