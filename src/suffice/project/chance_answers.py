@@ -5,7 +5,7 @@ is the share of this label among the earlier answers of the person: a person who
 labels with these shares, gives the label with this probability. With *agreement* :math:`a`, the person gives it with
 probability :math:`q + a (1 - q)`: 0 is chance, and 1 is to give it always.
 
-The null hypothesis is that the agreement is at least :math:`a_0` = 0.4 at each comparison, given all earlier ones. The
+The null hypothesis is that the agreement is at least :math:`a_0` = 0.3 at each comparison, given all earlier ones. The
 evidence against it is the likelihood ratio of chance and of this agreement,
 
 .. math:: M_n = \prod_{i \le n} \begin{cases} q_i / (q_i + a_0 (1 - q_i)) & \text{the same label,} \\
@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 #: The agreement beyond chance that a person has under the null hypothesis, from 0 (chance) to 1.
-LEAST_AGREEMENT: Final = 0.4
+LEAST_AGREEMENT: Final = 0.3
 #: Probability of a false alarm in a project, of all people and all looks together.
 FALSE_ALARMS: Final = 0.01
 # The first people share this part of it equally; those after them share the rest.

@@ -1,6 +1,6 @@
-"""How long a label takes, from the times in the journal."""
+"""How long a label takes, of all people and of each, from the times in the journal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Final
@@ -28,11 +28,35 @@ def pace(labelled: Sequence[LabelledItem]) -> float | None:
         >>> pace(made), pace(made[:5])
         (4.0, None)
     """
+    return _typical(gap for gaps in _working_gaps(labelled).values() for gap in gaps)
+
+
+def paces(labelled: Sequence[LabelledItem]) -> dict[str, float]:
+    """The same for each person, by name, without those for whom it cannot be told.
+
+    Examples:
+        >>> from suffice.project.state import Opinion
+        >>> made = [LabelledItem(n, "a", "ann", 0.0, False, (Opinion("ann", "a", 4.0 * n),)) for n in range(20)]
+        >>> paces([*made, LabelledItem(20, "a", "bob", 0.0, False, (Opinion("bob", "a", 7.0),))])
+        {'ann': 4.0}
+    """
+    typical = ((person, _typical(gaps)) for person, gaps in _working_gaps(labelled).items())
+    return {person: seconds for person, seconds in typical if seconds is not None}
+
+
+def _working_gaps(labelled: Sequence[LabelledItem]) -> dict[str, list[float]]:
+    """Times between two labels of each person, pauses left out."""
     moments: dict[str, list[float]] = {}
     for each in labelled:
         for opinion in each.opinions:
             moments.setdefault(opinion.person, []).append(opinion.at)
-    gaps = [later - before for times in moments.values() for before, later in pairwise(sorted(times))]
-    work = [gap for gap in gaps if gap <= _PAUSE]
-    typical = median(work) if len(work) >= _FEWEST_GAPS else 0.0
-    return typical if typical >= _QUICKEST else None
+    return {
+        person: [gap for before, later in pairwise(sorted(times)) if (gap := later - before) <= _PAUSE]
+        for person, times in moments.items()
+    }
+
+
+def _typical(gaps: Iterable[float]) -> float | None:
+    work = list(gaps)
+    seconds = median(work) if len(work) >= _FEWEST_GAPS else 0.0
+    return seconds if seconds >= _QUICKEST else None

@@ -4,10 +4,12 @@ from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from statistics import median
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from suffice.checks.binomial import binomial_limits
+from suffice.presentation.people_words import people_notes, person_sentences
 from suffice.project.chance_answers import CONSISTENT, Comparison, chance_of, chance_test, false_alarms_of
 from suffice.project.events import Event, EventKind, Label, moment
 from suffice.project.labelling_pace import paces
@@ -80,15 +82,21 @@ class PersonRecord:
         return asdict(self)
 
 
-class _Answered(NamedTuple):
-    """An answer of a person with the earlier ones of the same person and of everybody."""
+def people_summary(state: ProjectState, settings: Settings) -> dict[str, Any]:
+    """The people of a project as JSON values, in numbers and in words.
 
-    item: int
-    label: Label
-    # The class, or for numbers whether it is above the median of all earlier numbers; None if these are too few.
-    kind: Callable[[Label], Label | bool] | None
-    earlier: Callable[[Label | bool], int]
-    n_earlier: int
+    Args:
+        state: The state of the project.
+        settings: Settings of the project.
+
+    Returns:
+        ``people``, each with ``sentences``; and ``notes``, what has to be known to read them.
+    """
+    people = [record.as_dict() for record in people_records(state, settings)]
+    return {
+        "people": [each | {"sentences": person_sentences(each)} for each in people],
+        "notes": people_notes(people),
+    }
 
 
 def people_records(state: ProjectState, settings: Settings) -> list[PersonRecord]:
@@ -102,12 +110,15 @@ def people_records(state: ProjectState, settings: Settings) -> list[PersonRecord
     thresholds = _medians_before(state) if settings.task == "regression" else {}
     records = []
     for place, (name, person) in enumerate(state.people.items()):
+        acts = [act for act in state.acts.of_person(name) if act.kind is EventKind.labelled]
         if not state.acts.has_label_of(name):
             continue
-        acts = [act for act in state.acts.of_person(name) if act.kind is EventKind.labelled]
-        answered = _answers(acts, thresholds, settings)
-        found = chance_test(_comparisons(state, settings, name, answered))
-        cleared = _better_than_chance(truths, name, answered, settings)
+        found = chance_test(_comparisons(acts, partial(_by_others, state, settings, name), thresholds, settings))
+        by_chance = found.is_alarm(false_alarms_of(place))
+        if by_chance:
+            # Somebody may have settled the differences for this person.
+            settled = chance_test(_comparisons(acts, partial(truths.settled_ones, name), thresholds, settings))
+            by_chance = settled.probability > CONSISTENT
         records.append(
             PersonRecord(
                 name=name,
@@ -121,10 +132,58 @@ def people_records(state: ProjectState, settings: Settings) -> list[PersonRecord
                 same=found.same,
                 expected=found.expected,
                 probability=found.probability if found.compared else None,
-                by_chance=found.is_alarm(false_alarms_of(place)) and not cleared,
+                by_chance=by_chance,
             )
         )
     return sorted(records, key=lambda record: (-record.labels, record.name))
+
+
+def _by_others(state: ProjectState, settings: Settings, person: str, item: int) -> Sequence[Label]:
+    """The labels of the first other people who were wanted for an item; empty while they are not complete.
+
+    Later labels are left out, so that a comparison does not change any more.
+    """
+    wanted = settings.opinions - 1
+    others = [each.label for each in state.acts.opinions(item) if each.person != person][:wanted]
+    return others if len(others) == wanted else ()
+
+
+def _comparisons(
+    acts: Sequence[Event],
+    labels_of: Callable[[int], Sequence[Label]],
+    thresholds: dict[int, float],
+    settings: Settings,
+) -> list[Comparison]:
+    """The answers of a person, compared with the most frequent label of others.
+
+    Numbers are compared by whether they are above the median of all numbers that were given before.
+
+    Args:
+        acts: Labels that the person gave, in order.
+        labels_of: The labels of an item to compare with. It is left out if none is the most frequent.
+        thresholds: For numbers, the result of :func:`_medians_before`.
+        settings: Settings of the project.
+    """
+    found: list[Comparison] = []
+    counts: Counter[Label] = Counter()
+    numbers: list[float] = []
+    for n, act in enumerate(acts):
+        assert act.item is not None
+        label, others = act.data["label"], labels_of(act.item)
+        if settings.task == "classification":
+            usual = majority_of(others)
+            if usual is not None:
+                found.append(Comparison(label == usual, chance_of(counts[usual], n, len(settings.classes))))
+            counts[label] += 1
+            continue
+        threshold = thresholds.get(act.seq)
+        above = None if threshold is None else majority_of([float(each) > threshold for each in others])
+        if threshold is not None and above is not None:
+            below = bisect_right(numbers, threshold)
+            chance = chance_of(n - below if above else below, n, 2)
+            found.append(Comparison((float(label) > threshold) is above, chance))
+        insort(numbers, float(label))
+    return found
 
 
 class _Truths:
@@ -144,6 +203,11 @@ class _Truths:
         confirmed = self._state.labels.confirmed_by(item) not in (None, person)
         label: Label = deciding.data["label"]
         return label if corrected or confirmed else None
+
+    def settled_ones(self, person: str, item: int) -> Sequence[Label]:
+        """The settled label in a list, or nothing."""
+        label = self.settled(item, person)
+        return () if label is None else (label,)
 
     def on_random_items(self, item: int, person: str) -> Label | None:
         """The settled label of an item drawn at random with at least two others, or that of most of them."""
@@ -186,15 +250,3 @@ def _medians_before(state: ProjectState) -> dict[int, float]:
             found[act.seq] = before[(len(before) - 1) // 2]
         insort(before, float(act.data["label"]))
     return found
-
-
-def _answers(acts: Sequence[Event], thresholds: dict[int, float], settings: Settings) -> list[_Answered]:
-    """The answers of a person, in order."""
-    answered = []
-    if settings.task == "classification":
-        counts: Counter[Label] = Counter()
-        for n_earlier, act in enumerate(acts):
-            assert act.item is not None
-            answered.append(_Answered(act.item, act.data["label"], lambda label: label, dict(counts).get, n_earlier))
-            counts[act.data["label"]] += 1
-    return answered

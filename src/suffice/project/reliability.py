@@ -9,8 +9,8 @@ With :math:`m_u` opinions on item :math:`u`, :math:`N = \sum_u m_u` over the ite
     D_o = \frac{1}{N} \sum_u \frac{1}{m_u - 1} \sum_{i \ne j} \delta(x_{ui}, x_{uj}), \qquad
     D_e = \frac{1}{N (N - 1)} \sum_{x \ne y} \delta(x, y),
 
-where the last sum is over all pairs of the :math:`N` opinions. It is 1 if all agree, and about 0 if labels do not depend
-on the items.
+where the last sum is over all pairs of the :math:`N` opinions. It is 1 if all agree, and about 0 if labels do not
+depend on the items.
 """
 
 import math
@@ -59,12 +59,14 @@ class _Terms(NamedTuple):
         differences: Mean difference of two opinions of each item, times the number of its opinions.
         distances: Sum over the opinions of each item of the mean difference to all opinions.
         spread: Mean difference of two opinions of any items, each paired with itself too.
+        step: Mean difference of two opinions that are not the same.
     """
 
     counts: Floats
     differences: Floats
     distances: Floats
     spread: float
+    step: float
 
 
 def krippendorff_alpha(opinions: Sequence[Sequence[Any]], level: Level) -> Reliability | None:
@@ -101,16 +103,14 @@ def krippendorff_alpha(opinions: Sequence[Sequence[Any]], level: Level) -> Relia
     if level == "interval" and differ and len(compared) > 2:
         limits.append(_limits(terms))
     low, high = min(each[0] for each in limits), max(each[1] for each in limits) if differ else 1.0
-    return Reliability(
-        value, max(-1.0, min(low, value)), min(1.0, max(high, value)), len(compared), int(total), differ
-    )
+    return Reliability(value, max(-1.0, min(low, value)), min(1.0, max(high, value)), len(compared), int(total), differ)
 
 
 def _nominal_terms(opinions: Sequence[Sequence[Any]]) -> _Terms:
     table = _class_counts(opinions)
     counts, shares = table.sum(axis=1), table.sum(axis=0) / table.sum()
     differences = (counts**2 - (table**2).sum(axis=1)) / (counts - 1.0)
-    return _Terms(counts, differences, table @ (1.0 - shares), float(shares @ (1.0 - shares)))
+    return _Terms(counts, differences, table @ (1.0 - shares), float(shares @ (1.0 - shares)), 1.0)
 
 
 def _class_counts(opinions: Sequence[Sequence[Any]]) -> Floats:
@@ -136,7 +136,9 @@ def _interval_terms(opinions: Sequence[Sequence[Any]]) -> _Terms:
     distances = np.add.reduceat(values**2, starts) + counts * variance
     # Differences that are zero up to rounding are zero.
     same = np.array([len(set(labels)) == 1 for labels in opinions])
-    return _Terms(counts, np.where(same, 0.0, 2.0 * within * counts / (counts - 1.0)), distances, 2.0 * variance)
+    differences = np.where(same, 0.0, 2.0 * within * counts / (counts - 1.0))
+    shares = np.unique(values, return_counts=True)[1] / len(values)
+    return _Terms(counts, differences, distances, 2.0 * variance, 2.0 * variance / float(shares @ (1.0 - shares)))
 
 
 def _limits_with_added_items(terms: _Terms, classes: Sequence[Sequence[Any]], differ: int) -> tuple[float, float]:
@@ -148,8 +150,8 @@ def _limits_with_added_items(terms: _Terms, classes: Sequence[Sequence[Any]], di
     mean_count = float(terms.counts.mean())
     size = float(terms.differences[terms.differences > 0.0].mean()) if differ else 0.0
     if differ < _FEW:
-        # The difference of one opinion from all others; for numbers that of two items by chance.
-        size = max(size, 2.0 if classes else terms.spread * mean_count)
+        # One opinion differs from all others.
+        size = max(size, 2.0 * terms.step)
     n, total = len(terms.counts) + 2.0 * _ADDED, float(terms.counts.sum()) + 2.0 * _ADDED * mean_count
     if classes:
         table = _class_counts(classes)

@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -38,6 +38,7 @@ from suffice.project.events import moment
 from suffice.project.items import Item
 from suffice.project.labelling_pace import pace
 from suffice.project.learning_status import LearningStatus
+from suffice.project.people import people_summary
 from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings, described_model
 from suffice.project.state import LabelledItem
@@ -65,6 +66,7 @@ class ProjectReportContents:
         verdict: What the rule says, or None before it says something.
         pace: Typical seconds per label; None if unknown.
         checks: All random checks, in order.
+        team: What is known about the answers of each person, see :func:`suffice.project.people.people_summary`.
     """
 
     settings: Settings
@@ -75,6 +77,7 @@ class ProjectReportContents:
     verdict: Verdict | None = None
     pace: float | None = None
     checks: Sequence[ProjectCheck] = ()
+    team: dict[str, Any] = field(default_factory=lambda: {"people": [], "notes": []})
 
     @property
     def share(self) -> bool:
@@ -114,7 +117,7 @@ def project_report_contents(project: "Project", learning_status: LearningStatus)
     with project.lock:
         state = project.state()
         told, labelled, made = status(project, learning_status), state.labelled(), state.made
-        checks = state.checks.all()
+        checks, team = state.checks.all(), people_summary(state, project.settings)
     first = labelled[:EXAMPLES]
     items = project.items([each.item for each in first])
     return ProjectReportContents(
@@ -126,6 +129,7 @@ def project_report_contents(project: "Project", learning_status: LearningStatus)
         verdict=learning_status.verdict,
         pace=pace([each for each in labelled if each.person != project.settings.source]),
         checks=checks,
+        team=team,
     )
 
 
@@ -244,20 +248,22 @@ def _bars(title: str, told: ProjectReportContents, counts: list[tuple[str, int]]
 
 
 def people_table(told: ProjectReportContents) -> ReportTable:
-    """Number of labels of each person."""
-    people = told.status["people"]
+    """Number of labels of each person, and what is known about the answers."""
+    people = told.team["people"]
     rows = tuple(
         (
             f"came with the data ({shortened(each['name'])})" if each["name"] == told.settings.source else each["name"],
             str(each["labels"]),
             utc_time(each["last"]),
+            " ".join(each["sentences"]),
         )
         for each in people[:_MOST_ROWS]
     )
     note = "A second opinion on an item counts as a label here." if told.status["agreement"] is not None else ""
     if len(people) > _MOST_ROWS:
         note = f"The {_MOST_ROWS} of {len(people)} people who labelled most. {note}".strip()
-    return ReportTable("people", "Who labelled", ("person", "labels", "last seen"), rows, note)
+    note = " ".join([note, *told.team["notes"]]).strip()
+    return ReportTable("people", "Who labelled", ("person", "labels", "last seen", "answers"), rows, note)
 
 
 _KIND_OF_ITEMS: Final = {"table": "rows of a table", "text": "texts", "image": "images"}

@@ -22,6 +22,7 @@ from suffice.project.accounts import NotAllowedError, Role
 from suffice.project.events import checked_person, checked_request, shown
 from suffice.project.label_writer import LONGEST_CORRECTION
 from suffice.project.labelling_project import ConflictError
+from suffice.project.settings import FEWEST_OPINIONS, MOST_OPINIONS
 from suffice.project.storage import StorageError, StorageFullError
 from suffice.report.html_page import rendered
 from suffice.session.goals import TargetOf
@@ -1017,12 +1018,50 @@ class PersonAnswer(_Response):
     last: str
 
 
+class AccuracyAnswer(_Response):
+    """How many answers of a person were right, with limits of the share."""
+
+    items: int
+    right: int
+    share: float
+    low: float
+    high: float
+
+
+class PersonRecordAnswer(_Response):
+    """What is known about the answers of a person."""
+
+    name: Text
+    labels: int
+    answers: int
+    last: str
+    seconds: Number
+    settled: AccuracyAnswer | None
+    random: AccuracyAnswer | None
+    compared: int
+    same: int
+    expected: float
+    probability: Number
+    by_chance: bool
+    sentences: list[Text]
+
+
+class PeopleAnswer(_Response):
+    """The people of a project, and what has to be known to read the sentences about them."""
+
+    people: list[PersonRecordAnswer]
+    notes: list[Text]
+
+
 class AgreementAnswer(_Response):
-    """Agreement of two people on the same items."""
+    """Agreement of people on the same items. ``alpha`` is Krippendorff's, with an interval from ``low`` to ``high``."""
 
     both: int
     same: int
-    kappa: Number
+    people: int
+    alpha: Number
+    low: Number
+    high: Number
     difference: Number
 
 
@@ -1103,7 +1142,10 @@ class OpinionAnswer(_Response):
 
 
 class LabelRow(_Response):
-    """A row of the table of labels. ``in_check``: whether the label is evidence of a check."""
+    """A row of the table of labels. ``in_check``: whether the label is evidence of a check.
+
+    ``majority`` is the label that most of the ``opinions`` have; null if there is none.
+    """
 
     item: int
     id: Text
@@ -1116,6 +1158,7 @@ class LabelRow(_Response):
     unsure: bool
     reason: Text
     opinions: list[OpinionAnswer]
+    majority: ShownLabel
     in_check: bool
 
 
