@@ -31,17 +31,16 @@ def person_sentences(person: Mapping[str, Any]) -> list[str]:
 
     Examples:
         >>> settled = {"items": 20, "right": 18, "share": 0.9, "low": 0.683, "high": 0.9877}
-        >>> found = {"name": "Eve", "seconds": 4.21, "settled": settled, "random": None, "by_chance": True}
+        >>> found = {"name": "Eve", "answers": 80, "seconds": 4.2, "settled": settled, "random": None, "by_chance": True}
         >>> for sentence in person_sentences({**found, "compared": 64, "same": 31, "expected": 30.24}):
         ...     print(sentence)
-        4.2 seconds per answer.
+        80 answers, 4.2 seconds each.
         18 of 20 answers were right on settled items (68 % to 99 %).
         31 of 64 answers are the same as those of others; 30.2 are expected by chance.
         The answers of Eve agree with those of others no more than by chance.
     """
-    said = []
-    if person["seconds"] is not None:
-        said.append(f"{person['seconds']:.2g} seconds per answer.")
+    given = count(person["answers"], "answer")
+    said = [f"{given}." if person["seconds"] is None else f"{given}, {person['seconds']:.2g} seconds each."]
     for accuracy, where in ((person["settled"], "settled items"), (person["random"], "items drawn at random")):
         if accuracy is not None:
             limits = f"{percent(accuracy['low'])} to {percent(accuracy['high'])}"

@@ -7,6 +7,8 @@ from suffice.presentation.text_format import count, number, percent, shortened
 
 #: Classes and people that are named.
 _MOST_NAMES: Final = 20
+# The numbers of one person alone are those of the project.
+_FEWEST_PEOPLE: Final = 2
 
 
 def progress_sentence(name: str, status: Mapping[str, Any]) -> str:
@@ -68,15 +70,16 @@ def count_lines(status: Mapping[str, Any], source: str) -> list[str]:
 
 
 def team_lines(team: Mapping[str, Any]) -> list[str]:
-    """What is known about the answers of each person, a line each, and how to read it.
+    """What is known about the answers of each person, a line each, and how to read it; nothing for one person.
 
     Args:
         team: The result of :func:`suffice.project.people.people_summary`.
     """
-    told = [each for each in team["people"] if each["sentences"]]
-    lines = [f"{each['name']}: {' '.join(each['sentences'])}" for each in told[:_MOST_NAMES]]
-    more = len(told) - len(lines)
-    return lines + ([f"{count(more, 'more person')} in --json."] if more else []) + team["notes"]
+    if len(team["people"]) < _FEWEST_PEOPLE:
+        return []
+    lines = [f"{each['name']}: {' '.join(each['sentences'])}" for each in team["people"][:_MOST_NAMES]]
+    more = len(team["people"]) - len(lines)
+    return lines + ([f"{more:,} more people: suffice status --json."] if more else []) + team["notes"]
 
 
 def some_counts(counts: Sequence[tuple[str, int]]) -> str:
