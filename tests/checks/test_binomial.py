@@ -36,6 +36,8 @@ def test_the_limits_contain_the_probability_often_enough() -> None:
     for p in (0.02, 0.3, 0.95):
         limits = [binomial_limits(k, 30) for k in range(31)]
         missed = sum(
-            math.comb(30, k) * p**k * (1.0 - p) ** (30 - k) for k, (low, high) in enumerate(limits) if not low <= p <= high
+            math.comb(30, k) * p**k * (1.0 - p) ** (30 - k)
+            for k, (low, high) in enumerate(limits)
+            if not low <= p <= high
         )
         assert missed <= 0.05

@@ -35,9 +35,11 @@ def test_classes_are_compared_beyond_chance() -> None:
     assert (found.both, found.same, found.difference) == (4, 3, None)
     # Of the 8 labels, 3 are cats, 3 dogs and 2 eels.
     assert found.alpha == pytest.approx(1.0 - (1 / 4) / ((64 - 9 - 9 - 4) / 56))
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < found.alpha < found.high
+    low, alpha, high = found.low, found.alpha, found.high
+    assert low is not None
+    assert alpha is not None
+    assert high is not None
+    assert low < alpha < high
 
 
 def test_numbers_are_compared_by_how_far_they_are_apart() -> None:

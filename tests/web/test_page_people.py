@@ -34,8 +34,7 @@ def links(tmp_path: Path) -> dict[str, str]:
     """A project with four accounts: the token of the link of each."""
     place = tmp_path / "sizes.suffice"
     data = {"id": [f"row {k}" for k in range(N)], "size": [(k * 37) % 100 for k in range(N)]}
-    options = {"id": "id", "classes": ["small", "large"], "overlap": 1.0, "opinions": 3}
-    with create_project(place, data, **options) as project:
+    with create_project(place, data, id="id", classes=["small", "large"], overlap=1.0, opinions=3) as project:
         label_all(project, {"Ann": 1.0, "Bob": 0.95, "Eve": 0.0}, 240)
         tokens = {name: project.add_account(name, role="label", person="me") for name in ("Ann", "Bob", "Eve")}
         tokens["Zoe"] = project.add_account("Zoe", role="review", person="me")

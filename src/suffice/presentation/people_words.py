@@ -31,8 +31,9 @@ def person_sentences(person: Mapping[str, Any]) -> list[str]:
 
     Examples:
         >>> settled = {"items": 20, "right": 18, "share": 0.9, "low": 0.683, "high": 0.9877}
-        >>> found = {"name": "Eve", "answers": 80, "seconds": 4.2, "settled": settled, "random": None, "by_chance": True}
-        >>> for sentence in person_sentences({**found, "compared": 64, "same": 31, "expected": 30.24}):
+        >>> found = {"name": "Eve", "answers": 80, "seconds": 4.2, "settled": settled, "random": None}
+        >>> chance = {"compared": 64, "same": 31, "expected": 30.24, "by_chance": True}
+        >>> for sentence in person_sentences({**found, **chance}):
         ...     print(sentence)
         80 answers, 4.2 seconds each.
         18 of 20 answers were right on settled items (68 % to 99 %).

@@ -79,7 +79,7 @@ def team_lines(team: Mapping[str, Any]) -> list[str]:
         return []
     lines = [f"{each['name']}: {' '.join(each['sentences'])}" for each in team["people"][:_MOST_NAMES]]
     more = len(team["people"]) - len(lines)
-    return lines + ([f"{more:,} more people: suffice status --json."] if more else []) + team["notes"]
+    return [*lines, *([f"{more:,} more people: suffice status --json."] if more else []), *team["notes"]]
 
 
 def some_counts(counts: Sequence[tuple[str, int]]) -> str:
@@ -97,13 +97,13 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
         >>> print(agreement_sentence(both))
         3 people labelled 5 items, two or more each, and 4 items got the same label from all. Krippendorff's alpha, the agreement beyond chance, is 0.69 (95 % confidence: 0.18 to 1.00); 1 would be perfect.
         >>> agreement_sentence({**both, "both": 1, "people": 2, "alpha": None, "difference": 3.25})
-        '2 people labelled the same item; on average two numbers are 3.25 apart.'
+        'Two people labelled the same item; on average two numbers are 3.25 apart.'
     """  # noqa: E501 - one sentence
-    who, items = f"{agreement['people']:,} people", count(agreement["both"], "item")
+    items = count(agreement["both"], "item")
     if agreement["people"] == 2:
-        said = f"{who} labelled the same {items if agreement['both'] != 1 else 'item'}"
+        said = f"Two people labelled the same {items if agreement['both'] != 1 else 'item'}"
     else:
-        said = f"{who} labelled {items}, two or more each"
+        said = f"{agreement['people']:,} people labelled {items}, two or more each"
     if agreement["difference"] is None:
         same = agreement["same"]
         said += f", and {count(same, 'item')} got the same label from all"

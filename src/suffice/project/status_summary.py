@@ -91,9 +91,12 @@ def agreement(state: ProjectState, settings: Settings) -> Agreement | None:
     people = len({opinion.person for opinions in compared for opinion in opinions})
     regression = settings.task == "regression"
     found = krippendorff_alpha(labels, "interval" if regression else "nominal")
-    limits = (None, None, None) if found is None else (found.alpha, found.low, found.high)
-    apart = math.fsum(_mean_difference([float(x) for x in each]) / len(labels) for each in labels) if regression else None
-    return Agreement(len(labels), same, people, *limits, apart)
+    apart: float | None = None
+    if regression:
+        apart = math.fsum(_mean_difference([float(x) for x in each]) / len(labels) for each in labels)
+    if found is None:
+        return Agreement(len(labels), same, people, None, None, None, apart)
+    return Agreement(len(labels), same, people, found.alpha, found.low, found.high, apart)
 
 
 def _mean_difference(numbers: Sequence[float]) -> float:
