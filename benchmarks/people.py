@@ -1,6 +1,6 @@
 """What is stated about people: coverage of the interval of alpha, and alarms about answers by chance.
 
-    python benchmarks/people.py alpha [--runs 500] [--write]
+    python benchmarks/people.py alpha [--runs 300] [--write]
     python benchmarks/people.py chance [--runs 400] [--write]
 
 ``alpha``: labels are drawn so that the alpha of the population is known. A class is the true one with probability
@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from suffice.project.chance_answers import Comparison, chance_of, chance_test, false_alarms_of
+from suffice.project.chance_answers import ComparedAnswer, chance_of, chance_test, false_alarms_of
 from suffice.project.reliability import Level, krippendorff_alpha
 from tables import publish, table
 
@@ -79,15 +79,17 @@ def alpha_table(runs: int) -> str:
 
 
 def noticed(shares: Sequence[float], agreement: float, answers: Sequence[float], rng: np.random.Generator) -> float:
-    """Comparisons after which a person is noticed; infinite if never."""
+    """Comparisons after which a person is noticed, with a look at each; infinite if never."""
+    needed = -np.log(false_alarms_of(0))
     truth = rng.choice(len(shares), MOST, p=shares)
     given = np.where(rng.random(MOST) < agreement, truth, rng.choice(len(shares), MOST, p=answers)).tolist()
-    counts, found = [0] * len(shares), []
+    counts, found, evidence = [0] * len(shares), [], 0.0
     for k, (one, other) in enumerate(zip(given, truth.tolist(), strict=True)):
-        found.append(Comparison(one == other, chance_of(counts[other], k, len(shares))))
+        found.append(ComparedAnswer(one == other, chance_of(counts[other], k, len(shares))))
         counts[one] += 1
-        # There is a look after each five.
-        if (k + 1) % 5 == 0 and chance_test(found).is_alarm(false_alarms_of(0)):
+        evidence += chance_test(found[-1:]).evidence
+        # Without this much evidence there is no alarm.
+        if evidence >= needed and chance_test(found).is_alarm(false_alarms_of(0)):
             return k + 1.0
     return np.inf
 
@@ -119,7 +121,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int)
     given, _ = parser.parse_known_args()
     if given.what == "alpha":
-        publish("reliability", alpha_table(given.runs or 500))
+        publish("reliability", alpha_table(given.runs or 300))
     else:
         publish("chance-answers", chance_table(given.runs or 400))
 

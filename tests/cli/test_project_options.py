@@ -233,6 +233,7 @@ BAD = [
     ("t.csv", {"classes": "a,b", "at_most": "7"}, InvalidValueError, "write 7% for 7 percent"),
     ("t.csv", {"regression": True, "at_most": "7%"}, InvalidValueError, "must be a number in units of the target"),
     ("t.csv", {"classes": "a,b", "overlap": 1.5}, InvalidValueError, "--overlap must be a number from 0 to 1"),
+    ("t.csv", {"classes": "a,b", "opinions": 1}, InvalidValueError, "--opinions must be a whole number, 2 or more"),
     (
         "t.csv",
         {"classes": "a,b", "random_share": 1.5},

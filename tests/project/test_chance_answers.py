@@ -10,7 +10,7 @@ import pytest
 from suffice.project.chance_answers import (
     FALSE_ALARMS,
     LEAST_AGREEMENT,
-    Comparison,
+    ComparedAnswer,
     chance_of,
     chance_test,
     false_alarms_of,
@@ -18,7 +18,7 @@ from suffice.project.chance_answers import (
 
 
 def factor(same: bool, chance: float) -> float:
-    return math.exp(chance_test([Comparison(same, chance)]).evidence)
+    return math.exp(chance_test([ComparedAnswer(same, chance)]).evidence)
 
 
 @pytest.mark.parametrize("chance", [0.01, 0.1, 0.5, 0.9, 0.99])
@@ -66,20 +66,20 @@ def test_the_probability_by_chance_is_that_of_all_outcomes() -> None:
             for hits in itertools.product([0, 1], repeat=4)
             if sum(hits) >= count
         )
-        found = chance_test([Comparison(k < count, p) for k, p in enumerate(chances)])
+        found = chance_test([ComparedAnswer(k < count, p) for k, p in enumerate(chances)])
         assert found.probability == pytest.approx(expected)
         assert found.expected == pytest.approx(sum(chances))
         assert (found.compared, found.same) == (4, count)
 
 
-def answers(classes: int, agreement: float, n: int, rng: np.random.Generator) -> list[Comparison]:
+def answers(classes: int, agreement: float, n: int, rng: np.random.Generator) -> list[ComparedAnswer]:
     """The comparisons of a person with equally frequent classes, whose answers are otherwise drawn at random."""
     truth, drawn = rng.integers(classes, size=(2, n))
     given = np.where(rng.random(n) < agreement, truth, drawn)
     counts = np.zeros(classes, dtype=int)
     found = []
     for k, (one, other) in enumerate(zip(given.tolist(), truth.tolist(), strict=True)):
-        found.append(Comparison(one == other, chance_of(int(counts[other]), k, classes)))
+        found.append(ComparedAnswer(one == other, chance_of(int(counts[other]), k, classes)))
         counts[one] += 1
     return found
 
@@ -97,5 +97,5 @@ def test_answers_at_random_are_noticed_and_careful_ones_are_not(classes: int, en
 def test_always_the_same_class_is_chance_too() -> None:
     rng, found = np.random.default_rng(2), []
     for k, other in enumerate((rng.random(400) < 0.3).tolist()):
-        found.append(Comparison(not other, chance_of(0 if other else k, k, 2)))
+        found.append(ComparedAnswer(not other, chance_of(0 if other else k, k, 2)))
     assert chance_test(found).is_alarm(false_alarms_of(0))

@@ -36,7 +36,7 @@ _PART_OF_FIRST: Final = 0.8
 CONSISTENT: Final = 0.05
 
 
-class Comparison(NamedTuple):
+class ComparedAnswer(NamedTuple):
     """An answer of a person, compared with the label of others.
 
     Attributes:
@@ -76,15 +76,15 @@ class ChanceTest(NamedTuple):
         return self.evidence >= -math.log(false_alarms) and self.probability > CONSISTENT
 
 
-def chance_test(comparisons: Sequence[Comparison]) -> ChanceTest:
+def chance_test(comparisons: Sequence[ComparedAnswer]) -> ChanceTest:
     """Test the comparisons of a person.
 
     Args:
         comparisons: All comparisons of the person.
 
     Examples:
-        >>> careless = chance_test([Comparison(same, 0.5) for same in [True, False] * 40])
-        >>> careless.is_alarm(0.001), chance_test([Comparison(True, 0.5)] * 80).is_alarm(0.001)
+        >>> careless = chance_test([ComparedAnswer(same, 0.5) for same in [True, False] * 40])
+        >>> careless.is_alarm(0.001), chance_test([ComparedAnswer(True, 0.5)] * 80).is_alarm(0.001)
         (True, False)
     """
     lost = -math.log1p(-LEAST_AGREEMENT)

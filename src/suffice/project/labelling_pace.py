@@ -28,35 +28,28 @@ def pace(labelled: Sequence[LabelledItem]) -> float | None:
         >>> pace(made), pace(made[:5])
         (4.0, None)
     """
-    return _typical(gap for gaps in _working_gaps(labelled).values() for gap in gaps)
-
-
-def paces(labelled: Sequence[LabelledItem]) -> dict[str, float]:
-    """The same for each person, by name, without those for whom it cannot be told.
-
-    Examples:
-        >>> from suffice.project.state import Opinion
-        >>> made = [LabelledItem(n, "a", "ann", 0.0, False, (Opinion("ann", "a", 4.0 * n),)) for n in range(20)]
-        >>> paces([*made, LabelledItem(20, "a", "bob", 0.0, False, (Opinion("bob", "a", 7.0),))])
-        {'ann': 4.0}
-    """
-    typical = ((person, _typical(gaps)) for person, gaps in _working_gaps(labelled).items())
-    return {person: seconds for person, seconds in typical if seconds is not None}
-
-
-def _working_gaps(labelled: Sequence[LabelledItem]) -> dict[str, list[float]]:
-    """Times between two labels of each person, pauses left out."""
     moments: dict[str, list[float]] = {}
     for each in labelled:
         for opinion in each.opinions:
             moments.setdefault(opinion.person, []).append(opinion.at)
-    return {
-        person: [gap for before, later in pairwise(sorted(times)) if (gap := later - before) <= _PAUSE]
-        for person, times in moments.items()
-    }
+    return _typical([gap for times in moments.values() for gap in _working_gaps(times)])
 
 
-def _typical(gaps: Iterable[float]) -> float | None:
-    work = list(gaps)
+def pace_of(times: Iterable[float]) -> float | None:
+    """The same for the labels of one person, from their times.
+
+    Examples:
+        >>> pace_of(4.0 * n for n in range(20)), pace_of([0.0, 4.0])
+        (4.0, None)
+    """
+    return _typical(_working_gaps(times))
+
+
+def _working_gaps(times: Iterable[float]) -> list[float]:
+    """Times between two labels of a person, pauses left out."""
+    return [gap for before, later in pairwise(sorted(times)) if (gap := later - before) <= _PAUSE]
+
+
+def _typical(work: Sequence[float]) -> float | None:
     seconds = median(work) if len(work) >= _FEWEST_GAPS else 0.0
     return seconds if seconds >= _QUICKEST else None

@@ -50,6 +50,8 @@ def majority_of(labels: Sequence[_Kind]) -> _Kind | None:
         >>> majority_of(["cat", "dog", "cat"]), majority_of(["cat", "dog"]), majority_of([])
         ('cat', None, None)
     """
+    if len(labels) < 2:
+        return labels[0] if labels else None
     first = Counter(labels).most_common(2)
     return first[0][0] if len(first) == 1 or (len(first) == 2 and first[0][1] > first[1][1]) else None
 

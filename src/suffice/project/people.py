@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from suffice.checks.binomial import binomial_limits
 from suffice.presentation.people_words import people_notes, person_sentences
-from suffice.project.chance_answers import CONSISTENT, Comparison, chance_of, chance_test, false_alarms_of
+from suffice.project.chance_answers import CONSISTENT, ComparedAnswer, chance_of, chance_test, false_alarms_of
 from suffice.project.events import Event, EventKind, Label, moment
-from suffice.project.labelling_pace import paces
+from suffice.project.labelling_pace import pace_of
 from suffice.project.opinions import majority_of
 from suffice.project.settings import Settings
 from suffice.project.state import ProjectState
@@ -106,18 +106,18 @@ def people_records(state: ProjectState, settings: Settings) -> list[PersonRecord
         state: The state of the project.
         settings: Settings of the project.
     """
-    seconds, truths = paces(state.labelled()), _Truths(state, settings)
+    truths = _Truths(state, settings)
     thresholds = _medians_before(state) if settings.task == "regression" else {}
     records = []
     for place, (name, person) in enumerate(state.people.items()):
         acts = [act for act in state.acts.of_person(name) if act.kind is EventKind.labelled]
         if not state.acts.has_label_of(name):
             continue
-        found = chance_test(_comparisons(acts, partial(_by_others, state, settings, name), thresholds, settings))
+        found = chance_test(_comparisons(acts, partial(truths.by_others, name), thresholds, settings))
         by_chance = found.is_alarm(false_alarms_of(place))
         if by_chance:
             # Somebody may have settled the differences for this person.
-            settled = chance_test(_comparisons(acts, partial(truths.settled_ones, name), thresholds, settings))
+            settled = chance_test(_comparisons(acts, partial(truths.in_settlement, name), thresholds, settings))
             by_chance = settled.probability > CONSISTENT
         records.append(
             PersonRecord(
@@ -125,7 +125,7 @@ def people_records(state: ProjectState, settings: Settings) -> list[PersonRecord
                 labels=person.labels,
                 answers=len(acts),
                 last=moment(person.last),
-                seconds=seconds.get(name),
+                seconds=pace_of(act.at for act in acts),
                 settled=truths.accuracy(name, acts, truths.settled),
                 random=truths.accuracy(name, acts, truths.on_random_items),
                 compared=found.compared,
@@ -138,22 +138,12 @@ def people_records(state: ProjectState, settings: Settings) -> list[PersonRecord
     return sorted(records, key=lambda record: (-record.labels, record.name))
 
 
-def _by_others(state: ProjectState, settings: Settings, person: str, item: int) -> Sequence[Label]:
-    """The labels of the first other people who were wanted for an item; empty while they are not complete.
-
-    Later labels are left out, so that a comparison does not change any more.
-    """
-    wanted = settings.opinions - 1
-    others = [each.label for each in state.acts.opinions(item) if each.person != person][:wanted]
-    return others if len(others) == wanted else ()
-
-
 def _comparisons(
     acts: Sequence[Event],
     labels_of: Callable[[int], Sequence[Label]],
     thresholds: dict[int, float],
     settings: Settings,
-) -> list[Comparison]:
+) -> list[ComparedAnswer]:
     """The answers of a person, compared with the most frequent label of others.
 
     Numbers are compared by whether they are above the median of all numbers that were given before.
@@ -164,7 +154,7 @@ def _comparisons(
         thresholds: For numbers, the result of :func:`_medians_before`.
         settings: Settings of the project.
     """
-    found: list[Comparison] = []
+    found: list[ComparedAnswer] = []
     counts: Counter[Label] = Counter()
     numbers: list[float] = []
     for n, act in enumerate(acts):
@@ -173,7 +163,7 @@ def _comparisons(
         if settings.task == "classification":
             usual = majority_of(others)
             if usual is not None:
-                found.append(Comparison(label == usual, chance_of(counts[usual], n, len(settings.classes))))
+                found.append(ComparedAnswer(label == usual, chance_of(counts[usual], n, len(settings.classes))))
             counts[label] += 1
             continue
         threshold = thresholds.get(act.seq)
@@ -181,46 +171,72 @@ def _comparisons(
         if threshold is not None and above is not None:
             below = bisect_right(numbers, threshold)
             chance = chance_of(n - below if above else below, n, 2)
-            found.append(Comparison((float(label) > threshold) is above, chance))
+            found.append(ComparedAnswer((float(label) > threshold) is above, chance))
         insort(numbers, float(label))
     return found
 
 
 class _Truths:
-    """Known labels, for the answers of one person at a time."""
+    """What others have said of the items that a person has labelled.
+
+    Items with one label that nobody has corrected or confirmed are left out: nothing is known of them.
+    """
 
     def __init__(self, state: ProjectState, settings: Settings) -> None:
-        self._state, self._random = state, state.random_items()
-        self._tolerance = settings.tolerance
+        self._wanted, self._tolerance = settings.opinions - 1, settings.tolerance
         self._measurable = settings.task == "classification" or settings.tolerance is not None
+        self._random = state.random_items()
+        self._labels: dict[int, list[tuple[str, Label]]] = {}
+        # The label that counts, who has corrected it, and who has confirmed it.
+        self._settled: dict[int, tuple[Label, str | None, str | None]] = {}
+        for item, label in state.labels.by_item.items():
+            acts, confirmed_by = state.acts.of_item(item), state.labels.confirmed_by(item)
+            if label is None or (len(acts) < 2 and confirmed_by is None):
+                continue
+            given = [(act.person, act.data["label"]) for act in acts if act.kind is EventKind.labelled]
+            corrections = [act.person for act in acts if act.kind is EventKind.corrected]
+            self._labels[item] = given
+            if corrections or confirmed_by is not None:
+                self._settled[item] = label, corrections[-1] if corrections else None, confirmed_by
 
-    def settled(self, item: int, person: str) -> Label | None:
+    def others(self, person: str, item: int) -> list[Label]:
+        """The labels of an item by other people, in order."""
+        return [label for name, label in self._labels.get(item, ()) if name != person]
+
+    def by_others(self, person: str, item: int) -> Sequence[Label]:
+        """The labels of the first other people who were wanted for an item; empty while they are not complete.
+
+        Later labels are left out, so that a comparison does not change any more.
+        """
+        others = self.others(person, item)[: self._wanted]
+        return others if len(others) == self._wanted else ()
+
+    def settled(self, person: str, item: int) -> Label | None:
         """The label that counts, if somebody else has corrected or confirmed it."""
-        deciding = self._state.acts.deciding(item)
-        if deciding is None:
+        if item not in self._settled:
             return None
-        corrected = deciding.kind is EventKind.corrected and deciding.person != person
-        confirmed = self._state.labels.confirmed_by(item) not in (None, person)
-        label: Label = deciding.data["label"]
-        return label if corrected or confirmed else None
+        label, corrected_by, confirmed_by = self._settled[item]
+        return None if {corrected_by, confirmed_by} <= {None, person} else label
 
-    def settled_ones(self, person: str, item: int) -> Sequence[Label]:
+    def in_settlement(self, person: str, item: int) -> Sequence[Label]:
         """The settled label in a list, or nothing."""
-        label = self.settled(item, person)
+        label = self.settled(person, item)
         return () if label is None else (label,)
 
-    def on_random_items(self, item: int, person: str) -> Label | None:
+    def on_random_items(self, person: str, item: int) -> Label | None:
         """The settled label of an item drawn at random with at least two others, or that of most of them."""
-        others = [each.label for each in self._state.acts.opinions(item) if each.person != person]
-        if item not in self._random or len(others) < _FEWEST_OTHERS:
+        if item not in self._random:
             return None
-        settled = self.settled(item, person)
+        others = self.others(person, item)
+        if len(others) < _FEWEST_OTHERS:
+            return None
+        settled = self.settled(person, item)
         if settled is not None:
             return settled
         return majority_of(others) if self._tolerance is None else median(map(float, others))
 
     def accuracy(
-        self, person: str, acts: Sequence[Event], truth_of: Callable[[int, str], Label | None]
+        self, person: str, acts: Sequence[Event], truth_of: Callable[[str, int], Label | None]
     ) -> Accuracy | None:
         """How many answers are right; None if no truth is known, or numbers have no tolerance."""
         if not self._measurable:
@@ -228,7 +244,7 @@ class _Truths:
         known = [
             (act.data["label"], truth)
             for act in acts
-            if act.item is not None and (truth := truth_of(act.item, person)) is not None
+            if act.item is not None and (truth := truth_of(person, act.item)) is not None
         ]
         if not known:
             return None

@@ -263,7 +263,7 @@ def people_table(told: ProjectReportContents) -> ReportTable:
     if len(people) > _MOST_ROWS:
         note = f"The {_MOST_ROWS} of {len(people)} people who labelled most. {note}".strip()
     note = " ".join([note, *told.team["notes"]]).strip()
-    return ReportTable("people", "Who labelled", ("person", "labels", "last seen", "answers"), rows, note)
+    return ReportTable("people", "Who labelled", ("person", "labels", "last seen", "their answers"), rows, note)
 
 
 _KIND_OF_ITEMS: Final = {"table": "rows of a table", "text": "texts", "image": "images"}
