@@ -24,7 +24,7 @@ TWO_PEOPLE_NOTE: Final = (
 
 
 def person_sentences(person: Mapping[str, Any]) -> list[str]:
-    """What is known about the answers of a person.
+    r"""What is known about the answers of a person.
 
     Args:
         person: The result of :meth:`suffice.project.people.PersonRecord.as_dict`.
@@ -34,7 +34,7 @@ def person_sentences(person: Mapping[str, Any]) -> list[str]:
         >>> found = {"name": "Eve", "answers": 80, "seconds": 4.2, "settled": settled, "random": None}
         >>> chance = {"compared": 64, "same": 31, "expected": 30.24, "by_chance": True}
         >>> for sentence in person_sentences({**found, **chance}):
-        ...     print(sentence)
+        ...     print(sentence.replace("\u00a0", " "))
         80 answers, 4.2 seconds each.
         18 of 20 answers were right on settled items (68 % to 99 %).
         31 of 64 answers are the same as those of others; 30.2 are expected by chance.

@@ -83,8 +83,8 @@ def chance_test(comparisons: Sequence[ComparedAnswer]) -> ChanceTest:
         comparisons: All comparisons of the person.
 
     Examples:
-        >>> careless = chance_test([ComparedAnswer(same, 0.5) for same in [True, False] * 40])
-        >>> careless.is_alarm(0.001), chance_test([ComparedAnswer(True, 0.5)] * 80).is_alarm(0.001)
+        >>> careless = chance_test([ComparedAnswer(same, 0.5) for same in [True, False] * 80])
+        >>> careless.is_alarm(0.001), chance_test([ComparedAnswer(True, 0.5)] * 160).is_alarm(0.001)
         (True, False)
     """
     lost = -math.log1p(-LEAST_AGREEMENT)
