@@ -133,14 +133,15 @@ def test_labels_come_in_their_order_with_all_that_is_known_of_them(busy: Project
     by_id = {row["id"]: row for row in rows}
     flags = ("true", "false", "") if format == "csv" else (True, False, None)
     count, empty = (str, "") if format == "csv" else (int, None)
-    rows = [{name: None if value != value else value for name, value in row.items()} for row in rows]
     assert (by_id["id-10"]["opinions"], by_id["id-10"]["agreed"]) == (count(2), flags[0])
     assert by_id["id-14"]["agreed"] == flags[1]
     assert by_id["id-30"]["agreed"] == flags[2]
     for row, each in zip(rows, labelled, strict=True):
         said = {opinion.person: opinion.label for opinion in each.opinions}
         assert json.loads(row["opinion_of_each"]) == said
-        assert row["majority"] == (next(iter(said.values())) if len(set(said.values())) == 1 else empty)
+        # Pandas reads a missing text as a number.
+        majority = None if isinstance(row["majority"], float) else row["majority"]
+        assert majority == (next(iter(said.values())) if len(set(said.values())) == 1 else empty)
     assert (by_id["id-20"]["corrected"], by_id["id-20"]["animal"]) == (flags[0], "eel")
     assert (by_id["id-20"]["labelled_by"], by_id["id-0"]["labelled_by"]) == ("Zoë <b>", "pets.csv")
     assert by_id["id-2"]["corrected"] == flags[1]

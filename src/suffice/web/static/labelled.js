@@ -52,7 +52,7 @@ function agreement(found, project) {
   const alike = project.task === "classification" ? `, and all agree on ${count(same)} (${percent(same / both)})` : "";
   const two = (number) => number.toFixed(2);
   return [
-    h("p", {}, `${count(found.people)} people labelled the same ${many(both, "item")}${found.people > 2 ? ", two or more each" : ""}${alike}.`,
+    h("p", {}, `${found.people === 2 ? "Two" : count(found.people)} people labelled the same ${many(both, "item")}${found.people > 2 ? ", two or more each" : ""}${alike}.`,
       alpha !== null && ` Krippendorff's alpha is ${two(alpha)} (95\u00a0% confidence: ${two(low)} to ${two(high)}).`,
       difference !== null && ` Their numbers differ by ${short(difference)} on average.`),
     can("review") && h("p", {}, h("a", { href: "#labels/disagreed" }, "Show where they disagree")),
