@@ -58,6 +58,7 @@ def test_everything_is_there_and_in_its_order(tmp_path: Path, task: str) -> None
         *(
             "1 label was corrected. 2 items were skipped.",
             "Two people labelled the same 5 items",
+            "Answers of people",
             "What is not guaranteed",
         ),
         *("ErrorStability (threshold 0.05", "pet 2 🐌", "id-2", "pets.csv: 120 items, texts", "Seed of all randomness"),

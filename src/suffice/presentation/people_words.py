@@ -29,6 +29,9 @@ def person_sentences(person: Mapping[str, Any]) -> list[str]:
     Args:
         person: The result of :meth:`suffice.project.people.PersonRecord.as_dict`.
 
+    Returns:
+        The sentences; none about a person who has only corrected labels of others.
+
     Examples:
         >>> settled = {"items": 20, "right": 18, "share": 0.9, "low": 0.683, "high": 0.9877}
         >>> found = {"name": "Eve", "answers": 80, "seconds": 4.2, "settled": settled, "random": None}
@@ -40,6 +43,8 @@ def person_sentences(person: Mapping[str, Any]) -> list[str]:
         31 of 64 answers are the same as those of others; 30.2 are expected by chance.
         The answers of Eve agree with those of others no more than by chance.
     """
+    if not person["answers"]:
+        return []
     given = count(person["answers"], "answer")
     said = [f"{given}." if person["seconds"] is None else f"{given}, {person['seconds']:.2g} seconds each."]
     for accuracy, where in ((person["settled"], "settled items"), (person["random"], "items drawn at random")):

@@ -77,8 +77,8 @@ def team_lines(team: Mapping[str, Any]) -> list[str]:
     """
     if len(team["people"]) < _FEWEST_PEOPLE:
         return []
-    lines = [f"{each['name']}: {' '.join(each['sentences'])}" for each in team["people"][:_MOST_NAMES]]
-    more = len(team["people"]) - len(lines)
+    told = [f"{each['name']}: {' '.join(each['sentences'])}" for each in team["people"] if each["sentences"]]
+    lines, more = told[:_MOST_NAMES], len(told[_MOST_NAMES:])
     return [*lines, *([f"{more:,} more people: suffice status --json."] if more else []), *team["notes"]]
 
 

@@ -248,22 +248,27 @@ def _bars(title: str, told: ProjectReportContents, counts: list[tuple[str, int]]
 
 
 def people_table(told: ProjectReportContents) -> ReportTable:
-    """Number of labels of each person, and what is known about the answers."""
-    people = told.team["people"]
+    """Number of labels of each person."""
+    people = told.status["people"]
     rows = tuple(
-        (
-            f"came with the data ({shortened(each['name'])})" if each["name"] == told.settings.source else each["name"],
-            str(each["labels"]),
-            utc_time(each["last"]),
-            " ".join(each["sentences"]),
-        )
-        for each in people[:_MOST_ROWS]
+        (_person_name(told, each["name"]), str(each["labels"]), utc_time(each["last"])) for each in people[:_MOST_ROWS]
     )
-    note = "A second opinion on an item counts as a label here." if told.status["agreement"] is not None else ""
+    note = "Of several opinions on an item, the one that counts is included." if told.status["agreement"] else ""
     if len(people) > _MOST_ROWS:
         note = f"The {_MOST_ROWS} of {len(people)} people who labelled most. {note}".strip()
-    note = " ".join([note, *told.team["notes"]]).strip()
-    return ReportTable("people", "Who labelled", ("person", "labels", "last seen", "their answers"), rows, note)
+    return ReportTable("people", "Who labelled", ("person", "labels", "last seen"), rows, note)
+
+
+def answers_table(told: ProjectReportContents) -> ReportTable | None:
+    """What is known about the answers of each person; None if nothing is."""
+    people = [each for each in told.team["people"] if each["sentences"]]
+    rows = tuple((_person_name(told, each["name"]), " ".join(each["sentences"])) for each in people[:_MOST_ROWS])
+    note = " ".join(told.team["notes"])
+    return ReportTable("answers", "Answers of people", ("person", "what is known"), rows, note) if rows else None
+
+
+def _person_name(told: ProjectReportContents, name: str) -> str:
+    return f"came with the data ({shortened(name)})" if name == told.settings.source else name
 
 
 _KIND_OF_ITEMS: Final = {"table": "rows of a table", "text": "texts", "image": "images"}
@@ -424,6 +429,7 @@ def report_page(project: "Project", learning_status: LearningStatus) -> str:
         labelling=labelling_sentences(told),
         bars=count_bars(told),
         people=people_table(told) if told.labelled else None,
+        answers=answers_table(told),
         not_guaranteed=not_guaranteed(status["guarantee"]),
         stopping=_stopping_paragraphs(told),
         curve=_drawn(curve_chart(told)) if _has_curve(told) else None,
