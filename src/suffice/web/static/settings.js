@@ -217,8 +217,11 @@ function makeForm(title, isClasses) {
       limit("lowest", "Smallest plausible label", "A smaller number must be confirmed. Leave it empty for no limit."),
       limit("highest", "Largest plausible label", "A larger number must be confirmed. Leave it empty for no limit."),
     ]),
-    textField("overlap", "Second opinions, in % of the items", "This share of the items is also given to a second person.", decimal(), {
-      write: percentOf, read: (text) => share(text, "Second opinions"),
+    textField("overlap", "Items for several people, in %", "This share of the items is also given to other people.", decimal(), {
+      write: percentOf, read: (text) => share(text, "Items for several people"),
+    }),
+    textField("opinions", "People for each of these items", "How many people label each of these items, at least 2.", decimal(), {
+      write: String, read: (text) => numberOf(text, "People for each of these items"),
     }),
   ]);
 }
