@@ -72,6 +72,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("post", "/api/predictions"),
         ("post", "/api/imports"),
         ("post", "/api/items"),
+        ("get", "/api/people"),
         ("get", "/api/review"),
         ("post", "/api/undo"),
         ("post", "/api/model"),
