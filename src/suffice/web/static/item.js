@@ -74,7 +74,7 @@ function shortened() {
 
 function picture(item) {
   // Without the leading slash it is found below a proxy's prefix too.
-  const image = h("img", { src: item.image.replace(/^\//, ""), alt: `Image ${item.id}`, class: "picture" });
+  const image = h("img", { src: item.image.slice(item.image.lastIndexOf("api/items/")), alt: `Image ${item.id}`, class: "picture" });
   const zoom = button(() => toggle(), { class: "zoom", "aria-pressed": "false", "aria-label": `Zoom image ${item.id}`,
     "aria-keyshortcuts": "z" }, image);
   const frame = h("div", { class: "frame" }, zoom);
