@@ -1,6 +1,7 @@
 """Archives of images that somebody sends: what is in them is verified before and while it is unpacked."""
 
 import os
+import shutil
 import stat
 import struct
 import warnings
@@ -65,12 +66,12 @@ def unpacked_files(archive: Path, name: str, folder: Path, limits: ArchiveLimits
         with ZipFile(archive) as opened:
             entries = [entry for entry in opened.infolist() if not entry.is_dir()]
             require_safe_entries(entries, archive.stat().st_size, name, limits)
-            chosen = [entry for entry in entries if _is_wanted(entry)]
+            visible = [entry for entry in entries if not _is_hidden(entry)]
+            chosen = [entry for entry in visible if _is_wanted(entry)]
             images = sorted(entry.filename for entry in chosen if entry.filename.lower().endswith(ENDINGS))
             others = sorted(entry.filename for entry in chosen if entry.filename not in set(images))
-            left = limits.unpacked
             for entry in chosen:
-                left -= _unpack(opened, entry, folder, left, name)
+                _unpack(opened, entry, folder, name)
     except (BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, struct.error, zlib.error) as error:
         if isinstance(error, InvalidValueError):
             raise
@@ -82,7 +83,7 @@ def unpacked_files(archive: Path, name: str, folder: Path, limits: ArchiveLimits
             f"{name} has two files of the name {shown(Path(error.filename).name)}; rename one of them"
         ) from None
     _require_images(folder, images, name)
-    return images, others, len(entries) - len(chosen)
+    return images, others, len(visible) - len(chosen)
 
 
 def require_safe_entries(entries: Sequence[ZipInfo], packed: int, name: str, limits: ArchiveLimits) -> None:
@@ -150,25 +151,21 @@ def _too_large(name: str, limits: ArchiveLimits) -> InvalidValueError:
     )
 
 
+def _is_hidden(entry: ZipInfo) -> bool:
+    return any(part.startswith(".") or part in _ADDED for part in PurePosixPath(entry.filename).parts)
+
+
 def _is_wanted(entry: ZipInfo) -> bool:
-    parts = PurePosixPath(entry.filename).parts
-    if any(part.startswith(".") or part in _ADDED for part in parts):
-        return False
     return entry.filename.lower().endswith(ENDINGS) or table_format(Path(entry.filename)) is not None
 
 
-def _unpack(opened: ZipFile, entry: ZipInfo, folder: Path, left: int, name: str) -> int:
-    """Write one file, and return its size. The size that the archive states may be wrong."""
+def _unpack(opened: ZipFile, entry: ZipInfo, folder: Path, name: str) -> None:
+    """Write one file. Python reads no more bytes than the archive states, and verifies their checksum."""
     file = folder.joinpath(*PurePosixPath(entry.filename.replace("\\", "/")).parts)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        written = 0
         with opened.open(entry) as source, file.open("xb") as target:
-            while part := source.read(_PART):
-                written += len(part)
-                if written > min(left, entry.file_size):
-                    raise InvalidValueError(f"{name} is larger than it states; make it again and upload it again")
-                target.write(part)
+            shutil.copyfileobj(source, target, _PART)
     except FileExistsError:
         raise
     except OSError as error:
@@ -178,7 +175,6 @@ def _unpack(opened: ZipFile, entry: ZipInfo, folder: Path, left: int, name: str)
             f"the file {shown(entry.filename)} in {name} cannot be written: {os.strerror(error.errno)}; give it a "
             "shorter name, or make room on the disk"
         ) from None
-    return written
 
 
 def _require_images(folder: Path, images: Sequence[str], name: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.check_words import guarantee_figure
+from suffice.presentation.decision_words import STOPS
 from suffice.presentation.text_format import as_sentence, shortened
 from suffice.project.accounts import Account
 from suffice.project.create import is_url, layout_of, open_project, project_file
@@ -42,6 +43,7 @@ class ProjectSummary:
         size: Number of items.
         last: Time of the last activity of a person, in seconds since 1970; None if it is not known.
         statement: What is guaranteed, or what to do, or why it cannot be read.
+        done: Whether the decision is that no more labels are needed, or all answers of a check are given.
         accounts: The accounts of the project.
         place: Location of the project, for messages.
     """
@@ -54,6 +56,7 @@ class ProjectSummary:
     size: int | None = None
     last: float | None = None
     statement: str = ""
+    done: bool = False
     accounts: tuple[Account, ...] = ()
     place: str = ""
 
@@ -112,7 +115,7 @@ class ProjectFolder:
         return file if file.is_file() else None
 
     def summaries(self, opened: dict[str, tuple[Project, LearningStatus]]) -> list[ProjectSummary]:
-        """The projects, those with the latest activity first.
+        """The projects, by name.
 
         Args:
             opened: Projects that are open, with what their models have learned.
@@ -121,7 +124,7 @@ class ProjectFolder:
         pending: dict[str, Future[ProjectSummary]] = {}
         for name in self.names():
             if name in opened:
-                lines.append(_or_problem(name, partial(summary_of, name, *opened[name])))
+                lines.append(self._or_problem(name, partial(summary_of, name, *opened[name])))
                 continue
             version = _version(self.path / name / FILE)
             with self._lock:
@@ -134,7 +137,7 @@ class ProjectFolder:
         for name, future in pending.items():
             busy = ProjectSummary(name, "busy", name, statement="It is being read; reload this page in a moment.")
             lines.append(future.result() if future.done() else busy)
-        return sorted(lines, key=lambda line: (-(line.last or 0.0), line.folder.casefold()))
+        return sorted(lines, key=lambda line: line.folder.casefold())
 
     def close(self) -> None:
         """Stop reading."""
@@ -146,12 +149,23 @@ class ProjectFolder:
         return future
 
     def _read(self, name: str, version: object) -> ProjectSummary:
-        summary = _or_problem(name, partial(_stored_summary, name, self.path / name / FILE))
+        summary = self._or_problem(name, partial(_stored_summary, name, self.path / name / FILE))
         with self._lock:
             del self._reading[name]
             if summary.state != "unreadable":
                 self._known[name] = version, summary
         return summary
+
+    def _or_problem(self, name: str, read: Callable[[], ProjectSummary]) -> ProjectSummary:
+        try:
+            return read()
+        except SufficeError as error:
+            said = str(error).replace(f"{self.path}{os.sep}", "")
+            said += "; take it from a backup, or move its folder away" if "not a project" in said else ""
+        except Exception as error:
+            # A damaged file may cause an error of any kind, which must not hide the other projects.
+            said = f"it cannot be read ({type(error).__name__}); see what can be recovered: suffice repair {name}"
+        return ProjectSummary(name, "unreadable", name, statement=as_sentence(said))
 
 
 def _version(file: Path) -> object:
@@ -162,17 +176,6 @@ def _version(file: Path) -> object:
     except OSError:
         return None
     return [(found.st_ino, found.st_size, found.st_mtime_ns) for found in times]
-
-
-def _or_problem(name: str, read: Callable[[], ProjectSummary]) -> ProjectSummary:
-    try:
-        return read()
-    except SufficeError as error:
-        return ProjectSummary(name, "unreadable", name, statement=as_sentence(str(error)))
-    except Exception as error:
-        # A damaged file may cause an error of any kind, which must not hide the other projects.
-        said = f"it cannot be read ({type(error).__name__}); see what can be recovered: suffice repair {name}"
-        return ProjectSummary(name, "unreadable", name, statement=as_sentence(said))
 
 
 def _stored_summary(name: str, file: Path) -> ProjectSummary:
@@ -216,6 +219,7 @@ def summary_of(name: str, project: Project, learned: LearningStatus | None) -> P
         told["size"],
         last,
         _statement(told, settings, known=learned is not None),
+        _is_done(told, settings),
         accounts,
         project.place,
     )
@@ -245,11 +249,17 @@ def _statement(told: dict[str, Any], settings: Settings, *, known: bool) -> str:
         return _figure(goal["reached"]["figure"], goal["reached"]["figure_note"])
     if guarantee is not None and settings.checked is None:
         return _figure(*guarantee_figure(guarantee))
-    if settings.checked is not None or known:
-        return as_sentence(told["decision"]["headline"])
     if not told["n_labelled"]:
         return "No label yet."
-    return "Open it for the decision."
+    if settings.checked is not None or known:
+        return as_sentence(told["decision"]["headline"])
+    return "Open it to see what to do next."
+
+
+def _is_done(told: dict[str, Any], settings: Settings) -> bool:
+    if settings.checked is not None:
+        return told["check"] is not None and told["check"]["state"] != "open"
+    return told["decision"]["answer"] in STOPS
 
 
 def _figure(figure: str, note: str) -> str:

@@ -373,7 +373,7 @@ class UploadStore:
         with self._lock:
             by_age = sorted(self._uploads.values(), key=lambda upload: upload.used)
         old = [upload for upload in by_age if now - upload.used > _KEPT_SECONDS]
-        old += [upload for upload in by_age[: len(by_age) - _MOST_UPLOADS + 1] if upload not in old]
+        old += [upload for upload in by_age[: max(0, len(by_age) - _MOST_UPLOADS + 1)] if upload not in old]
         for upload in old:
             # One that is being read or made into a project is kept.
             if upload.lock.acquire(blocking=False):
@@ -563,7 +563,7 @@ def _create(projects: Path, upload: Upload, content: UploadContent, wish: Projec
         data = content.data.with_name(f"{name}{ending_of(content.data.name)}")
         content.data.rename(data)
         try:
-            make_project(place, data, options).close()
+            make_project(place, data, options, name=name).close()
         finally:
             data.rename(content.data)
         return place.name
@@ -573,7 +573,7 @@ def _create(projects: Path, upload: Upload, content: UploadContent, wish: Projec
         raise ConflictError(f"there is a folder with the name {shown(name)} already; give another name")
     upload.unpacked.rename(kept)
     try:
-        make_project(place, kept / content.data.relative_to(upload.unpacked), options).close()
+        make_project(place, kept / content.data.relative_to(upload.unpacked), options, name=name).close()
     except BaseException:
         kept.rename(upload.unpacked)
         raise

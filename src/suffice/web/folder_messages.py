@@ -55,7 +55,8 @@ class ProjectLineAnswer(_FolderResponse):
     """A project of the folder in one line.
 
     ``path`` is its address, relative to that of the list. What a person may not see is null or empty: of a project with
-    accounts, only its folder is listed for people who have not signed in there.
+    accounts, only its folder is listed for people who have not signed in there. ``done`` says that no more labels are
+    needed.
     """
 
     folder: Text
@@ -67,6 +68,7 @@ class ProjectLineAnswer(_FolderResponse):
     size: int | None
     last: float | None
     statement: Text
+    done: bool
 
 
 class FolderAnswer(_FolderResponse):

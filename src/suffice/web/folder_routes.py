@@ -150,7 +150,10 @@ def get_projects(request: Request, context: InFolder) -> FolderAnswer:
     summaries = context.folder.summaries(context.opened.learned())
     return FolderAnswer(
         folder=context.folder.path.resolve().name,
-        projects=[_line(summary, request, context) for summary in summaries],
+        # The place in the list must not tell when somebody was active in a project that the person may not see.
+        projects=sorted(
+            (_line(summary, request, context) for summary in summaries), key=lambda line: -(line.last or 0)
+        ),
         refusal=context.refusal,
         kinds=UPLOAD_KINDS,
         largest=context.uploads.limits.size,
@@ -172,6 +175,7 @@ def _line(summary: ProjectSummary, request: Request, context: FolderContext) -> 
             size=None,
             last=None,
             statement="Sign in to see it.",
+            done=False,
         )
     return ProjectLineAnswer(
         folder=summary.folder,
@@ -183,6 +187,7 @@ def _line(summary: ProjectSummary, request: Request, context: FolderContext) -> 
         size=summary.size,
         last=summary.last,
         statement=summary.statement,
+        done=summary.done,
     )
 
 

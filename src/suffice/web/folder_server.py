@@ -76,9 +76,9 @@ class FolderApp:
             await self._unknown(inner, receive, send)
 
     async def _answer_unknown(self, scope: Scope, receive: Receive, send: Send) -> None:
-        status, sentence = scope.get(_PROBLEM, (404, "there is no such project; go back to the list of projects"))
-        answer = problem_page if scope["path"] == "/" else problem
-        await answer(status, sentence)(scope, receive, send)
+        status, sentence = scope.get(_PROBLEM, (404, "there is no such project in this folder"))
+        answer = problem_page(status, sentence, "../../") if scope["path"] == "/" else problem(status, sentence)
+        await answer(scope, receive, send)
 
 
 def _to_folder(name: str) -> Response:

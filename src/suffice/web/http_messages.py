@@ -1270,9 +1270,16 @@ def problem(status: int, sentence: str) -> JSONResponse:
     return JSONResponse({"detail": sentence.encode("utf-8", "replace").decode()}, status_code=status)
 
 
-def problem_page(status: int, sentence: str) -> HTMLResponse:
-    """A page with an error message, for a person who opened the address in a browser."""
-    page = rendered("problem.html.jinja", package="suffice.web", sentence=f"{sentence[0].upper()}{sentence[1:]}.")
+def problem_page(status: int, sentence: str, back: str = "") -> HTMLResponse:
+    """A page with an error message, for a person who opened the address in a browser.
+
+    Args:
+        status: The HTTP status.
+        sentence: The message.
+        back: Address of the list of projects, if there is one.
+    """
+    message = f"{sentence[0].upper()}{sentence[1:]}."
+    page = rendered("problem.html.jinja", package="suffice.web", sentence=message, back=back)
     return HTMLResponse(page, status_code=status)
 
 
