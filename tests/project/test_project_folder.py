@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 
 from suffice.errors import InvalidValueError
+from suffice.presentation.check_words import guarantee_figure
+from suffice.presentation.decision_words import STOPS
 from suffice.project import project_folder
+from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import create_project
 from suffice.project.project_folder import ProjectFolder, ProjectSummary
+from suffice.project.status_summary import status
 from suffice.project.storage import FILE
 from tests.web.web_projects import make_project
 
@@ -76,7 +80,7 @@ def test_a_damaged_an_old_and_a_locked_project_do_not_hide_the_others(
             "old.suffice": "older",
         }
         writer.execute("ROLLBACK")
-    assert found["noise.suffice"].statement.startswith("Noise.suffice/project.sqlite is not a project")
+    assert found["noise.suffice"].statement.startswith("The file noise.suffice/project.sqlite is not a project")
     assert str(tmp_path) not in found["noise.suffice"].statement
     assert "is damaged" in found["cut.suffice"].statement
     assert "being read" in found["locked.suffice"].statement

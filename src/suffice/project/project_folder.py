@@ -161,6 +161,7 @@ class ProjectFolder:
             return read()
         except SufficeError as error:
             said = str(error).replace(f"{self.path}{os.sep}", "")
+            said = f"the file {said}" if said.startswith(name) else said
             said += "; take it from a backup, or move its folder away" if "not a project" in said else ""
         except Exception as error:
             # A damaged file may cause an error of any kind, which must not hide the other projects.

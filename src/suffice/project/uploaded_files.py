@@ -665,6 +665,8 @@ def _plain_words(upload: Upload) -> Iterator[None]:
         message = _in_plain_words(str(error))
         for path in (upload.file, upload.unpacked, upload.folder):
             message = message.replace(f"{path}/", "").replace(str(path), upload.name)
+        # A sentence begins with a capital, and the name of a file does not.
+        message = f"the file {message}" if re.match(r"[^ ]+\.\w+(:| )", message) else message
         raise type(error)(message) from error.__cause__
 
 

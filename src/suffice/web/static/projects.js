@@ -35,7 +35,7 @@ function draw() {
   const now = JSON.stringify([folder.projects, folder.refusal]);
   if (now === drawn) return;
   drawn = now;
-  at("counter").textContent = `${folder.folder} · ${many(folder.projects.length, "project")}`;
+  at("counter").textContent = `Folder ${folder.folder} · ${many(folder.projects.length, "project")}`;
   const open = !at("new").hidden;
   at("start").hidden = at("list").hidden = open;
   start();
