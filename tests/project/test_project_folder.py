@@ -12,7 +12,7 @@ from suffice.presentation.check_words import guarantee_figure
 from suffice.presentation.decision_words import STOPS
 from suffice.project import project_folder
 from suffice.project.background_learner import BackgroundLearner
-from suffice.project.create import create_project
+from suffice.project.create import create_project, open_project
 from suffice.project.project_folder import ProjectFolder, ProjectSummary
 from suffice.project.status_summary import status
 from suffice.project.storage import FILE
@@ -42,7 +42,7 @@ def test_each_project_has_a_line(tmp_path: Path) -> None:
     assert (house.kind, house.statement, house.done) == ("Table, numbers", "No label yet.", False)
     # Nothing is read again until it changes.
     assert lines(folder)["mails.suffice"] is mails
-    with project_folder.open_project(tmp_path / "mails.suffice") as project:
+    with open_project(tmp_path / "mails.suffice") as project:
         project.label(3, "ham", person="bob")
     assert lines(folder)["mails.suffice"].n_labelled == 4
     folder.close()

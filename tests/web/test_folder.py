@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from suffice.project import accounts as accounts_module
@@ -46,11 +45,11 @@ def talk(app: FolderApp, **headers: str) -> Script:
     return script_of(app, **headers)  # type: ignore[arg-type]
 
 
-def upload(script: Script, content: bytes = MAILS, name: str = "mails.csv", **headers: str) -> httpx.Response:
+def upload(script: Script, content: bytes = MAILS, name: str = "mails.csv", **headers: str) -> Any:
     return script.post("/api/uploads", params={"file": name}, content=content, headers=BINARY | headers)
 
 
-def create(script: Script, sent: dict[str, Any], **more: Any) -> httpx.Response:
+def create(script: Script, sent: dict[str, Any], **more: Any) -> Any:
     return script.post("/api/projects", json={"upload": sent["upload"], "name": sent["name"], **more})
 
 
@@ -118,7 +117,7 @@ def test_what_is_wrong_is_said_and_the_upload_stays(tmp_path: Path) -> None:
         assert script.post("/api/uploads", content=MAILS, headers=BINARY).json()["detail"].startswith("file is missing")
         assert not (tmp_path / UPLOADS).exists()
         sent = upload(script).json()
-        for more, words in [
+        refused: list[tuple[dict[str, Any], str]] = [
             ({"roles": {"body": "nix"}}, "roles must be"),
             ({"roles": {"nix": "text"}}, "no column 'nix'"),
             ({"name": "a/b"}, "the name of the project must"),
@@ -126,7 +125,8 @@ def test_what_is_wrong_is_said_and_the_upload_stays(tmp_path: Path) -> None:
             ({"classes": ["spam", "eggs"]}, "is none of the classes"),
             ({"person": "\t"}, "person must be"),
             ({"extra": 1}, "not known here"),
-        ]:
+        ]
+        for more, words in refused:
             answer = create(script, sent, **more)
             assert answer.status_code == 422, more
             assert words in answer.json()["detail"], answer.json()
@@ -301,7 +301,7 @@ def test_an_aborted_upload_leaves_nothing(tmp_path: Path) -> None:
         "http_version": "1.1",
     }
     with folder_in(tmp_path) as app:
-        asyncio.run(app(scope, receive, send))  # type: ignore[arg-type]
+        asyncio.run(app(scope, receive, send))
     assert [*tmp_path.iterdir()] == []
 
 
