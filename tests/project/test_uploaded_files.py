@@ -327,6 +327,14 @@ def test_a_full_disk_is_said(store: UploadStore, monkeypatch: pytest.MonkeyPatch
 def test_uploads_that_nobody_uses_are_removed(
     store: UploadStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    slow = [store.start("a.csv", None) for _ in range(8)]
+    for upload in slow:
+        upload.lock.acquire()
+    with pytest.raises(ConflictError, match="8 files are being sent at this moment"):
+        store.start("a.csv", None)
+    for upload in slow:
+        upload.lock.release()
+        store.discard(upload.id)
     uploads = [sent(store, "a.csv", text_of(NAMES, ROWS)) for _ in range(9)]
     assert not uploads[0].folder.exists()
     assert all(upload.folder.exists() for upload in uploads[1:])

@@ -240,12 +240,15 @@ class UploadStore:
 
         Raises:
             InvalidValueError: It is no file that can be uploaded, or too large.
+            ConflictError: Too many are being sent.
             StorageError: It cannot be stored.
         """
         ending_of(name)
         if size is not None and size > self.limits.size:
             raise self.too_large()
         self._remove_old()
+        if len(self._uploads) >= _MOST_UPLOADS:
+            raise ConflictError(f"{_MOST_UPLOADS} files are being sent at this moment; try again in a while")
         self._require_room(size or 0)
         upload = Upload(secrets.token_urlsafe(24), name, self._folder / secrets.token_hex(8))
         try:
@@ -268,7 +271,7 @@ class UploadStore:
             StorageFullError: The disk is full.
         """
         try:
-            with _private(upload.file) as file:
+            with upload.lock, _private(upload.file) as file:
                 size = 0
 
                 def write(part: bytes) -> None:
@@ -375,7 +378,7 @@ class UploadStore:
         old = [upload for upload in by_age if now - upload.used > _KEPT_SECONDS]
         old += [upload for upload in by_age[: max(0, len(by_age) - _MOST_UPLOADS + 1)] if upload not in old]
         for upload in old:
-            # One that is being read or made into a project is kept.
+            # One that is being sent, read or made into a project is kept.
             if upload.lock.acquire(blocking=False):
                 upload.lock.release()
                 self.discard(upload.id)

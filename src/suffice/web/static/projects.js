@@ -46,7 +46,7 @@ function draw() {
 // Replaced while nothing is sent only: the progress and the way to cancel stand here.
 function start() {
   if (upload.busy()) return;
-  const next = folder.projects.find((each) => each.state === "ok" && !each.done && each.n_labelled < each.size);
+  const next = folder.projects.find((each) => isShown(each) && !each.done && each.n_labelled < each.size);
   const choose = button(() => file.click(), { class: next ? null : "primary" }, "New project from a file");
   const file = h("input", { type: "file", id: "file", hidden: true, accept: ACCEPTED });
   file.addEventListener("change", () => {
@@ -75,7 +75,7 @@ function words(next) {
       h("p", {}, "Choose a file with what you want to label: a table of texts or numbers, or an archive of images. " +
         "You see what is in it before anything is created.")];
   }
-  const closed = folder.projects.some((each) => each.state !== "ok");
+  const closed = folder.projects.some((each) => !isShown(each));
   return [heading(closed ? "Choose a project, or create a new one" : "No project needs more labels"),
     h("p", {}, closed ? "Open a project of the list." : "Open a project to see its result, or create a new one.")];
 }
@@ -94,8 +94,11 @@ function close() {
   at("start").querySelector("button")?.focus();
 }
 
+/** Whether the details of a project are known: with accounts they are once somebody has signed in there. */
+const isShown = (each) => ["ok", "accounts"].includes(each.state) && each.size !== null;
+
 function line(each) {
-  const readable = each.state === "ok" || (each.state === "accounts" && each.size !== null);
+  const readable = isShown(each);
   const name = each.state === "unreadable" ? each.name : h("a", { href: each.path }, each.name);
   const about = [each.kind, each.last && ago(each.last * 1000)].filter(Boolean).join(" · ");
   return h("article", { class: "card line" },
