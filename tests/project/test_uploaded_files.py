@@ -141,6 +141,11 @@ def test_every_format_is_guessed_and_becomes_the_same_project(store: UploadStore
 
 
 def test_an_archive_of_images_is_kept_beside_the_project(store: UploadStore, tmp_path: Path) -> None:
+    windows = {path.replace("/", "\\"): content for path, content in IMAGES.items()}
+    content = sent(store, "pets.zip", archive(windows)).content
+    assert content is not None
+    assert content.images[0] == "pets/0.png"
+    store.clear()
     added = {"__MACOSX/pets/._0.png": b"x", "pets/.DS_Store": b"x", "pets/notes.pdf": b"x"}
     upload = sent(store, "pets.zip", archive(IMAGES | added))
     assert upload.content is not None
@@ -246,6 +251,7 @@ def test_what_a_person_changes_counts(store: UploadStore, tmp_path: Path) -> Non
         ("a.zip", archive({"a.png": image()}), "holds 1 image and no table"),
         ("a.zip", archive({"a.csv": b"a,b", "b.csv": b"a,b"}), "holds 2 tables (a.csv, b.csv)"),
         ("a.zip", archive({"a.zip": archive(IMAGES)}), "holds 0 images and no table"),
+        ("a.zip", archive({"a/b.png": image(), "a\\b.png": image()}), "has two files of the name 'b.png'"),
         ("a.zip", archive({"a.png": image(), "A.PNG/../a.png": b""}), "which is outside of a folder"),
     ],
 )

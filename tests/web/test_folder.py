@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,9 @@ def test_from_an_upload_to_the_first_label(tmp_path: Path) -> None:
         made = create(script, sent, person="Ann")
         assert (made.status_code, made.json()) == (200, {"folder": "mails.suffice", "path": "p/mails.suffice/"})
         assert create(script, sent).json() == made.json()
+        told = script.get("/api/uploads/progress", params={"upload": sent["upload"]}).json()
+        assert (bool(told.pop("what")), told.pop("folder"), set(told)) == (True, "mails.suffice", {"done", "total"})
+        assert script.get("/api/uploads/progress", params={"upload": "x"}).status_code == 404
         here = f"/{made.json()['path']}"
         assert script.get(here).text.count("main.js") == 1
         assert script.get(here[:-1], follow_redirects=False).headers["location"] == here
@@ -176,6 +180,10 @@ def test_without_a_token_only_this_machine_is_served(tmp_path: Path) -> None:
         assert upload(page).status_code == 403
         assert upload(talk(app, Origin="http://evil.example")).status_code == 403
         assert page.get("/p/none.suffice/").status_code == 404
+        make_project(tmp_path / "100% #1?.suffice").close()
+        odd = listed(page)["100% #1?.suffice"]["path"]
+        assert page.get(f"/{odd}api/project").json()["size"] == 30
+        assert page.get(f"/{odd[:-1]}?token=x", follow_redirects=False).headers["location"] == f"/{odd}?token=x"
         assert "All projects" in page.get("/p/none.suffice/").text
         for path in ("/p/..%2Foutside/", "/p/./api/project", "/p//api/project", "/p/%00/"):
             assert page.get(path).status_code == 404, path
@@ -301,7 +309,9 @@ def test_an_aborted_upload_leaves_nothing(tmp_path: Path) -> None:
         "http_version": "1.1",
     }
     with folder_in(tmp_path) as app:
-        asyncio.run(app(scope, receive, send))
+        # The browser of other tests leaves an event loop in this thread.
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(lambda: asyncio.run(app(scope, receive, send))).result()
     assert [*tmp_path.iterdir()] == []
 
 
@@ -350,6 +360,7 @@ def test_everything_is_in_the_openapi(tmp_path: Path) -> None:
         ("post", "/api/uploads"),
         ("post", "/api/uploads/discard"),
         ("get", "/api/uploads/images/{number}"),
+        ("get", "/api/uploads/progress"),
         ("get", "/health"),
     }
     for (method, path), operation in operations.items():

@@ -68,8 +68,9 @@ def unpacked_files(archive: Path, name: str, folder: Path, limits: ArchiveLimits
             require_safe_entries(entries, archive.stat().st_size, name, limits)
             visible = [entry for entry in entries if not _is_hidden(entry)]
             chosen = [entry for entry in visible if _is_wanted(entry)]
-            images = sorted(entry.filename for entry in chosen if entry.filename.lower().endswith(ENDINGS))
-            others = sorted(entry.filename for entry in chosen if entry.filename not in set(images))
+            names = sorted(map(_path_of, chosen))
+            images = [path for path in names if path.lower().endswith(ENDINGS)]
+            tables = [path for path in names if not path.lower().endswith(ENDINGS)]
             for entry in chosen:
                 _unpack(opened, entry, folder, name)
     except (BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, struct.error, zlib.error) as error:
@@ -83,7 +84,7 @@ def unpacked_files(archive: Path, name: str, folder: Path, limits: ArchiveLimits
             f"{name} has two files of the name {shown(Path(error.filename).name)}; rename one of them"
         ) from None
     _require_images(folder, images, name)
-    return images, others, len(visible) - len(chosen)
+    return images, tables, len(visible) - len(chosen)
 
 
 def require_safe_entries(entries: Sequence[ZipInfo], packed: int, name: str, limits: ArchiveLimits) -> None:
@@ -151,8 +152,13 @@ def _too_large(name: str, limits: ArchiveLimits) -> InvalidValueError:
     )
 
 
+def _path_of(entry: ZipInfo) -> str:
+    """The path of an entry. Some programs write backslashes between folders."""
+    return entry.filename.replace("\\", "/")
+
+
 def _is_hidden(entry: ZipInfo) -> bool:
-    return any(part.startswith(".") or part in _ADDED for part in PurePosixPath(entry.filename).parts)
+    return any(part.startswith(".") or part in _ADDED for part in PurePosixPath(_path_of(entry)).parts)
 
 
 def _is_wanted(entry: ZipInfo) -> bool:
@@ -161,7 +167,7 @@ def _is_wanted(entry: ZipInfo) -> bool:
 
 def _unpack(opened: ZipFile, entry: ZipInfo, folder: Path, name: str) -> None:
     """Write one file. Python reads no more bytes than the archive states, and verifies their checksum."""
-    file = folder.joinpath(*PurePosixPath(entry.filename.replace("\\", "/")).parts)
+    file = folder / _path_of(entry)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with opened.open(entry) as source, file.open("xb") as target:

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final, Literal
 
 from suffice.errors import InvalidValueError, SufficeError
@@ -79,7 +80,9 @@ class ProjectFolder:
             )
         self.path = Path(path)
         if not self.path.exists():
-            raise InvalidValueError(f"there is no folder {path} for --projects; create it first: mkdir {path}")
+            raise InvalidValueError(
+                f"there is no folder {path} for --projects; create it first: mkdir {quote(str(path))}"
+            )
         if not self.path.is_dir():
             raise InvalidValueError(f"--projects must be a folder, and {path} is a file; name the folder that holds it")
         if project_file(self.path).is_file():

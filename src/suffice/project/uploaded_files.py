@@ -138,6 +138,7 @@ class Upload:
         folder: Where it is stored.
         content: What it contains, after it was read.
         made: Name of the project that was created from it.
+        progress: What is done for its project now, how much of it is done, and of how much; 0 if that is not known.
     """
 
     id: str
@@ -145,8 +146,14 @@ class Upload:
     folder: Path
     content: UploadContent | None = None
     made: str | None = None
+    progress: tuple[str, int, int] = ("", 0, 0)
     used: float = field(default_factory=time.monotonic)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def report(self, what: str, done: int, total: int) -> None:
+        """Store the progress."""
+        self.used = time.monotonic()
+        self.progress = what, done, total
 
     @property
     def file(self) -> Path:
@@ -566,7 +573,7 @@ def _create(projects: Path, upload: Upload, content: UploadContent, wish: Projec
         data = content.data.with_name(f"{name}{ending_of(content.data.name)}")
         content.data.rename(data)
         try:
-            make_project(place, data, options, name=name).close()
+            make_project(place, data, options, name=name, progress=upload.report).close()
         finally:
             data.rename(content.data)
         return place.name
@@ -576,9 +583,15 @@ def _create(projects: Path, upload: Upload, content: UploadContent, wish: Projec
         raise ConflictError(f"there is a folder with the name {shown(name)} already; give another name")
     upload.unpacked.rename(kept)
     try:
-        make_project(place, kept / content.data.relative_to(upload.unpacked), options, name=name).close()
+        make_project(
+            place, kept / content.data.relative_to(upload.unpacked), options, name=name, progress=upload.report
+        ).close()
     except BaseException:
-        kept.rename(upload.unpacked)
+        try:
+            kept.rename(upload.unpacked)
+        except OSError:
+            # The upload was discarded meanwhile.
+            shutil.rmtree(kept, ignore_errors=True)
         raise
     return place.name
 

@@ -115,6 +115,15 @@ class UploadAnswer(_FolderResponse):
     notes: list[Text]
 
 
+class UploadProgressAnswer(_FolderResponse):
+    """What is being done: ``done`` of ``total``, 0 if that is not known. ``folder`` is the project once it is made."""
+
+    what: str
+    done: int
+    total: int
+    folder: Text | None
+
+
 class CreatedAnswer(_FolderResponse):
     """The project that was created: its folder, and its address relative to that of the list."""
 

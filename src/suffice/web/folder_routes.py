@@ -32,6 +32,7 @@ from suffice.web.folder_messages import (
     ProjectLineAnswer,
     ProjectSent,
     UploadAnswer,
+    UploadProgressAnswer,
     UploadSent,
 )
 from suffice.web.http_messages import MEANINGS
@@ -144,7 +145,6 @@ folder_router = APIRouter(prefix="/api", tags=["folder"], route_class=JsonRoute)
 
 
 @folder_router.get("/projects", responses=documented())
-@takes_long
 def get_projects(request: Request, context: InFolder) -> FolderAnswer:
     """The projects of the folder, those with the latest activity first."""
     summaries = context.folder.summaries(context.opened.learned())
@@ -222,6 +222,17 @@ def add_project(sent: ProjectSent, context: InFolder) -> CreatedAnswer:
     upload = _found(partial(context.uploads.get, sent.upload))
     folder = _found(partial(context.uploads.create, upload, sent.wish()))
     return CreatedAnswer(folder=folder, path=path_of(folder))
+
+
+@folder_router.get("/uploads/progress", responses=documented(404))
+def get_progress(
+    context: InFolder,
+    upload: Annotated[str, Query(min_length=1, max_length=100, description=MEANINGS["upload"])],
+) -> UploadProgressAnswer:
+    """What is being done for the project of an upload, while it is created."""
+    found = _found(partial(context.uploads.get, upload))
+    what, done, total = found.progress
+    return UploadProgressAnswer(what=what, done=done, total=total, folder=found.made)
 
 
 @folder_router.post("/uploads/discard", responses=documented(415, 507))

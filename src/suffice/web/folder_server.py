@@ -64,7 +64,7 @@ class FolderApp:
             return
         name, slash, rest = path[len(PROJECTS_PATH) :].partition("/")
         if not slash:
-            await SafeHeaders(_to_folder(name))(scope, receive, send)
+            await SafeHeaders(_to_folder(name, scope["query_string"]))(scope, receive, send)
             return
         inner = {**scope, "path": f"/{rest}", "raw_path": quote(f"/{rest}").encode(), "root_path": ""}
         served = self.context.access.serves(Request(scope).headers.get("host", ""))
@@ -81,9 +81,10 @@ class FolderApp:
         await answer(scope, receive, send)
 
 
-def _to_folder(name: str) -> Response:
+def _to_folder(name: str, query: bytes) -> Response:
     """Redirect to the address with a slash at its end, to which the addresses of the page are relative."""
-    return RedirectResponse(f"{PROJECTS_PATH}{quote(name, safe='')}/", status_code=307)
+    rest = f"?{query.decode('latin-1')}" if query else ""
+    return RedirectResponse(f"{PROJECTS_PATH}{quote(name, safe='')}/{rest}", status_code=307)
 
 
 @contextmanager
@@ -112,7 +113,11 @@ def folder_app(
     try:
         with OpenProjects(folder, person, make_app) as opened:
             context = FolderContext(folder, uploads, opened, access)
-            yield FolderApp(context, _listed_app(context, sessions), sessions)
+            try:
+                yield FolderApp(context, _listed_app(context, sessions), sessions)
+            finally:
+                # A project that is being created is finished first.
+                context.long_answers.shutdown(wait=True, cancel_futures=True)
     finally:
         uploads.clear()
         folder.close()

@@ -1,10 +1,11 @@
 // A new project from a file: it is sent, shown with what was guessed of it, and made into a project.
 
-import { post, sendFile } from "./api.js";
+import { get, post, sendFile } from "./api.js";
 import { button, count, h, many, put, quiet } from "./dom.js";
 import { kept } from "./kept.js";
 
 const LONG = 600000;
+const TRIES = 20;
 const ROLES = {
   text: "Text to read", image: "Image", id: "Id (names the item)", label: "Label", feature: "Other information",
   ignored: "Leave out",
@@ -165,6 +166,7 @@ export function makeUpload(section, { folder, close }) {
     name.value = found.name;
     person.value = kept.get("person") ?? "";
     const problem = h("p", { id: "new-problem", class: "problem", role: "alert" });
+    const news = h("p", { class: "muted", role: "status" });
     const make = h("button", { type: "submit", class: "primary" }, "Create project");
     const cancel = button(leave, {}, "Cancel");
     const create = async (event) => {
@@ -186,23 +188,48 @@ export function makeUpload(section, { folder, close }) {
       make.disabled = cancel.disabled = true;
       make.setAttribute("aria-busy", "true");
       make.textContent = "Creating the project…";
+      const watching = setInterval(watch, 1000);
       try {
-        const made = await post("api/projects", { upload: found.upload, name: name.value, roles, classes, numbers,
-          person: person.value.trim() }, LONG);
+        const made = await until({ upload: found.upload, name: name.value, roles, classes, numbers,
+          person: person.value.trim() });
         location.assign(made.path);
       } catch (error) {
         problem.textContent = error.message;
+        news.textContent = "";
         make.disabled = cancel.disabled = false;
         make.removeAttribute("aria-busy");
         make.textContent = "Create project";
         make.focus();
+      }
+      clearInterval(watching);
+    };
+    const watch = async () => {
+      try {
+        const { what, done, total } = await get(`api/uploads/progress?upload=${encodeURIComponent(found.upload)}`);
+        if (make.disabled && what) news.textContent = `Now ${what}${total ? `: ${count(done)} of ${count(total)}` : ""}.`;
+      } catch {
+        // It is asked again, and the answer to the request itself says what is wrong.
       }
     };
     return h("form", { class: "card fields", novalidate: true, on: { submit: create } }, h("h3", {}, "Names"),
       h("div", { class: "field" }, h("label", { for: "project-name" }, "Name of the project"), name),
       h("div", { class: "field" }, h("label", { for: "person" }, "Your name"), person,
         h("p", { id: "person-hint", class: "muted" }, "Each label is kept with the name of the person who gave it.")),
-      problem, h("div", { class: "row end" }, cancel, make));
+      problem, news, h("div", { class: "row end" }, cancel, make));
+  }
+
+  /** Create the project. A proxy may give up on a long request, and the same request again waits for the same project. */
+  async function until(wanted) {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await post("api/projects", wanted, LONG);
+      } catch (error) {
+        if (![0, 502, 504].includes(error.status) || tries === TRIES) throw error;
+      }
+      await new Promise((resume) => {
+        setTimeout(resume, 2000);
+      });
+    }
   }
 
   function leave() {
