@@ -356,6 +356,16 @@ def test_uploads_that_nobody_uses_are_removed(
     assert [*tmp_path.iterdir()] == []
 
 
+def test_folders_in_the_name_of_a_file_are_left_out(store: UploadStore, tmp_path: Path) -> None:
+    for name in ("../../a.csv", "/../../a.csv", "a.csv/../../a.csv", "..\\..\\a.csv", "C:\\a.csv"):
+        upload = sent(store, name, text_of(NAMES, ROWS))
+        assert (upload.name, upload.file.name) == ("a.csv", "upload.csv")
+        assert upload.file.resolve().parent.parent == (tmp_path / UPLOADS).resolve()
+    for name in ("a.csv\x00.zip.csv", "a\n.csv"):
+        with pytest.raises(InvalidValueError, match="without control characters"):
+            store.start(name, None)
+
+
 @pytest.mark.parametrize("name", ["", " ", ".a", "a.", "a/b", "a\\b", "con", "LPT1.x", "a\0", "x" * 101, "é" * 60])
 def test_names_that_are_no_folder(name: str) -> None:
     with pytest.raises(InvalidValueError, match="the name of the project must have"):

@@ -166,8 +166,21 @@ class Upload:
         return self.folder / "files"
 
 
+def base_name(name: str) -> str:
+    r"""The name of a file without the folders that the sender may have written before it.
+
+    Examples:
+        >>> base_name("../data\\mails.csv")
+        'mails.csv'
+    """
+    return re.split(r"[/\\]", name)[-1].strip()
+
+
 def ending_of(name: str) -> str:
     """The ending of the name of a file that can be uploaded.
+
+    Args:
+        name: The name, without folders.
 
     Raises:
         InvalidValueError: It is no such file.
@@ -182,6 +195,8 @@ def ending_of(name: str) -> str:
     """
     if name.lower().endswith(_ZIP):
         return _ZIP
+    if not printable(name) or name != base_name(name):
+        raise InvalidValueError(f"the file needs a name without control characters, not {shown(name)}; rename it")
     if table_format(Path(name)) is None:
         raise InvalidValueError(f"{shown(name)} cannot be read; upload {UPLOAD_KINDS}")
     return name[len(without_ending(Path(name))) :].lower()
@@ -214,7 +229,7 @@ def suggested_name(name: str) -> str:
         >>> suggested_name("C:\\data\\mails.csv.gz"), suggested_name("pets.zip"), suggested_name(".csv")
         ('mails', 'pets', 'project')
     """
-    file = re.split(r"[/\\]", name)[-1]
+    file = base_name(name)
     stem = without_ending(Path(file)) if not file.lower().endswith(_ZIP) else file[: -len(_ZIP)]
     stem = _NOT_IN_NAMES.sub("_", stem).strip(" .").encode("utf-8", "replace")[:_LONGEST_NAME].decode("utf-8", "ignore")
     try:
@@ -250,6 +265,7 @@ class UploadStore:
             ConflictError: Too many are being sent.
             StorageError: It cannot be stored.
         """
+        name = base_name(name)
         ending_of(name)
         if size is not None and size > self.limits.size:
             raise self.too_large()

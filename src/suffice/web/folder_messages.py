@@ -19,7 +19,7 @@ class ProjectSent(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     upload: _UploadId
-    name: Annotated[str, Field(min_length=1, max_length=100, description=MEANINGS["name"])]
+    name: Annotated[str, Field(min_length=1, max_length=200, description=MEANINGS["name"])]
     roles: Annotated[dict[str, Role], Field(description=MEANINGS["roles"])] = {}
     classes: Annotated[
         list[Annotated[str, Field(max_length=LONGEST_CLASS)]],
