@@ -308,10 +308,9 @@ def test_an_aborted_upload_leaves_nothing(tmp_path: Path) -> None:
         "root_path": "",
         "http_version": "1.1",
     }
-    with folder_in(tmp_path) as app:
-        # The browser of other tests leaves an event loop in this thread.
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(lambda: asyncio.run(app(scope, receive, send))).result()
+    # The browser of other tests leaves an event loop in this thread.
+    with folder_in(tmp_path) as app, ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: asyncio.run(app(scope, receive, send))).result()
     assert [*tmp_path.iterdir()] == []
 
 
