@@ -69,8 +69,10 @@ def test_from_the_list_to_the_first_question(browser: "Browser", server: FolderS
     page.select_option("#role-2", "label")
     assert page.input_value("#role-3") == "feature"
     assert page.input_value("#classes") == "0\n1\n2\n3\n4\n5\n6"
+    assert "nothing would be left to label" in page.inner_text("#held")
     page.select_option("#role-3", "label")
     page.select_option("#role-2", "ignored")
+    assert "holds 7 labels; they are kept, and you give the other 5" in page.inner_text("#held")
     assert page.input_value("#classes") == "ham\nspam"
     page.fill("#classes", "ham")
     page.click("text=Create project")

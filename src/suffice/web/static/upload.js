@@ -149,7 +149,13 @@ export function makeUpload(section, { folder, close }) {
     if (column) {
       ({ classes } = column);
       numbers = column.labels > 0 && !classes.length && !column.problem;
-      words = `The column ${column.name} holds ${many(column.labels, "label")}; they are kept, and you give the others.`;
+      const left = found.size - column.labels;
+      words = `The column ${column.name} holds ${many(column.labels, "label")}; they are kept, and you give ` +
+        `${left === 1 ? "the other one" : `the other ${count(left)}`}.`;
+      if (!left) {
+        words = `The column ${column.name} has a label in each row, so nothing would be left to label. Leave it out to ` +
+          "give all labels anew.";
+      }
       if (!column.labels) words = `The column ${column.name} is empty so far. You give all labels.`;
       if (column.problem) words = `The column ${column.name} can hardly be the label: ${column.problem}`;
     }
