@@ -65,6 +65,8 @@ def test_from_an_upload_to_the_first_label(tmp_path: Path) -> None:
         script = talk(app)
         assert script.get("/").text.count("projects.js") == 1
         assert script.get("/static/projects.js").status_code == script.get("/static/upload.js").status_code == 200
+        wrong = script.delete("/api/projects")
+        assert (wrong.status_code, wrong.headers["allow"]) == (405, "GET, POST")
         empty = script.get("/api/projects").json()
         assert (empty["projects"], empty["refusal"]) == ([], "")
         sent = upload(script).json()

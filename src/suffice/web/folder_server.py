@@ -128,9 +128,9 @@ def _listed_app(context: FolderContext, sessions: Sessions) -> FastAPI:
     access, together = context.access, APIRouter()
     # The gate verifies the token; this declares it in the OpenAPI document.
     needed = [Depends(HTTPBearer(auto_error=False))] if access.token is not None else []
-    for router in (folder_router, upload_router):
-        together.include_router(router, dependencies=needed)
-    together.include_router(folder_page_router)
+    routers = (folder_router, upload_router, folder_page_router)
+    for router in routers:
+        together.include_router(router, dependencies=[] if router is folder_page_router else needed)
     app = FastAPI(
         title="suffice: projects of a folder",
         version=suffice.__version__,
@@ -147,7 +147,7 @@ def _listed_app(context: FolderContext, sessions: Sessions) -> FastAPI:
         ],
     )
     app.state.context = context
-    add_problem_handlers(app, together.routes)
+    add_problem_handlers(app, [route for router in routers for route in router.routes])
     # As for a project, see create_app.
     filterwarnings("ignore", r"The '\w+' attribute with value .* was provided to the `Field\(\)` function")
     return app
