@@ -51,9 +51,8 @@ def test_from_the_list_to_the_first_question(browser: "Browser", server: FolderS
     page = watched.page
     assert page.inner_text("h2") == "Create your first project"
     # By the keyboard alone: the first button is the next step.
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
+    for _ in range(3):
+        page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "New project from a file"
     page.set_input_files("#file", {"name": "mails.docx", "mimeType": "x/y", "buffer": b"x"})
     page.wait_for_selector("#start-problem:has-text('cannot be read')")
@@ -61,14 +60,13 @@ def test_from_the_list_to_the_first_question(browser: "Browser", server: FolderS
     page.wait_for_selector("#new:visible")
     assert page.evaluate("document.activeElement.id") == "new-heading"
     assert page.locator(".scroll tbody tr").count() == 5
-    roles = page.eval_on_selector_all(".roles select", "(all) => all.map((each) => each.value)")
-    assert roles == ["id", "text", "feature", "label"]
+    found = page.eval_on_selector_all(".roles select", "(all) => all.map((each) => each.value)")
+    assert found == ["id", "text", "feature", "label"]
     assert "only column with longer texts" in page.inner_text("#reason-1")
     assert page.input_value("#classes") == "ham\nspam"
     # One column at most is the label; its classes follow, until somebody types others.
     page.select_option("#role-2", "label")
-    assert page.input_value("#role-3") == "feature"
-    assert page.input_value("#classes") == "0\n1\n2\n3\n4\n5\n6"
+    assert (page.input_value("#role-3"), page.input_value("#classes")) == ("feature", "0\n1\n2\n3\n4\n5\n6")
     assert "nothing would be left to label" in page.inner_text("#held")
     page.select_option("#role-3", "label")
     page.select_option("#role-2", "ignored")
