@@ -92,7 +92,8 @@ def test_from_the_list_to_the_first_question(browser: "Browser", server: FolderS
     # A file that is dropped, and left again.
     drop_file(page, "book.xlsx", workbook(NAMES, ROWS))
     page.wait_for_selector("#new:visible")
-    page.click("#new >> text=Cancel")
+    with page.expect_response("**/api/uploads/discard"):
+        page.click("#new >> text=Cancel")
     page.wait_for_selector("#list:visible")
     # The browser notes each response that refuses something.
     watched.complaints = [text for text in watched.complaints if "422" not in text]
