@@ -30,12 +30,15 @@ from suffice.project.settings import (
     AUTO,
     DEFAULT_INITIAL,
     DEFAULT_RECALL,
+    FEWEST_OPINIONS,
     Settings,
     checked_goal_settings,
     checked_may_miss,
+    checked_opinions,
     default_rule,
     require_project_model,
 )
+from suffice.project.sqlite_files import has_log
 from suffice.project.storage import (
     FILE,
     LAYOUT,
@@ -50,7 +53,6 @@ from suffice.project.storage import (
     count_items,
     events_table,
     features_table,
-    has_log,
     item_checksum,
     items_table,
     read_head,
@@ -253,7 +255,8 @@ class CreationOptions:
         random_share: Share of the later items that are drawn at random too, from 0 to 1; by default
             :data:`suffice.acquisition.RANDOM_SHARES`, and 0 for
             screening. Their labels show how good the model is on the unlabelled items. 0 switches this off.
-        overlap: Share of the items that two people label, from 0 to 1.
+        overlap: Share of the items that several people label, from 0 to 1.
+        opinions: Number of people who label such an item, at least 2.
         seed: Seed of all randomness. Without one, checks are drawn anew, and all else as with seed 0.
         person: Who creates the project.
     """
@@ -283,6 +286,7 @@ class CreationOptions:
     initial: int | None = None
     random_share: float | None = None
     overlap: float = 0.0
+    opinions: int = FEWEST_OPINIONS
     seed: int | None = None
     person: str | None = None
 
@@ -331,6 +335,7 @@ class CreationOptions:
             initial=None if self.initial is None else whole(self.initial, "initial", least=1),
             random_share=None if self.random_share is None else _share(self.random_share, "random_share"),
             overlap=_share(self.overlap, "overlap"),
+            opinions=checked_opinions(self.opinions),
             seed=None if self.seed is None else whole(self.seed, "seed", least=0),
             person=None if self.person is None else checked_person(self.person),
         )
@@ -450,6 +455,7 @@ def make_project(  # noqa: PLR0913 - all but the first three by keyword
         initial=min(DEFAULT_INITIAL if initial is None else initial, len(items)),
         random_share=default_share if options.random_share is None else options.random_share,
         overlap=options.overlap,
+        opinions=options.opinions,
         source=source,
         root="" if items.root is None else str(items.root),
         notes=items.notes,
@@ -578,6 +584,8 @@ def write_project(
 def open_project(path: str | Path) -> Project:
     """Open a project, and upgrade it if it was made by an older version.
 
+    A project on a full disk is opened for reading only.
+
     Args:
         path: Its folder, its file, or the URL of its database.
 
@@ -585,12 +593,19 @@ def open_project(path: str | Path) -> Project:
         SufficeError: There is no project, or it cannot be opened.
     """
     if is_url(path):
-        database = Database(str(path))
-    else:
-        file = project_file(path)
-        if not file.is_file():
-            raise SufficeError(f"there is no project in {path}; suffice label DATA.csv makes one")
-        database = Database(file)
+        return _opened(Database(str(path)))
+    file = project_file(path)
+    if not file.is_file():
+        raise SufficeError(f"there is no project in {path}; suffice label DATA.csv makes one")
+    try:
+        return _opened(Database(file))
+    except StorageFullError:
+        if has_log(file):
+            raise
+        return _opened(Database(file, full=True))
+
+
+def _opened(database: Database) -> Project:
     try:
         require_layout(database)
         _require_whole(database)
