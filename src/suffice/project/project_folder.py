@@ -20,8 +20,9 @@ from suffice.project.events import printable
 from suffice.project.labelling_project import Project
 from suffice.project.learning_status import LearningStatus
 from suffice.project.settings import Settings
+from suffice.project.sqlite_files import log_of
 from suffice.project.status_summary import status
-from suffice.project.storage import FILE, LAYOUT, Database, log_of
+from suffice.project.storage import FILE, LAYOUT, Database
 
 # Seconds that a list waits for the projects in it, and projects that are read at the same time.
 _PATIENCE: Final = 3.0

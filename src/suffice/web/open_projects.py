@@ -19,7 +19,7 @@ from suffice.project.labelling_project import Project
 from suffice.project.learning_status import LearningStatus
 from suffice.project.prediction_results import start_first_check
 from suffice.project.project_folder import ProjectFolder
-from suffice.project.storage import identity
+from suffice.project.sqlite_files import identity
 from suffice.web.security import Sessions
 
 # Open projects at a time: each has a thread that learns, and a model in memory.
