@@ -73,6 +73,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("post", "/api/imports"),
         ("post", "/api/items"),
         ("get", "/api/review"),
+        ("get", "/api/people"),
         ("post", "/api/undo"),
         ("post", "/api/model"),
         ("post", "/api/classes"),
