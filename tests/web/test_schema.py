@@ -74,6 +74,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("post", "/api/items"),
         ("get", "/api/people"),
         ("get", "/api/review"),
+        ("get", "/api/people"),
         ("post", "/api/undo"),
         ("post", "/api/model"),
         ("post", "/api/classes"),

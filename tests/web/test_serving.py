@@ -209,3 +209,44 @@ def test_the_address_of_a_server_that_listens_everywhere() -> None:
     assert url_of("0.0.0.0", 8000) == url_of("", 8000) == "http://127.0.0.1:8000/"
     assert url_of("::", 8000) == "http://[::1]:8000/"
     assert url_of("localhost", 80) == "http://localhost:80/"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "name what to label, as in suffice serve mails.csv, or a folder of projects"),
+        (["mails.csv", "--projects", "."], "leave one of them out"),
+        (["--projects", ".", "--text", "body"], "options about one project, such as text, do not go with --projects"),
+        (["--projects", ".", "--at-most", "5%"], "do not go with --projects"),
+        (["--projects", "none"], "there is no folder none for --projects; create it first: mkdir none"),
+        (["--projects", "postgresql://me@host/labels"], "projects in PostgreSQL are not in a folder"),
+        (["--projects", ".", "--host", "0.0.0.0", "--no-token"], "refuses without a token: leave --no-token out"),
+    ],
+)
+def test_options_of_a_folder_of_projects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["serve", *options])
+    assert isinstance(done.exception, InvalidValueError)
+    assert words in str(done.exception)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_folder_is_served_until_it_is_stopped(tmp_path: Path) -> None:
+    process = start_suffice("serve", "--projects", str(tmp_path), "--port", "0", stderr=subprocess.STDOUT)
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        assert f"0 projects in {tmp_path}. Open http://127.0.0.1:" in said
+        url, token = said.split("Open ")[1].split()[0].split("?token=")
+        # The token for this machine stays the same, and only its owner can read it.
+        kept = tmp_path / "token"
+        assert (kept.read_text(), kept.stat().st_mode & 0o077) == (token, 0)
+        assert call("GET", f"{url}api/projects", headers={"Authorization": f"Bearer {token}"}).json()["projects"] == []
+        process.send_signal(signal.SIGINT)
+        assert f"to continue: suffice serve --projects {tmp_path}" in process.communicate(timeout=60)[0]
+        assert process.wait() == 0
+    finally:
+        process.kill()
+        process.wait()

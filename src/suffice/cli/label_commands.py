@@ -9,7 +9,7 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
@@ -17,9 +17,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 from rich.console import Console
 
-from suffice.cli.project_options import ProjectOptions, hidden, opened_project, person_name, place_of
+from suffice.cli.project_options import (
+    DataArgument,
+    ProjectOptions,
+    hidden,
+    opened_project,
+    person_name,
+    place_of,
+    require_store,
+)
 from suffice.cli.settings_options import with_settings
-from suffice.errors import MissingExtraError
+from suffice.errors import InvalidValueError, MissingExtraError
 from suffice.presentation.project_words import given_sentence
 from suffice.presentation.text_format import count
 
@@ -183,9 +191,54 @@ class PageOptions:
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class ServedOptions(ProjectOptions):
+    """Options about what is served: one project, or with ``--projects`` a folder of them."""
+
+    data: DataArgument = ""
+    projects: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Serve all projects in a folder instead of one, and create projects there from files that are "
+            "uploaded on the page.",
+            show_default=False,
+        ),
+    ] = None
+
+    def require_one(self) -> None:
+        """Raise an error unless either a project or a folder of projects is named, without options of the other.
+
+        Raises:
+            InvalidValueError: With the remedy.
+        """
+        if self.projects is None:
+            if not self.data:
+                raise InvalidValueError(
+                    "name what to label, as in suffice serve mails.csv, or a folder of projects: suffice serve "
+                    "--projects FOLDER"
+                )
+            return
+        if self.data:
+            raise InvalidValueError(
+                f"--projects {self.projects} serves all projects of a folder, and {self.data} is one project; leave "
+                "one of them out"
+            )
+        left = replace(self, projects=None, person=None)
+        given = [each.name for each in fields(left) if getattr(left, each.name) != getattr(_NOTHING_GIVEN, each.name)]
+        if given:
+            raise InvalidValueError(
+                f"options about one project, such as {given[0].replace('_', '-')}, do not go with --projects; choose "
+                "them on the page when you create a project, or leave them out"
+            )
+
+
+_NOTHING_GIVEN: Final = ServedOptions()
+
+
 @with_settings
 def serve_command(
-    options: ProjectOptions,
+    options: ServedOptions,
     page: PageOptions,
     as_json: Annotated[
         bool,
@@ -197,11 +250,82 @@ def serve_command(
     Example: suffice serve mails.csv --text body --classes spam,ham
 
     With others: suffice serve mails.csv --host 0.0.0.0
+
+    Several projects, and new ones from files that you upload on the page: suffice serve --projects FOLDER
     """
+    options.require_one()
     from suffice.web import server_options
 
     reached = server_options(page.tls_cert, page.tls_key, tuple(page.trusted_proxy or ()))
-    serve_project(options, page, reached=reached, as_json=as_json)
+    if options.projects is not None:
+        serve_folder(options.projects, page, person_name(options.person), reached=reached, as_json=as_json)
+    else:
+        serve_project(options, page, reached=reached, as_json=as_json)
+
+
+def serve_folder(
+    place: str, page: PageOptions, person: str, *, reached: "ServerOptions | None" = None, as_json: bool
+) -> None:
+    """Serve the page of a folder of projects until somebody stops it.
+
+    Args:
+        place: The folder.
+        page: Address and access.
+        person: Who runs the server.
+        reached: How the server is reached.
+        as_json: Whether to print nothing but the address and the token, as JSON.
+
+    Raises:
+        SufficeError: It cannot be served.
+    """
+    require_store()
+    from suffice.project.project_folder import ProjectFolder
+    from suffice.web import listening
+    from suffice.web.folder_server import UPLOAD_PATHS, folder_app
+    from suffice.web.security import connection_limits, granted_access, is_loopback, kept_token, made_token
+    from suffice.web.server import ServerOptions, serve_on
+
+    host = page.host
+    own = (os.environ.get(TOKEN_VARIABLE) or None) if page.token else None
+    made = made_token() if page.token and own is None else None
+    access = granted_access(host, own or made)
+    console = Console(quiet=as_json, highlight=False, soft_wrap=True)
+    folder = ProjectFolder(place)
+    reached = replace(reached or ServerOptions(), limits=replace(connection_limits(), upload_paths=UPLOAD_PATHS))
+    with listening(host, page.port) as listener:
+        if made is not None and is_loopback(host):
+            made = kept_token(folder.path)
+            access = granted_access(host, made)
+        token = made
+
+        def ready(url: str) -> None:
+            address = url if token is None else f"{url}?token={token}"
+            if as_json:
+                print(json.dumps({"url": address} | ({} if token is None else {"token": token})), flush=True)
+            names = count(len(folder.names()), "project")
+            console.print(
+                f"{names} in {folder.path}. {_welcome(address, own=own is not None, accounts=0)}", markup=False
+            )
+            if host in _EVERY_ADDRESS:
+                _say_elsewhere(console, address)
+            if page.open_page:
+                _open_browser(address)
+
+        with folder_app(folder, access, person) as app:
+            serve_on(app, listener, host, ready, reached)
+    console.print(
+        f"Stopped. Everything is saved; to continue: suffice serve --projects {shlex.quote(place)}", markup=False
+    )
+
+
+def _say_elsewhere(console: Console, address: str) -> None:
+    there = elsewhere(address, socket.gethostname())
+    console.print(f"From other machines, if they can resolve this name: {there}", markup=False)
+
+
+def _open_browser(address: str) -> None:
+    # A browser in the terminal would block the server.
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
 def serve_project(
@@ -236,13 +360,11 @@ def serve_project(
         shown = url if accounts else address
         console.print(_welcome(shown, own=own is not None, accounts=accounts), markup=False)
         if host in _EVERY_ADDRESS:
-            there = elsewhere(shown, socket.gethostname())
-            console.print(f"From other machines, if they can resolve this name: {there}", markup=False)
+            _say_elsewhere(console, shown)
         if accounts and made is not None:
             console.print(f"For you alone, without an account and with all rights: {address}", markup=False)
         if page.open_page:
-            # A browser in the terminal would block the server.
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            _open_browser(address)
 
     # The port is reserved before the project is created, which may take some time.
     with listening(host, page.port) as listener, opened_project(options, console) as project:

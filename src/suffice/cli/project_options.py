@@ -91,19 +91,22 @@ class ProjectRuleOptions(RuleOptions):
     ] = None
 
 
+DataArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="What to label: a table (CSV, Excel, JSON lines or Parquet), a folder of images; or a project to "
+        "continue: its folder (NAME.suffice) or a postgresql:// URL.",
+        show_default=False,
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProjectOptions:
     """Options of a command about its project."""
 
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATA",
-            help="What to label: a table (CSV, Excel, JSON lines or Parquet), a folder of images; or a project to "
-            "continue: its folder (NAME.suffice) or a postgresql:// URL.",
-            show_default=False,
-        ),
-    ]
+    data: DataArgument
     target: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Name of the label; a column of this name may hold existing labels."),

@@ -413,12 +413,13 @@ def create_project(path: str | Path, data: Any, options: CreationOptions | None 
         return make_project(path, items, replace(options, text=text, features=features))
 
 
-def make_project(
+def make_project(  # noqa: PLR0913 - all but the first three by keyword
     place: str | Path,
     data: Any,
     options: CreationOptions,
     *,
     rule: Callable[[Settings], Criterion] | None = None,
+    name: str | None = None,
     progress: ItemProgress = no_progress,
 ) -> Project:
     """Read the data, check the settings, and create a project.
@@ -430,6 +431,7 @@ def make_project(
         data: A path, or a table in memory.
         options: Options of the project; ``features`` must be a path, and the costs are not used.
         rule: Returns the stopping rule, given the settings without a rule; in place of the rule of the options.
+        name: Name of the project; that of the data if left out.
         progress: Receives the current activity and its progress.
     """
     from suffice.project.read_items import read_items
@@ -444,7 +446,7 @@ def make_project(
     usual = items.default or default_model(items.task)
     named = None if options.model == AUTO else options.model
     settings = Settings(
-        name=source,
+        name=source if name is None else name,
         task=items.task,
         classes=items.classes,
         target=options.target or "label",

@@ -17,12 +17,13 @@ import numpy as np
 from suffice.errors import InvalidValueError
 from suffice.models.factory import default_model
 from suffice.numerics import Floats
+from suffice.project.column_roles import id_column, id_problem, is_image_column, is_like_label, text_column
 from suffice.project.events import LONGEST_CLASS, MOST_CLASSES, Label, printable, shown
 from suffice.project.images import ENDINGS, KINDS, found_images, image_paths, image_transformer, pixel_features
 from suffice.project.item_features import READ, embedding_transformer, given_features, limited
 from suffice.project.items import ItemProgress, Items, RowNumbers, no_progress
 from suffice.project.settings import Shown, Task
-from suffice.tables.column_features import Features, counted, is_text, not_a_number, short
+from suffice.tables.column_features import Features, counted, not_a_number, short
 from suffice.tables.file_reader import read_columns
 from suffice.tables.table import are_classes, first_line_notes, named_column
 from suffice.tables.table_cells import CellColumns, TableCells, contains_bytes
@@ -309,8 +310,6 @@ def _replacement(found: re.Match[str]) -> str:
 
 # Cells that are searched at once.
 _SEARCHED: Final = 10_000
-_LONGEST_ID: Final = 500
-_LIKE_LABELS: Final = {"label", "target", "class"}
 
 
 class TableSource(NamedTuple):
@@ -396,7 +395,7 @@ def table_items(
     most = most_components(len(labelling.classes), n) if labelling.task == "classification" else None
     told = partial(progress, "computing features")
     made = _features_of_columns(source, request, cells, most, told) if given is None else given_features(given, n)
-    notes = (*source.notes, *_label_hints(source, request), *labelling.notes, *made.notes)
+    notes = (*source.notes, *_label_hints(source, request), *_image_hints(source), *labelling.notes, *made.notes)
     if not made.names:
         remedy = "name a column of text with --text, or give features with --features FILE.npy"
         raise InvalidValueError(f"{path}: the model can use no column; {'; '.join([*notes[:10], remedy])}")
@@ -440,8 +439,14 @@ def read_source(data: Any, request: ReadingOptions, progress: ItemProgress = no_
 def _label_hints(source: TableSource, request: ReadingOptions) -> list[str]:
     """Notes about columns that look like labels and are not named as such."""
     use = "used as a feature" if request.features is None else "shown"
-    like = [name for name in source.shown if name.lower() in _LIKE_LABELS] if request.target is None else []
+    like = [*filter(is_like_label, source.shown)] if request.target is None else []
     return [f"column {name!r} is {use}; give --target {name} if it holds labels" for name in like]
+
+
+def _image_hints(source: TableSource) -> list[str]:
+    """Notes about columns of names of images, if none is shown as an image."""
+    like = [] if source.image else [name for name in source.shown if is_image_column(source.file[name])]
+    return [f"column {name!r} holds names of images; give --image {name} to show them" for name in like]
 
 
 def _table_source(
@@ -465,8 +470,7 @@ def _table_source(
     shown = tuple(name for name in file.names if name not in hidden)
     text, texts = request.text, list[str]()
     if text is None:
-        texts = [name for name in shown if name != request.image and is_text(named_column(file, name, path))]
-        text = texts[0] if len(texts) == 1 else None
+        text, texts = text_column({name: file[name] for name in shown if name != request.image})
     if request.embed is not None and text is None:
         came = f"{len(texts)} columns are text" if texts else "no column is text"
         raise InvalidValueError(f"--embed reads a text, and {came}; name the column with --text")
@@ -517,28 +521,16 @@ def _item_ids(
 ) -> tuple[str | None, Sequence[str], list[str]]:
     """Return the column that names the items or None, the names, and notes."""
     numbered = RowNumbers(len(rows))
-    name = wanted or next((name for name in file.names if name.lower() == "id" and name not in taken), None)
+    name = wanted or id_column([name for name in file.names if name not in taken])
     if name is None:
         return None, numbered, []
     ids = tuple(map(str.strip, rows.column(file.names.index(name))))
-    problem = _id_problem(ids, file)
+    problem = id_problem(ids, file.place)
     if not problem:
         return name, ids, []
     if wanted is not None:
         raise InvalidValueError(f"--id: column {name!r} must name each item differently, but {problem}")
     return None, numbered, [f"column {name!r} does not name the items: {problem}; they are numbered"]
-
-
-def _id_problem(ids: Sequence[str], file: TableColumns) -> str:
-    if len(set(ids)) == len(ids) and min(map(len, ids)) > 0 and max(map(len, ids)) <= _LONGEST_ID:
-        return ""
-    first: dict[str, int] = {}
-    for row, name in enumerate(ids):
-        if not name or len(name) > _LONGEST_ID:
-            return f"{file.place(row)} has {f'more than {_LONGEST_ID} characters' if name else 'none'}"
-        if first.setdefault(name, row) != row:
-            return f"{short(name)} is in {file.place(first[name])} and in {file.place(row)}"
-    return ""
 
 
 def _labelling(source: TableSource, request: ReadingOptions) -> Labelling:

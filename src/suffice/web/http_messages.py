@@ -90,6 +90,13 @@ MEANINGS: Final = {
     "final_format": "csv, xlsx, jsonl or parquet",
     "bom": "whether a CSV begins with a byte order mark, by which Excel recognises UTF-8",
     "password": "a text of up to 1000 characters",
+    "upload": "the upload of a response of POST /api/uploads",
+    "file": "the name of the file, up to 500 characters, with its ending",
+    "roles": "a role for columns by their names: text, image, id, label, feature or ignored",
+    "new_classes": "the names of the classes; empty for those in the column of labels",
+    "numbers": "whether labels are numbers",
+    "target": "what a label is called, up to 200 characters",
+    "number": "the number of an image, a whole number from 0",
 }
 # At least one visible character, and no control characters.
 _NAME: Final = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
@@ -1370,9 +1377,16 @@ def problem(status: int, sentence: str) -> JSONResponse:
     return JSONResponse({"detail": sentence.encode("utf-8", "replace").decode()}, status_code=status)
 
 
-def problem_page(status: int, sentence: str) -> HTMLResponse:
-    """A page with an error message, for a person who opened the address in a browser."""
-    page = rendered("problem.html.jinja", package="suffice.web", sentence=f"{sentence[0].upper()}{sentence[1:]}.")
+def problem_page(status: int, sentence: str, back: str = "") -> HTMLResponse:
+    """A page with an error message, for a person who opened the address in a browser.
+
+    Args:
+        status: The HTTP status.
+        sentence: The message.
+        back: Address of the list of projects, if there is one.
+    """
+    message = f"{sentence[0].upper()}{sentence[1:]}."
+    page = rendered("problem.html.jinja", package="suffice.web", sentence=message, back=back)
     return HTMLResponse(page, status_code=status)
 
 

@@ -129,6 +129,7 @@ class AppContext:
         sessions: People with accounts who are signed in.
         visitor: Sender of the request; None if the project has no accounts.
         long_answers: Threads for responses that take long, so that they do not delay labels.
+        prefix: Path of the application on the server; empty for the root.
     """
 
     project: Project
@@ -137,6 +138,7 @@ class AppContext:
     sessions: Sessions
     visitor: Visitor | None = None
     long_answers: ThreadPoolExecutor = field(default_factory=_long_answers)
+    prefix: str = ""
 
     @property
     def own_name(self) -> str | None:
@@ -203,7 +205,7 @@ def takes_long(answer: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     @wraps(answer)
     async def answered(*arguments: P.args, **named: P.kwargs) -> T:
         context = inspect.signature(answer).bind(*arguments, **named).arguments["context"]
-        assert isinstance(context, AppContext)
+        assert isinstance(context.long_answers, ThreadPoolExecutor)
         run = partial(answer, *arguments, **named)
         return await asyncio.get_running_loop().run_in_executor(context.long_answers, run)
 
@@ -245,9 +247,14 @@ def cells_of(item: Item) -> list[Cell]:
     return [Cell(name=name, value=value[:LONGEST_CELL], cut=len(value) > LONGEST_CELL) for name, value in item.cells]
 
 
-def image_url(item: Item) -> str | None:
-    """Address of the image of an item, if it has one."""
-    return f"/api/items/{item.position}/image" if item.image else None
+def image_url(item: Item, prefix: str = "") -> str | None:
+    """Address of the image of an item, if it has one.
+
+    Args:
+        item: The item.
+        prefix: Path of the application on the server.
+    """
+    return f"{prefix}/api/items/{item.position}/image" if item.image else None
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -401,6 +408,8 @@ def _row(entry: _TableEntry, item: Item, summary: str) -> LabelRow:
 page_router = APIRouter()
 
 _PAGE: Final = "index.html"
+#: The page with the list of projects of a folder.
+PROJECTS_PAGE: Final = "projects.html"
 _TYPES: Final = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -451,7 +460,7 @@ async def get_page() -> Response:
 async def get_asset(name: str, request: Request) -> Response:
     """A file of the page. The browser caches it until its content changes."""
     asset = assets().get(name)
-    if asset is None or name == _PAGE:
+    if asset is None or name in {_PAGE, PROJECTS_PAGE}:
         raise HTTPException(404, f"the page has no file {name[:200]!r}")
     headers = {"ETag": asset.tag, "Cache-Control": "no-cache"}
     if request.headers.get("if-none-match") == asset.tag:
@@ -732,7 +741,7 @@ def find_item(
 def get_item(item: ItemInPath, context: Context) -> ItemAnswer:
     """One item."""
     shown = context.project.item(context.require_item(item))
-    return ItemAnswer(item=shown.position, id=shown.id, cells=cells_of(shown), image=image_url(shown))
+    return ItemAnswer(item=shown.position, id=shown.id, cells=cells_of(shown), image=image_url(shown, context.prefix))
 
 
 @reading_router.get(
@@ -808,7 +817,7 @@ def ask_next(sent: NextSent, context: Context) -> NextAnswer:
             item=item.position,
             id=item.id,
             cells=cells_of(item),
-            image=image_url(item),
+            image=image_url(item, context.prefix),
             until=assignment.until,
             why=assignment.why,
             check=assignment.check,

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 from urllib.parse import parse_qs
 
 import h11
@@ -46,7 +46,6 @@ from suffice.project.accounts import (
     folded,
     permits,
 )
-from suffice.project.labelling_project import Project
 from suffice.web.http_messages import problem, problem_page, status_of
 
 try:
@@ -64,6 +63,8 @@ _FEWEST_CONNECTIONS: Final = 16
 _LOG_SECONDS: Final = 60.0
 # Minimal number of bytes of a response that a client must read within the time limit.
 _LEAST_PROGRESS: Final = 1024
+# Minimal number of bytes of an upload that a client must send within the time limit of a body.
+_LEAST_UPLOADED: Final = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class ConnectionLimits:
         body_seconds: Time for the body of a request.
         idle_seconds: Time that a connection stays open between two requests.
         stalled_seconds: Time after which a client that reads nothing of its answer is given up.
+        upload_paths: Paths of uploads. Their body may take longer, as long as bytes arrive.
     """
 
     connections: int = _MOST_CONNECTIONS
@@ -85,6 +87,7 @@ class ConnectionLimits:
     body_seconds: float = 20.0
     idle_seconds: int = 15
     stalled_seconds: float = 30.0
+    upload_paths: frozenset[str] = frozenset()
 
 
 def connection_limits(descriptors: int | None = None) -> ConnectionLimits:
@@ -234,7 +237,7 @@ class GuardedProtocol(H11Protocol):
         self._guard = guard
         self._phase: Phase | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._unread = 0
+        self._unread = self._received = self._received_before = 0
         self._descriptor = -1
         self.address = ""
         self.counted = False
@@ -261,6 +264,7 @@ class GuardedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Receive a part of a request."""
+        self._received += len(data)
         super().data_received(data)
         self._follow(received=True)
 
@@ -318,6 +322,7 @@ class GuardedProtocol(H11Protocol):
         if phase == "header":
             self._arm(limits.header_seconds)
         elif phase == "body":
+            self._received_before = self._received
             self._arm(limits.body_seconds)
         elif phase == "closing" or self._unread:
             self._arm(limits.stalled_seconds)
@@ -337,7 +342,10 @@ class GuardedProtocol(H11Protocol):
     def _expired(self) -> None:
         """Close the connection, unless its client reads a long answer slowly."""
         unread, before = self.transport.get_write_buffer_size(), self._unread
-        if self._phase in {"header", "body"} and not unread:
+        if self._phase == "body" and self._uploads():
+            self._received_before = self._received
+            self._arm(self._guard.limits.body_seconds)
+        elif self._phase in {"header", "body"} and not unread:
             silent = self._phase == "header" and not self.conn.trailing_data[0]
             if not silent:
                 # Browsers open connections for later use; these are not reported.
@@ -351,6 +359,13 @@ class GuardedProtocol(H11Protocol):
         elif unread:
             self._unread = unread
             self._arm(self._guard.limits.stalled_seconds)
+
+    def _uploads(self) -> bool:
+        """Whether a file arrives that somebody may send: the request is not answered yet, so it is not refused."""
+        answered = self.cycle is None or self.cycle.response_started
+        if answered or self.scope is None or self.scope["path"] not in self._guard.limits.upload_paths:
+            return False
+        return self._received - self._received_before >= _LEAST_UPLOADED
 
     def _answer(self, status: int, reason: str, sentence: str) -> None:
         """Send the reason, unless a response has started, and close."""
@@ -420,14 +435,15 @@ class BodyLimit:
     Args:
         app: The application.
         largest: Bytes that a body may have.
+        streamed: Paths whose handlers read the body themselves, and limit it.
     """
 
-    def __init__(self, app: ASGIApp, largest: int = LARGEST_BODY) -> None:
-        self._app, self._largest = app, largest
+    def __init__(self, app: ASGIApp, largest: int = LARGEST_BODY, streamed: frozenset[str] = frozenset()) -> None:
+        self._app, self._largest, self._streamed = app, largest, streamed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
+        if scope["type"] != "http" or scope["path"] in self._streamed:
             await self._app(scope, receive, send)
             return
         try:
@@ -793,6 +809,17 @@ _SIGN_IN_PATIENCE: Final = 5.0
 _LOOK_AGAIN: Final = 0.05
 
 
+class HasAccounts(Protocol):
+    """What has accounts: a project."""
+
+    @property
+    def place(self) -> str:
+        """Its location."""
+
+    def accounts(self) -> tuple[Account, ...]:
+        """The present accounts."""
+
+
 class Sessions:
     """Sessions of people with accounts, as signed cookies. Nothing is stored on the disk.
 
@@ -809,7 +836,7 @@ class Sessions:
         access: Who may come in otherwise.
     """
 
-    def __init__(self, project: Project, access: Access) -> None:
+    def __init__(self, project: HasAccounts, access: Access) -> None:
         self._project, self._access = project, access
         self._key = secrets.token_bytes(32) if access.token is None else b""
         self._ended: dict[str, float] = {}
@@ -829,10 +856,19 @@ class Sessions:
 
     def _accounts(self) -> tuple[Account, ...]:
         found = self._project.accounts()
-        if found and not self._key:
+        if found:
+            self.prepare()
+        return found
+
+    def prepare(self) -> None:
+        """Derive the key of the signatures, which takes some time; needed once before a cookie is verified."""
+        if not self._key:
             token = _bytes(self._access.token or "")
             self._key = hashlib.scrypt(token, salt=b"suffice sessions", **SCRYPT, dklen=32)
-        return found
+
+    def continue_from(self, before: "Sessions") -> None:
+        """Take over the sessions of the same project from before it was closed."""
+        self._key, self._ended, self.guesses = before._key, before._ended, before.guesses
 
     def visitor(self, account: Account | None) -> Visitor:
         """The person of an account; for None, the owner, who used the token of the server."""
@@ -939,10 +975,11 @@ class Gate:
         app: The application.
         access: Access rules of the server.
         sessions: People with accounts.
+        prefix: Path of the application on the server, which is removed from requests before; empty for the root.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, sessions: Sessions) -> None:
-        self._app, self._access, self._sessions = app, access, sessions
+    def __init__(self, app: ASGIApp, access: Access, sessions: Sessions, prefix: str = "") -> None:
+        self._app, self._access, self._sessions, self._prefix = app, access, sessions, prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -1032,12 +1069,12 @@ class Gate:
         wrong = await self._wrong(request, token, _WRONG_LINK, right=visitor is not None)
         if visitor is None or wrong is not None:
             return wrong or _not_signed_in()
-        page = RedirectResponse("/", status_code=303)
+        page = RedirectResponse(f"{self._prefix}/", status_code=303)
         return self._sessions.start(page, visitor, secure=is_encrypted(request))
 
     def _welcome(self, *, secure: bool) -> Response:
         """Store in a cookie that the token was right, and remove the token from the address."""
-        answer = RedirectResponse("/", status_code=303)
+        answer = RedirectResponse(f"{self._prefix}/", status_code=303)
         _set_cookie(answer, self._access.cookie_name, self._access.cookie_value, secure=secure)
         return answer
 

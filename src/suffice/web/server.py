@@ -79,13 +79,14 @@ def _routes(*, with_token: bool) -> list[BaseRoute]:
     return together.routes
 
 
-def create_app(project: Project, background: BackgroundLearner, access: Access) -> FastAPI:
+def create_app(project: Project, background: BackgroundLearner, access: Access, prefix: str = "") -> FastAPI:
     """Create the application of a project.
 
     Args:
         project: The project.
         background: Learns its labels; started and closed by the caller.
         access: Access rules of the server.
+        prefix: Path of the application on the server, percent-encoded, which is removed from requests before.
     """
     sessions = Sessions(project, access)
     app = FastAPI(
@@ -98,9 +99,13 @@ def create_app(project: Project, background: BackgroundLearner, access: Access) 
         redoc_url=None,
         redirect_slashes=False,
         routes=_routes(with_token=access.token is not None),
-        middleware=[Middleware(SafeHeaders), Middleware(Gate, access=access, sessions=sessions), Middleware(BodyLimit)],
+        middleware=[
+            Middleware(SafeHeaders),
+            Middleware(Gate, access=access, sessions=sessions, prefix=prefix),
+            Middleware(BodyLimit),
+        ],
     )
-    app.state.context = AppContext(project, background, access, sessions)
+    app.state.context = AppContext(project, background, access, sessions, prefix=prefix)
     add_problem_handlers(app, [route for router in (*_CHECKED_ROUTERS, *_OPEN_ROUTERS) for route in router.routes])
     # FastAPI prepares routes at their first use and suppresses this warning during that time, which another thread
     # could undo.

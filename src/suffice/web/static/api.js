@@ -2,6 +2,8 @@
 
 const PATIENCE = 20000;
 let csrf = "";
+// What gives the key.
+let renew = getProject;
 let signedOut = () => {};
 
 /** What to do where the server wants somebody to sign in. */
@@ -68,6 +70,14 @@ export async function getProject() {
   return project;
 }
 
+/** The projects of a folder; also the key, as above. */
+export async function getFolder() {
+  renew = getFolder;
+  const folder = await get("api/projects", 60000);
+  csrf = folder.csrf;
+  return folder;
+}
+
 export async function get(path, patience = PATIENCE) {
   return json(await ask(path, { signal: AbortSignal.timeout(patience) }));
 }
@@ -83,21 +93,54 @@ export async function getFile(path, fallback) {
   }
 }
 
-export async function post(path, body) {
+export async function post(path, body, patience = PATIENCE) {
   const send = async () =>
     json(await ask(path, {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-Suffice-CSRF": csrf },
       body: JSON.stringify(body),
+      signal: AbortSignal.timeout(patience),
     }));
   try {
     return await send();
   } catch (error) {
     if (error.status !== 403) throw error;
     // A server that was started again has another key.
-    await getProject();
+    await renew();
     return send();
   }
+}
+
+/**
+ * Send a file. The promise gives the answer of the server.
+ * @param {string} path - Of the API.
+ * @param {File} file - The file.
+ * @param {{progress: function, signal: AbortSignal}} options - progress(share) is called while it is sent; signal ends it.
+ */
+export function sendFile(path, file, { progress, signal }) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    const fail = (sentenceOfIt) => () => reject(new ApiError(0, sentenceOfIt));
+    request.upload.onprogress = (event) => progress(event.lengthComputable ? event.loaded / event.total : 0);
+    request.upload.onload = () => progress(1);
+    request.onerror = fail("The server cannot be reached, or it refused the file. Is the file too large?");
+    request.onabort = fail("");
+    request.onload = () => {
+      let answer = {};
+      try {
+        answer = JSON.parse(request.responseText);
+      } catch {
+        // No JSON: a proxy between here and the server answered.
+      }
+      if (request.status === 200) resolve(answer);
+      else reject(new ApiError(request.status, capital(answer.detail ?? `The server answered ${request.status}`)));
+    };
+    signal.addEventListener("abort", () => request.abort());
+    request.open("POST", path);
+    request.setRequestHeader("Content-Type", "application/octet-stream");
+    request.setRequestHeader("X-Suffice-CSRF", csrf);
+    request.send(file);
+  });
 }
 
 /** A name for one submission: the server does what comes again under it only once. */

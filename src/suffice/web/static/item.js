@@ -28,6 +28,9 @@ function contents(item, project, { span = null, sought = "" }) {
   return [cells(item.cells, sought)];
 }
 
+/** The address of an image relative to the page, which may be under a path of its own. */
+export const imageAddress = (image) => image.slice(image.lastIndexOf("api/items/"));
+
 /** An item with the prediction that people judge: a text, JSON, or a part of the text that is marked. */
 function withPrediction(item, project, sought) {
   const { columns, spans, probability } = project.checked;
@@ -75,7 +78,7 @@ function shortened() {
 
 function picture(item) {
   // Without the leading slash it is found below a proxy's prefix too.
-  const image = h("img", { src: item.image.replace(/^\//, ""), alt: `Image ${item.id}`, class: "picture" });
+  const image = h("img", { src: imageAddress(item.image), alt: `Image ${item.id}`, class: "picture" });
   const zoom = button(() => toggle(), { class: "zoom", "aria-pressed": "false", "aria-label": `Zoom image ${item.id}`,
     "aria-keyshortcuts": "z" }, image);
   const frame = h("div", { class: "frame" }, zoom);

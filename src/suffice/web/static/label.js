@@ -6,7 +6,7 @@ import { checking, makeCheckLine } from "./check.js";
 import { openDialog } from "./dialog.js";
 import { button, h, labelText, put, quiet, swap, touched } from "./dom.js";
 import { makeGuidelines } from "./guidelines.js";
-import { showItem } from "./item.js";
+import { imageAddress, showItem } from "./item.js";
 import { pending, recover, submit } from "./outbox.js";
 import { person } from "./person.js";
 import { makePredictionCard } from "./prediction.js";
@@ -174,7 +174,7 @@ export function makeLabelView(root, project) {
     first = -1;
     queue = (wanted ? [wanted, ...items.filter((each) => each !== wanted)] : items).slice(0, AHEAD);
     // The next image is on its way before it is needed.
-    for (const { image } of queue.slice(1)) if (image) new Image().src = image.replace(/^\//, "");
+    for (const { image } of queue.slice(1)) if (image) new Image().src = imageAddress(image);
   }
 
   /** Whether an answer came sooner than anybody can read; if so, say that it was not taken. */

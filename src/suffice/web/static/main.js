@@ -4,6 +4,7 @@ import { whenSignedOut } from "./api.js";
 import { makeExportView } from "./export.js";
 import { openJump } from "./jump.js";
 import { count, many } from "./dom.js";
+import { changeScheme } from "./kept.js";
 import { makeLabelView } from "./label.js";
 import { watchOutbox } from "./outbox.js";
 import { askPerson, can, person, showPerson } from "./person.js";
@@ -12,7 +13,7 @@ import { makeSettingsView } from "./settings.js";
 import { showAccount, signIn } from "./signin.js";
 import { makeReviewView } from "./review.js";
 import { keysTo, onKeyEverywhere, showShortcuts } from "./shortcuts.js";
-import { kept, openProject, refresh, store, watch } from "./store.js";
+import { openProject, refresh, store, watch } from "./store.js";
 import { makeTableView } from "./table.js";
 import { hush } from "./toast.js";
 import { isStop } from "./verdict.js";
@@ -85,13 +86,6 @@ watchOutbox((now) => {
   else slow = setTimeout(() => saving(true), 600);
 });
 
-function theme() {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
-  kept.set("theme", root.dataset.theme);
-}
-
 async function changePerson() {
   const before = person();
   const chosen = await askPerson();
@@ -118,7 +112,7 @@ async function open() {
 }
 
 async function start() {
-  at("theme").addEventListener("click", theme);
+  at("theme").addEventListener("click", changeScheme);
   at("help").addEventListener("click", showShortcuts);
   const project = await open();
   if (project === null) return;
@@ -131,6 +125,8 @@ async function start() {
   if (project.account) showAccount(project.account);
   if (!project.account?.name) at("person").addEventListener("click", changePerson);
   showPerson();
+  // In a folder of projects; people with an account of this project may not see the others.
+  at("all-projects").hidden = !/\/p\/[^/]+\/$/.test(location.pathname) || Boolean(project.account?.name);
   // Removed, or given a new password, while this page is open.
   whenSignedOut(() => signIn({ reload: true }));
   watch(header);

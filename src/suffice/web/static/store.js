@@ -2,6 +2,8 @@
 
 import { get, getProject } from "./api.js";
 
+export { kept, tab } from "./kept.js";
+
 const EVERY = 2000;
 const SLOWEST = 15000;
 
@@ -75,25 +77,3 @@ window.addEventListener("online", () => {
   wait = EVERY;
   refresh();
 });
-
-/** A value kept in this browser; nothing where storage is forbidden. */
-export const kept = {
-  get(key, storage = () => localStorage) {
-    try {
-      return storage().getItem(`suffice.${key}`);
-    } catch {
-      return null;
-    }
-  },
-  set(key, value, storage = () => localStorage) {
-    try {
-      if (value === null) storage().removeItem(`suffice.${key}`);
-      else storage().setItem(`suffice.${key}`, value);
-    } catch {
-      // The page works without it, and asks again next time.
-    }
-  },
-};
-
-/** Storage of this tab alone; it outlives a reload. */
-export const tab = () => sessionStorage;
