@@ -9,7 +9,7 @@ import pytest
 from suffice.project.create import open_project
 from tests.project.test_uploaded_files import NAMES, ROWS, workbook
 from tests.web.browsing import Server, Watched, write_rows
-from tests.web.test_accessibility import AXE, violations
+from tests.web.test_accessibility import require_axe, violations
 from tests.web.web_projects import make_project
 
 if TYPE_CHECKING:
@@ -120,12 +120,11 @@ def drop_file(page: Any, name: str, content: bytes) -> None:
 def test_the_list_and_the_preview_have_no_violation(
     browser: "Browser", server: FolderServer, tmp_path: Path, scheme: str, width: int
 ) -> None:
-    if not AXE.exists():
-        pytest.skip("axe-core is not installed; make lint-js installs it")
+    require_axe()
     make_project(tmp_path / "labels" / "mails.suffice").close()
     (tmp_path / "labels" / "noise.suffice").mkdir()
     (tmp_path / "labels" / "noise.suffice" / "project.sqlite").write_bytes(b"noise")
-    options = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}, "bypass_csp": True}
+    options: Any = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}, "bypass_csp": True}
     watched = ListPage(browser, server, "", **options)
     found = {"list": violations(watched.page)}
     watched.page.set_input_files("#file", str(write_rows(tmp_path / "mails.csv", NAMES, ROWS)))
