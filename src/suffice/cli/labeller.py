@@ -384,8 +384,9 @@ def opened_labeller(project: "Project", person: str, most: int | None = None) ->
     """
     from suffice.project.background_learner import BackgroundLearner
 
-    # Loaded before the first key, which would otherwise wait for it.
-    _ = project.X
+    if not project.features_missing:
+        # Loaded before the first key, which would otherwise wait for it.
+        _ = project.X
     with BackgroundLearner(project, project.learned_files) as background:
         labeller = Labeller(project, background, person, most)
         try:

@@ -46,7 +46,7 @@ def status_command(place: Place, as_json: AsJson = False) -> None:
     """
     from suffice.project.status_summary import status
 
-    with reading(place) as learned:
+    with reading(place, wait=False) as learned:
         summary = status(learned.project, learned.learning_status)
         if as_json:
             typer.echo(json.dumps(summary, allow_nan=False))

@@ -1,5 +1,6 @@
 """The contents of a project for reading: items, features, files of the learner, and the present state and settings."""
 
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
@@ -8,6 +9,7 @@ from typing import Any
 
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
+from suffice.project.events import Draft, EventKind
 from suffice.project.items import Item
 from suffice.project.journal import ProjectJournal
 from suffice.project.learned_files import FOLDER, LearnedFiles
@@ -26,6 +28,8 @@ class ProjectContents:
     def __init__(self, journal: ProjectJournal) -> None:
         self._journal = journal
         self._X: Floats | None = None
+        # One thread at a time computes the features, or fits the transformer, without the lock of the journal.
+        self._computing = threading.RLock()
         self._transformer: Any = None
         journal.on_items_added(self._read_features_again)
 
@@ -68,6 +72,13 @@ class ProjectContents:
         return options
 
     @property
+    def deferred_features(self) -> Mapping[str, Any] | None:
+        """How the features are computed after the project was made; None if they were computed before."""
+        with self.lock:
+            made = self.state().made
+        return None if made is None else made.data.get("features")
+
+    @property
     def n_items_made(self) -> int:
         """Number of items that the project was made with; others were added later."""
         with self.lock:
@@ -81,7 +92,15 @@ class ProjectContents:
 
     @property
     def X(self) -> Floats:  # noqa: N802 - the field's own name
-        """Features of the items, ``n x D``. Large arrays are a memory map of a file in the folder of the project."""
+        """Features of the items, ``n x D``. Large arrays are a memory map of a file in the folder of the project.
+
+        Features that are missing are computed first, which may take minutes.
+
+        Raises:
+            SufficeError: They cannot be computed.
+        """
+        if self.features_missing:
+            self._compute_features()
         with self.lock:
             if self._X is None:
                 file = self._journal.database.file
@@ -90,6 +109,28 @@ class ProjectContents:
                     if self._X is None:
                         self._X = read_features(connection, self.size)
             return self._X
+
+    @property
+    def features_missing(self) -> bool:
+        """Whether the features of the items are not computed yet."""
+        with self.lock:
+            return self._X is None and self.state().features_missing
+
+    def _compute_features(self) -> None:
+        """Compute the features from the cells of the items, and write them unless another process did."""
+        from suffice.project.item_features import computed_features
+
+        with self._computing:
+            if not self.features_missing:
+                return
+            found = computed_features(self)
+            if self._journal.database.read_only:
+                self._X, self._transformer = found.X, found.transformer
+                return
+            before = {name: getattr(self.first_settings, name) for name in found.settings}
+            data = {"settings": found.settings, "before": before, "features": found.X.shape[1]}
+            self._journal.add_features(found.X, Draft(EventKind.settings_changed, data=data))
+            self._transformer = found.transformer
 
     def transformer(self) -> Any:
         """The fitted transformer from a table with the project's columns to features, ``n x D``.
@@ -102,7 +143,7 @@ class ProjectContents:
         """
         from suffice.project.item_features import fitted_transformer
 
-        with self.lock:
+        with self._computing:
             if self._transformer is None:
                 self._transformer = fitted_transformer(self)
             return self._transformer

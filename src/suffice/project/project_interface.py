@@ -47,6 +47,10 @@ class ReadableProject(Protocol):
         """Options with which its data was read."""
 
     @property
+    def deferred_features(self) -> Mapping[str, Any] | None:
+        """How its features are computed after it was made; None if they were computed before."""
+
+    @property
     def first_settings(self) -> Settings:
         """The original settings."""
 

@@ -159,7 +159,8 @@ class _Contents:
             missing_events=0 if head is None else max(0, head.seq - last),
             items=len(self.items),
             damaged_items=tuple(k for k in range(expected) if k not in self.items),
-            features_damaged=not whole or featured != expected or not expected,
+            # Features that are not computed yet are computed when the project is used.
+            features_damaged=not state.features_missing and (not whole or featured != expected or not expected),
             structure=structure,
         )
 
