@@ -20,7 +20,7 @@ from suffice.arguments import real, whole
 from suffice.criteria import Criterion, LabelWorth, RecallTest
 from suffice.criteria.base import require_rule
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError, upgrade_advice
-from suffice.files import PRIVATE_FOLDER
+from suffice.files import PRIVATE_FOLDER, without_collector
 from suffice.models.factory import default_model
 from suffice.presentation.finish_words import NO_CHOICE_IN_SCREENING
 from suffice.project.events import Draft, EventKind, checked_label, checked_person
@@ -424,14 +424,15 @@ def make_project(
     from suffice.project.read_items import read_items
 
     require_empty(place)
-    items = read_items(data, options.reading(), progress, later=True)
-    settings = _made_settings(place, data, items, options, rule)
-    if items.deferred is not None and not _suits_later_model(settings, options, rule):
-        items = read_items(data, options.reading(), progress)
+    with without_collector():
+        items = read_items(data, options.reading(), progress, later=True)
         settings = _made_settings(place, data, items, options, rule)
-    if items.deferred is not None:
-        items = replace(items, deferred={**items.deferred, "default_model": not _has_named_model(options)})
-    return write_project(place, settings, items, person=options.person or "", progress=progress)
+        if items.deferred is not None and not _suits_later_model(settings, options, rule):
+            items = read_items(data, options.reading(), progress)
+            settings = _made_settings(place, data, items, options, rule)
+        if items.deferred is not None:
+            items = replace(items, deferred={**items.deferred, "default_model": not _has_named_model(options)})
+        return write_project(place, settings, items, person=options.person or "", progress=progress)
 
 
 def _made_settings(

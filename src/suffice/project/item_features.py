@@ -203,7 +203,7 @@ _WORD: Final = re.compile(r"(?u)\b\w\w+\b")
 
 
 def deferred_features(
-    columns: Mapping[str, Column], cells: TableCells, texts: str | None
+    columns: Mapping[str, Column], cells: TableCells, texts: str | None, *, known: bool
 ) -> dict[str, Any] | None:
     """How features can be computed later from the stored cells of a table, as JSON values.
 
@@ -211,6 +211,7 @@ def deferred_features(
         columns: The columns, with their values as they were read.
         cells: The cells that are stored.
         texts: Column that is read as text even if its texts are short.
+        known: Whether it is known that the columns are those of :func:`suffice.tables.table_columns.column`.
 
     Returns:
         The argument of :func:`computed_features`. None if there are few rows, if the cells have other values than the
@@ -219,6 +220,8 @@ def deferred_features(
     n = len(cells)
     if n < FEWEST_DEFERRED or not any(_has_features(name, each, texts) for name, each in columns.items()):
         return None
+    if known:
+        return {"decimal": "."}
     stored = {name: cells.column(k) for k, name in enumerate(columns)}
     for decimal in (".", ","):
         table = _table(stored, None, decimal)

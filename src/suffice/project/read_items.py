@@ -396,7 +396,8 @@ def table_items(
     cells, root = source.shown_cells()
     given = request.features
     if later and given is None and request.embed is None and source.image is None:
-        deferred = deferred_features(_feature_columns(source, cells), cells, request.text)
+        known = source.file.of_cells and not source.cleaned
+        deferred = deferred_features(_feature_columns(source, cells), cells, request.text, known=known)
         if deferred is not None:
             items = source.items(np.empty((n, 0)), labelling.task, labelling.classes)
             notes = (*source.notes, *_label_hints(source, request), *labelling.notes)
