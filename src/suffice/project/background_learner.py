@@ -258,8 +258,11 @@ class BackgroundLearner:
         """Learn for about a second and publish the results; return whether there are more answers to learn."""
         with self._news:
             self._rounds += 1
-        number, work = self._rounds, self._pending_work()
-        if self._features.missing():
+        number = self._rounds
+        # First, because the settings of the model depend on the features.
+        missing = self._features.missing()
+        work = self._pending_work()
+        if missing:
             self._wait_for_features(work)
             self._settle(number)
             return False

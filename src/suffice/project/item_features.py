@@ -5,9 +5,12 @@ are fitted again to the items with which the project was made. Fitting is determ
 equal the stored ones.
 """
 
+import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from itertools import chain, product
@@ -32,6 +35,8 @@ from suffice.tables.table_columns import column as read_column
 #: Characters of a text that the model reads; the user sees all of them.
 READ: Final = 100_000
 _UNEVEN_RANGES: Final = 1000.0
+# Rows whose features are read at a time for a checksum.
+_ROWS_AT_ONCE: Final = 2**16
 
 
 def limited(items: Items) -> Items:
@@ -340,17 +345,72 @@ def _candidates(
     texts: list[str | None] = [None, settings.main] if settings.shown == "text" else [None]
     if "text" in reading:
         texts = [reading["text"]]
-    embed = reading.get("embed")
-    special: dict[str, Any] = {}
-    if settings.shown == "image" and settings.main is not None:
-        special[settings.main] = image_transformer(Path(settings.root), len(cells))
-    elif embed is not None and settings.main is not None:
-        special[settings.main], texts = embedding_transformer(settings.main, embed), [None]
+    special = _special(settings, reading, len(cells))
+    if settings.shown != "image" and special:
+        texts = [None]
     most = most_components(len(settings.classes), len(cells)) if settings.classes else None
     for text, decimal in product(texts, decimals):
         table = _table(columns, settings.main if special else None, decimal)
         if table is not None:
             yield table, TableTransformer(text=text, special=special, most_characters=READ, components=most)
+
+
+def _special(settings: Settings, reading: Mapping[str, Any], n: int) -> dict[str, Any]:
+    """Transformers, not fitted, of columns that are neither numbers nor words."""
+    embed = reading.get("embed")
+    if settings.main is None:
+        return {}
+    if settings.shown == "image":
+        return {settings.main: image_transformer(Path(settings.root), n)}
+    return {} if embed is None else {settings.main: embedding_transformer(settings.main, embed)}
+
+
+def made_checksum(project: ReadableProject) -> str:
+    """A checksum of all that the transformer of a project was fitted to.
+
+    Args:
+        project: The project.
+    """
+    about = {"settings": project.first_settings.as_dict(), "reading": dict(project.made_with)}
+    found = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    size = project.n_items_made
+    for start in range(0, size, _ROWS_AT_ONCE):
+        found.update(np.ascontiguousarray(project.X[start : min(start + _ROWS_AT_ONCE, size)]).tobytes())
+    return found.hexdigest()
+
+
+def keep_transformer(project: ReadableProject, transformer: Any) -> None:
+    """Save a fitted transformer with the files of the learner, if it can be saved.
+
+    Args:
+        project: The project.
+        transformer: The transformer.
+    """
+    from suffice.tables.saved_transformer import transformer_state
+
+    # Another version of scikit-learn may have other attributes; then it is fitted again when it is needed.
+    with suppress(AttributeError, LookupError, TypeError, ValueError):
+        project.learned_files.keep_transformer(made_checksum(project), transformer_state(transformer))
+
+
+def saved_transformer(project: ReadableProject) -> Any:
+    """The transformer of a project as it was saved; None if it was not.
+
+    Args:
+        project: The project.
+    """
+    if project.made_with.get("features"):
+        return None
+    state = project.learned_files.transformer(made_checksum(project))
+    if state is None:
+        return None
+    from suffice.tables.saved_transformer import restored_transformer
+
+    special = _special(project.first_settings, project.made_with, project.n_items_made)
+    try:
+        return restored_transformer(state, special)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return None
 
 
 def _table(columns: Mapping[str, Sequence[str]], as_text: str | None, decimal: str) -> TableColumns | None:

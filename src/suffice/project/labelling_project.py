@@ -203,6 +203,14 @@ class Project:
         """
         return self.contents.transformer()
 
+    def row_transformer(self) -> Any:
+        """A transformer for ``transform`` only: :meth:`transformer` as it was saved, or fitted again.
+
+        Raises:
+            SufficeError: As :meth:`transformer`.
+        """
+        return self.contents.row_transformer()
+
     # Assignment of items.
 
     def next(self, person: str, n: int = 1, *, queue: Sequence[int] = ()) -> list[Assignment]:

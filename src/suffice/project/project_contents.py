@@ -1,5 +1,6 @@
 """The contents of a project for reading: items, features, files of the learner, and the present state and settings."""
 
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -31,6 +32,7 @@ class ProjectContents:
         # One thread at a time computes the features, or fits the transformer, without the lock of the journal.
         self._computing = threading.RLock()
         self._transformer: Any = None
+        self._restored: Any = None
         journal.on_items_added(self._read_features_again)
 
     @property
@@ -118,7 +120,7 @@ class ProjectContents:
 
     def _compute_features(self) -> None:
         """Compute the features from the cells of the items, and write them unless another process did."""
-        from suffice.project.item_features import computed_features
+        from suffice.project.item_features import computed_features, keep_transformer
 
         with self._computing:
             if not self.features_missing:
@@ -127,10 +129,11 @@ class ProjectContents:
             if self._journal.database.read_only:
                 self._X, self._transformer = found.X, found.transformer
                 return
-            before = {name: getattr(self.first_settings, name) for name in found.settings}
-            data = {"settings": found.settings, "before": before, "features": found.X.shape[1]}
-            self._journal.add_features(found.X, Draft(EventKind.settings_changed, data=data))
-            self._transformer = found.transformer
+            # As it is after a round trip through JSON.
+            first = json.loads(json.dumps({name: getattr(self.first_settings, name) for name in found.settings}))
+            data = {"settings": found.settings, "before": first, "features": found.X.shape[1]}
+            if self._journal.add_features(found.X, Draft(EventKind.settings_changed, data=data)):
+                keep_transformer(self, found.transformer)
 
     def transformer(self) -> Any:
         """The fitted transformer from a table with the project's columns to features, ``n x D``.
@@ -141,12 +144,26 @@ class ProjectContents:
         Raises:
             SufficeError: The features were given as a file, or cannot be computed again.
         """
-        from suffice.project.item_features import fitted_transformer
+        from suffice.project.item_features import fitted_transformer, keep_transformer
 
         with self._computing:
             if self._transformer is None:
                 self._transformer = fitted_transformer(self)
+                keep_transformer(self, self._transformer)
             return self._transformer
+
+    def row_transformer(self) -> Any:
+        """A transformer with the method ``transform`` of :meth:`transformer`: as it was saved, or fitted again.
+
+        Raises:
+            SufficeError: As :meth:`transformer`.
+        """
+        from suffice.project.item_features import saved_transformer
+
+        with self._computing:
+            if self._transformer is None and self._restored is None:
+                self._restored = saved_transformer(self)
+            return self._restored or self.transformer()
 
     @cached_property
     def learned_files(self) -> LearnedFiles:

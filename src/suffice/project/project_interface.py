@@ -66,3 +66,6 @@ class ReadableProject(Protocol):
 
     def transformer(self) -> Any:
         """The fitted transformer of columns into features."""
+
+    def row_transformer(self) -> Any:
+        """The same for ``transform`` only; it may have been read from a file."""
