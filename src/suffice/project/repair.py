@@ -298,9 +298,9 @@ def _rebuilt(file: Path, found: _Contents) -> DamageReport:
                 database.make_tables(connection)
                 connection.execute(sa.insert(items_table), [_item_row(found, k) for k in range(found.size)])
                 names = ("block", "width", "numbers", "checksum")
-                connection.execute(
-                    sa.insert(features_table), [dict(zip(names, row, strict=True)) for row in found.blocks]
-                )
+                blocks = [dict(zip(names, row, strict=True)) for row in found.blocks]
+                if blocks:
+                    connection.execute(sa.insert(features_table), blocks)
                 last: Event | None = None
                 bad = set(found.report.lost_events)
                 for seq in range(1, max(found.events) + 1):

@@ -67,7 +67,9 @@ def transformer_state(transformer: Any) -> dict[str, Any]:
     parts = [] if table.transformer_ is None else table.transformer_.named_transformers_
     return {
         "options": {name: getattr(table, name) for name in ("text", "most_characters", "components")},
-        "types": {name: [found.kind, list(found.notes), list(found.categories)] for name, found in table.types_.items()},
+        "types": {
+            name: [found.kind, list(found.notes), list(found.categories)] for name, found in table.types_.items()
+        },
         "columns": list(table.columns_),
         "notes": list(table.notes_),
         "parts": [_part_state(parts[f"column {k}"]) for k in range(len(table.columns_))],
