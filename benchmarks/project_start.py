@@ -24,6 +24,7 @@ from typing import Any, Final
 from urllib.request import Request, urlopen
 
 import numpy as np
+
 from tables import publish, table
 
 HERE: Final = Path(__file__).parents[1]

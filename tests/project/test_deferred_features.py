@@ -20,8 +20,8 @@ from suffice.errors import InvalidValueError
 from suffice.project import item_features, storage
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import create_project, open_project
-from suffice.project.learned_project import learned_project
 from suffice.project.labelling_project import Project
+from suffice.project.learned_project import learned_project
 from suffice.project.repair import repair_project
 from suffice.project.status_summary import status
 from tests.processes import ForkedProcess, run_suffice
@@ -57,6 +57,7 @@ def seen(project: Project) -> dict[str, Any]:
     }
 
 
+@pytest.mark.usefixtures("later")
 @pytest.mark.parametrize(
     ("data", "options"),
     [
@@ -72,7 +73,7 @@ def seen(project: Project) -> dict[str, Any]:
     ids=["table", "named model", "goal", "screening", "more columns than a model uses"],
 )
 def test_features_later_are_those_computed_at_once(
-    data: Any, options: dict[str, Any], tmp_path: Path, later: None, monkeypatch: pytest.MonkeyPatch
+    data: Any, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "p"
     with create_project(place, data, seed=5, **options) as project:
@@ -90,7 +91,8 @@ def test_features_later_are_those_computed_at_once(
         assert seen(project) == found
 
 
-def test_features_are_computed_at_once_where_they_may_not_be_the_same_later(tmp_path: Path, later: None) -> None:
+@pytest.mark.usefixtures("later")
+def test_features_are_computed_at_once_where_they_may_not_be_the_same_later(tmp_path: Path) -> None:
     commas = tmp_path / "commas.csv"
     commas.write_text("x;y\n" + "".join(f"{k},5;{k % 7}\n" for k in range(40)))
     with create_project(tmp_path / "a", commas, classes=["a", "b"]) as project:
@@ -162,7 +164,7 @@ def test_a_kill_while_features_are_computed_loses_nothing(point: str, tmp_path: 
 
 
 @pytest.fixture
-def held(later: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Features are computed once this event is set."""
     let_go, compute = threading.Event(), item_features.computed_features
 
@@ -170,6 +172,7 @@ def held(later: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Eve
         assert let_go.wait(LONG)
         return compute(project)
 
+    monkeypatch.setattr(item_features, "FEWEST_DEFERRED", 10)
     monkeypatch.setattr(item_features, "computed_features", wait)
     yield let_go
     let_go.set()
@@ -205,8 +208,9 @@ def test_people_label_random_items_while_features_are_computed(tmp_path: Path, h
         assert learned_project(project).learning_status().verdict == learned.verdict
 
 
+@pytest.mark.usefixtures("later")
 def test_features_that_cannot_be_computed_do_not_stop_the_labelling(
-    tmp_path: Path, later: None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: Any) -> Any:
         raise InvalidValueError("the model can use no column")
@@ -246,7 +250,8 @@ def test_a_command_computes_features_or_says_that_they_are_missing(tmp_path: Pat
         assert not project.features_missing
 
 
-def test_a_repaired_project_computes_lost_features_again(tmp_path: Path, later: None) -> None:
+@pytest.mark.usefixtures("later")
+def test_a_repaired_project_computes_lost_features_again(tmp_path: Path) -> None:
     place = tmp_path / "p"
     with create_project(place, words(), classes=["a", "b"], seed=5) as project:
         X = project.X

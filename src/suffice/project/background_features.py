@@ -10,7 +10,6 @@ from suffice.presentation.decision_words import CATCHING_UP
 from suffice.project.item_learner import reason
 from suffice.project.learning_status import LearningStatus
 
-
 #: Why there is no model yet, for an error message.
 WAITING: Final = "the features of the items are being computed, which the model needs; try again in a while"
 

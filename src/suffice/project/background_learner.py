@@ -264,9 +264,7 @@ class BackgroundLearner:
         work = self._pending_work()
         if missing:
             self._wait_for_features(work)
-            self._settle(number)
-            return False
-        if work == self._done and not self.learner.ahead:
+        if missing or (work == self._done and not self.learner.ahead):
             self._settle(number)
             return False
         self._changed_at = time.monotonic()

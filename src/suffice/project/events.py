@@ -68,7 +68,8 @@ class Draft:
             ``features``, their number. An item that is requested as a new item, and not for a second opinion or again,
             has also ``random`` (whether it was drawn at random) and ``started`` (whether the model had its first labels
             then). A label or correction has ``saw_prediction`` if the person saw a prediction for the item, and
-            ``imported`` if it was read from a file. A confirmed label has ``label``. For imported predictions see :func:`suffice.project.prediction_log.prediction_data`. Added items have ``first`` (the
+            ``imported`` if it was read from a file. A confirmed label has ``label``. For imported predictions see
+            :func:`suffice.project.prediction_log.prediction_data`. Added items have ``first`` (the
             position of the first item), ``count`` and ``source``. Events of accounts have the ``name`` of the account;
             events that create or change an account have also its ``role``, or the hash of its ``password`` or
             ``link``.
