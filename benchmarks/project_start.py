@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -61,7 +61,7 @@ def environment(checkout: Path) -> dict[str, str]:
 
 
 @contextmanager
-def timed(found: dict[str, list[float]], name: str) -> Any:
+def timed(found: dict[str, list[float]], name: str) -> Iterator[None]:
     start = time.perf_counter()
     yield
     found.setdefault(name, []).append(time.perf_counter() - start)

@@ -115,6 +115,30 @@ def test_features_are_computed_at_once_where_they_may_not_be_the_same_later(tmp_
         assert project.X.shape == (40, 3)
 
 
+def test_features_of_images_later_are_those_computed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pillow: Any = pytest.importorskip("PIL.Image", reason="images: Pillow is not installed")
+    folder, rng = tmp_path / "pictures", np.random.default_rng(0)
+    folder.mkdir()
+    for k in range(20):
+        pillow.fromarray(rng.integers(0, 255, (20, 24, 3), dtype=np.uint8)).save(folder / f"{k}.png")
+    table = folder / "t.csv"
+    table.write_text("photo,n\n" + "".join(f"{k}.png,{k % 3}\n" for k in range(20)))
+    for data, options in ((folder, {}), (table, {"image": "photo"})):
+        found = []
+        for fewest in (10, 10**9):
+            monkeypatch.setattr(item_features, "FEWEST_DEFERRED", fewest)
+            with create_project(tmp_path / "p", data, classes=["a", "b"], seed=5, **options) as project:
+                assert project.features_missing == (fewest == 10)
+                found.append(seen(project))
+            shutil.rmtree(tmp_path / "p")
+        assert found[0] == found[1]
+    monkeypatch.setattr(item_features, "FEWEST_DEFERRED", 10)
+    (folder / "7.png").write_text("no image")
+    with pytest.raises(InvalidValueError, match=r"7\.png cannot be read"):
+        create_project(tmp_path / "p", folder, classes=["a", "b"])
+    assert not (tmp_path / "p").exists()
+
+
 def worker() -> None:
     """Compute the features of a project, and wait at a point of it to be killed."""
     place, point = sys.argv[1:]

@@ -23,7 +23,7 @@ import numpy as np
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.models.factory import default_model
 from suffice.numerics import Floats
-from suffice.project.images import image_transformer
+from suffice.project.images import image_transformer, require_images
 from suffice.project.items import Items
 from suffice.project.project_interface import ReadableProject
 from suffice.project.settings import Settings
@@ -202,13 +202,27 @@ def _first_error_line(error: Exception) -> str:
 
 #: Items from which on features are computed after the project is made, while people label the first items.
 FEWEST_DEFERRED: Final = 500
+# More cells would take much memory when they are read again.
+_MOST_DEFERRED_CELLS: Final = 2**24
 # Texts that are examined for words.
 _EXAMINED_TEXTS: Final = 1000
 _WORD: Final = re.compile(r"(?u)\b\w\w+\b")
 
 
+class ImageColumn(NamedTuple):
+    """The column with paths of images, and the folder that they are relative to."""
+
+    name: str
+    root: Path
+
+
 def deferred_features(
-    columns: Mapping[str, Column], cells: TableCells, texts: str | None, *, known: bool
+    columns: Mapping[str, Column],
+    cells: TableCells,
+    texts: str | None,
+    *,
+    known: bool,
+    image: ImageColumn | None = None,
 ) -> dict[str, Any] | None:
     """How features can be computed later from the stored cells of a table, as JSON values.
 
@@ -217,19 +231,29 @@ def deferred_features(
         cells: The cells that are stored.
         texts: Column that is read as text even if its texts are short.
         known: Whether it is known that the columns are those of :func:`suffice.tables.table_columns.column`.
+        image: The column with paths of images, if there is one.
 
     Returns:
-        The argument of :func:`computed_features`. None if there are few rows, if the cells have other values than the
-        columns, such as dates of a workbook, or if there may be no feature at all. Then they are computed at once.
+        The argument of :func:`computed_features`. None if there are few rows or very many cells, if the cells have
+        other values than the columns, such as dates of a workbook, or if there may be no feature at all. Then they are
+        computed at once.
+
+    Raises:
+        InvalidValueError: A file is not an image; the message names it.
+        MissingExtraError: Pillow is not installed, and there are images.
     """
     n = len(cells)
-    if n < FEWEST_DEFERRED or not any(_has_features(name, each, texts) for name, each in columns.items()):
+    if n < FEWEST_DEFERRED or n * len(columns) > _MOST_DEFERRED_CELLS:
+        return None
+    others = {name: each for name, each in columns.items() if image is None or name != image.name}
+    stored = {name: cells.column(k) for k, name in enumerate(columns)}
+    differ = image is not None and require_images(image.root, stored[image.name])
+    if not (differ or any(_has_features(name, each, texts) for name, each in others.items())):
         return None
     if known:
         return {"decimal": "."}
-    stored = {name: cells.column(k) for k, name in enumerate(columns)}
     for decimal in (".", ","):
-        table = _table(stored, None, decimal)
+        table = _table(stored, None if image is None else image.name, decimal)
         if table is not None and all(map(_is_equal, table.columns, columns.values())):
             return {"decimal": decimal}
     return None

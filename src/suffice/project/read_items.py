@@ -18,7 +18,14 @@ from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
 from suffice.project.events import LONGEST_CLASS, MOST_CLASSES, Label, printable, shown
 from suffice.project.images import ENDINGS, KINDS, found_images, image_paths, image_transformer, pixel_features
-from suffice.project.item_features import READ, deferred_features, embedding_transformer, given_features, prepared
+from suffice.project.item_features import (
+    READ,
+    ImageColumn,
+    deferred_features,
+    embedding_transformer,
+    given_features,
+    prepared,
+)
 from suffice.project.items import ItemProgress, Items, RowNumbers, no_progress
 from suffice.project.settings import Shown, Task
 from suffice.tables.column_features import Features, counted, is_text, not_a_number, short
@@ -395,9 +402,11 @@ def table_items(
     labelling = _labelling(source, request)
     cells, root = source.shown_cells()
     given = request.features
-    if later and given is None and request.embed is None and source.image is None:
-        known = source.file.of_cells and not source.cleaned
-        deferred = deferred_features(_feature_columns(source, cells), cells, request.text, known=known)
+    if later and given is None and request.embed is None:
+        # Paths of images are not the cells of the file.
+        known = source.file.of_cells and not source.cleaned and source.image is None
+        image = None if source.image is None or root is None else ImageColumn(source.image, root)
+        deferred = deferred_features(_feature_columns(source, cells), cells, request.text, known=known, image=image)
         if deferred is not None:
             items = source.items(np.empty((n, 0)), labelling.task, labelling.classes)
             notes = (*source.notes, *_label_hints(source, request), *labelling.notes)
@@ -599,8 +608,10 @@ def _features_of_columns(
     return table_features(table, transformer, progress)
 
 
-def folder_items(folder: Path, request: ReadingOptions) -> Items:
+def folder_items(folder: Path, request: ReadingOptions, *, later: bool = False) -> Items:
     """Make every image in a folder and its subfolders an item, in the order of their names.
+
+    With ``later``, the features of many images are not computed.
 
     Raises:
         InvalidValueError: There are fewer than two, one cannot be read, or an option is about a table.
@@ -615,26 +626,31 @@ def folder_items(folder: Path, request: ReadingOptions) -> Items:
         came = f"{counted(len(paths), 'image')} in {folder}"
         raise InvalidValueError(f"there {'is' if paths else 'are'} {came}; at least 2 are required, named {KINDS}")
     given = request.features
-    made = pixel_features(folder, paths) if given is None else given_features(given, len(paths))
-    if not made.names:
-        raise InvalidValueError(
-            f"{folder}: {made.notes[0]}; give features that tell them apart with --features FILE.npy"
-        )
     left = [f"{counted(others, 'file')} that {'is' if others == 1 else 'are'} no image left out"] if others else []
-    return Items(
+    items = Items(
         shown="image",
         ids=tuple(paths),
         columns=("image",),
         cells=CellColumns([[*paths]]),
         main="image",
-        X=made.X,
+        X=np.empty((len(paths), 0)),
         task=labelling.task,
         classes=labelling.classes,
         labels=labelling.labels,
-        notes=(*left, *made.notes),
+        notes=tuple(left),
         root=folder.resolve(),
-        transformer=made.transformer,
     )
+    if later and given is None:
+        column, image = {"image": as_texts(paths)}, ImageColumn("image", folder)
+        deferred = deferred_features(column, items.cells, None, known=False, image=image)
+        if deferred is not None:
+            return replace(items, deferred=deferred)
+    made = pixel_features(folder, paths) if given is None else given_features(given, len(paths))
+    if not made.names:
+        raise InvalidValueError(
+            f"{folder}: {made.notes[0]}; give features that tell them apart with --features FILE.npy"
+        )
+    return replace(items, X=made.X, notes=(*left, *made.notes), transformer=made.transformer)
 
 
 def read_items(
@@ -672,7 +688,7 @@ def read_items(
             raise InvalidValueError(f"the data has no {missing}; at least 2 items are required")
         found = table_items(Path("the data"), checked, table, progress, later=later)
     elif os.path.isdir(source):
-        found = folder_items(Path(source), checked)
+        found = folder_items(Path(source), checked, later=later)
     else:
         found = table_items(Path(source), checked, progress=progress, later=later)
     return replace(found if found.deferred is not None else prepared(found), reading=_reading(checked))

@@ -64,7 +64,7 @@ def transformer_state(transformer: Any) -> dict[str, Any]:
     table, *others = steps
     if not isinstance(table, TableTransformer) or len(others) > 1 or not all(type(each) is PCA for each in others):
         raise TypeError(f"the transformer {type(table).__name__} is not saved")
-    parts = [] if table.transformer_ is None else table.transformer_.named_transformers_
+    parts: Any = {} if table.transformer_ is None else table.transformer_.named_transformers_
     return {
         "options": {name: getattr(table, name) for name in ("text", "most_characters", "components")},
         "types": {
