@@ -410,6 +410,8 @@ def keep_transformer(project: ReadableProject, transformer: Any) -> None:
         project: The project.
         transformer: The transformer.
     """
+    if not project.learned_files.kept:
+        return
     from suffice.tables.saved_transformer import transformer_state
 
     # Another version of scikit-learn may have other attributes; then it is fitted again when it is needed.

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from suffice.errors import InvalidValueError
+from suffice.errors import InvalidValueError, SufficeError
 from suffice.numerics import Floats
 from suffice.project.events import Draft, EventKind
 from suffice.project.items import Item
@@ -110,6 +110,8 @@ class ProjectContents:
                     self._X = None if file is None else mapped_features(connection, self.size, file)
                     if self._X is None:
                         self._X = read_features(connection, self.size)
+                # They may have been missing when the checksum was computed.
+                self.learned_files.features_changed()
             return self._X
 
     @property
@@ -125,10 +127,12 @@ class ProjectContents:
         with self._computing:
             if not self.features_missing:
                 return
-            found = computed_features(self)
             if self._journal.database.read_only:
-                self._X, self._transformer = found.X, found.transformer
-                return
+                raise SufficeError(
+                    f"the features of the items are not computed yet, and {self._journal.place} is read-only; make it "
+                    "writable, or copy it"
+                )
+            found = computed_features(self)
             # As it is after a round trip through JSON.
             first = json.loads(json.dumps({name: getattr(self.first_settings, name) for name in found.settings}))
             data = {"settings": found.settings, "before": first, "features": found.X.shape[1]}
