@@ -77,11 +77,12 @@ def test_features_later_are_those_computed_at_once(
 ) -> None:
     place = tmp_path / "p"
     with create_project(place, data, seed=5, **options) as project:
-        assert project.features_missing
+        missing = [project.features_missing]
         found = seen(project)
-        assert not project.features_missing
+        assert [*missing, project.features_missing] == [True, False]
     with open_project(place) as again:
         assert not again.features_missing
+        assert again.settings_editor.history() == []
         assert again.X.tobytes() == found["features"]
         assert again.settings.as_dict() == found["settings"]
     shutil.rmtree(place)
@@ -123,7 +124,8 @@ def test_features_of_images_later_are_those_computed_at_once(tmp_path: Path, mon
         pillow.fromarray(rng.integers(0, 255, (20, 24, 3), dtype=np.uint8)).save(folder / f"{k}.png")
     table = folder / "t.csv"
     table.write_text("photo,n\n" + "".join(f"{k}.png,{k % 3}\n" for k in range(20)))
-    for data, options in ((folder, {}), (table, {"image": "photo"})):
+    cases: list[tuple[Path, dict[str, Any]]] = [(folder, {}), (table, {"image": "photo"})]
+    for data, options in cases:
         found = []
         for fewest in (10, 10**9):
             monkeypatch.setattr(item_features, "FEWEST_DEFERRED", fewest)

@@ -849,12 +849,12 @@ def learned_project(project: "Project", place: str, *, wait: bool = True) -> Rea
     """
     from suffice.project.learning_status import LearningStatus
 
-    problem = _problem_with_features(project, wait=wait)
+    no_features = _problem_with_features(project, wait=wait)
     with project.lock:
         state, settings = project.state(), project.current_settings
         answers, checked = state.learned(), state.checked()
-    if problem:
-        return Reading(project, place, settings, answers, LearningStatus(problem=problem))
+    if no_features:
+        return Reading(project, place, settings, answers, LearningStatus(problem=no_features))
     saved = project.learned_files.status(settings, answers, checked)
     if saved is not None:
         return Reading(project, place, settings, answers, saved)
