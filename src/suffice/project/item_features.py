@@ -308,7 +308,8 @@ def computed_features(project: ReadableProject) -> ComputedFeatures:
         raise InvalidValueError(f"the model can use no column; {'; '.join(transformer.notes_[:10])}")
     found = prepared(replace(_as_items(settings, X, transformer), notes=(*settings.notes, *transformer.notes_)))
     changes: dict[str, Any] = {"notes": list(found.notes), "components": [list(each) for each in found.components]}
-    if deferred["default_model"] and found.default is not None:
+    # Only the reason is not known to older versions, which open projects without one.
+    if deferred["default_model"] and found.default is not None and found.default.reason:
         changes |= {"model": found.default.name, "model_reason": found.default.reason}
     return ComputedFeatures(found.X, found.transformer, changes)
 
