@@ -12,6 +12,7 @@ import typer
 from suffice.cli.project_options import (
     Place,
     Reading,
+    compute_features,
     made_folder,
     person_name,
     person_option,
@@ -212,6 +213,7 @@ def predict_command(
 
         def write(part: Path) -> None:
             nonlocal rows
+            compute_features(project)
             rows = write_predictions(project, data, part, checked_format(format), features=features, tell=notes.append)
 
         write_whole(to, write)

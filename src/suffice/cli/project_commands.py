@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from suffice.cli.project_options import (
     Place,
     Reading,
+    compute_features,
     made_folder,
     person_name,
     person_option,
@@ -153,6 +154,7 @@ def review_command(
         from suffice.project.project_learner import suspicious_labels
         from suffice.project.review import review
 
+        compute_features(project)
         listed = review(project, suspicious_labels(learned_project(project), project.X), most)
     if as_json:
         typer.echo(json.dumps(listed.as_dict(), allow_nan=False))

@@ -872,6 +872,17 @@ def learned_project(project: "Project", place: str, *, wait: bool = True) -> Rea
     return result
 
 
+def compute_features(project: "Project") -> None:
+    """Compute the features of the items if they are missing, and say so meanwhile.
+
+    Raises:
+        SufficeError: They cannot be computed.
+    """
+    if project.features_missing:
+        with Console(stderr=True).status("computing the features of the items", spinner="line"):
+            _ = project.X
+
+
 def _problem_with_features(project: "Project", *, wait: bool) -> str:
     """Compute the features of the items if they are missing; return why there are none, in a sentence."""
     if not project.features_missing:
@@ -879,8 +890,7 @@ def _problem_with_features(project: "Project", *, wait: bool) -> str:
     if not wait:
         return "There is no model yet: the features of the items are computed while people label."
     try:
-        with Console(stderr=True).status("computing the features of the items", spinner="line"):
-            _ = project.X
+        compute_features(project)
     except SufficeError as error:
         return f"There is no model: {error}."
     return ""
