@@ -11,6 +11,7 @@ Run: ``python benchmarks/project_start.py --reference FOLDER --write``.
 import argparse
 import csv
 import json
+import math
 import os
 import signal
 import subprocess
@@ -123,8 +124,11 @@ def label(place: str, file: str) -> None:
 def predicted(checkout: Path, place: Path, new: Path, found: dict[str, list[float]], name: str) -> None:
     command = [sys.executable, "-m", "suffice", "predict", str(place), str(new), "-o", str(new.with_suffix(".jsonl"))]
     before = os.times()
-    with timed(found, name):
-        subprocess.run(command, env=environment(checkout), check=True, stdout=subprocess.DEVNULL, timeout=LIMIT)
+    try:
+        with timed(found, name):
+            subprocess.run(command, env=environment(checkout), check=True, stdout=subprocess.DEVNULL, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        found.setdefault(name, []).append(math.inf)
     after = os.times()
     spent = after.children_user + after.children_system - before.children_user - before.children_system
     found.setdefault(f"{name}, of the processor", []).append(spent)
@@ -140,6 +144,7 @@ def repeated(checkouts: list[Path], call: Callable[[int], None]) -> None:
             start = time.perf_counter()
             call(k)
             spent[k] += time.perf_counter() - start
+    print(f"measured after {spent} s", file=sys.stderr, flush=True)
 
 
 def measured(name: str, checkouts: list[Path]) -> list[list[str]]:
@@ -167,11 +172,20 @@ def measured(name: str, checkouts: list[Path]) -> list[list[str]]:
 
 def line(what: str, step: str, times: list[list[float] | None]) -> list[str]:
     medians = [None if each is None else median(each) for each in times]
-    shown = ["" if each is None else f"{each:.3f}" if each < 1.0 else f"{each:.1f}" for each in medians]
+    shown = [shown_seconds(each) for each in medians]
     before, now = medians[0], medians[-1]
-    if len(times) == 1 or before is None or now is None:
-        return [what, step, *shown[-1:]]
-    return [what, step, *shown, f"{now / before:.2f}"]
+    if len(times) == 1:
+        return [what, step, *shown]
+    known = before is not None and now is not None and math.isfinite(before)
+    return [what, step, *shown, f"{now / before:.2f}" if known else ""]
+
+
+def shown_seconds(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    if math.isinf(seconds):
+        return f"more than {LIMIT:.0f}"
+    return f"{seconds:.3f}" if seconds < 1.0 else f"{seconds:.1f}"
 
 
 def main() -> None:
