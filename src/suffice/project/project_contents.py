@@ -167,7 +167,7 @@ class ProjectContents:
         with self._computing:
             if self._transformer is None and self._restored is None:
                 self._restored = saved_transformer(self)
-            return self._restored or self.transformer()
+            return self.transformer() if self._restored is None else self._restored
 
     @cached_property
     def learned_files(self) -> LearnedFiles:
