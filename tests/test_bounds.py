@@ -1,4 +1,7 @@
 import math
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import mpmath as mp
@@ -9,7 +12,8 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from suffice.bounds import risk_gap, threshold, total_variation
-from suffice.errors import InfiniteDivergenceError, InvalidTypeError, InvalidValueError
+from suffice.criteria import Step
+from suffice.errors import InfiniteDivergenceError, InvalidTypeError, InvalidValueError, SufficeError
 from suffice.numerics import Floats
 
 GRID = 10.0 ** np.concatenate([np.linspace(-30, 30, 241), np.linspace(-3, 2, 101)])
@@ -214,3 +218,40 @@ def test_tensors_are_taken_as_numbers() -> None:
     kl = torch.tensor([0.1, 0.2], dtype=torch.float64, requires_grad=True)
     assert np.array_equal(risk_gap(kl), risk_gap([0.1, 0.2]))
     assert risk_gap(kl[0]) == risk_gap(0.1)
+
+
+NO_NUMBERS = [
+    "0.3",
+    True,
+    np.True_,
+    [True, False],
+    ["0.3"],
+    np.array("0.3"),
+    np.ma.masked_array([0.3, 0.4], [True, False]),
+    np.ma.masked,
+    date(2020, 1, 1),
+    [date(2020, 1, 1)],
+    np.datetime64("2020-01-01"),
+    np.timedelta64(3, "D"),
+    np.array(["2020-01-01"], dtype="datetime64[D]"),
+    0.3 + 0.0j,
+    None,
+]
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
+def test_what_is_not_a_number_is_no_divergence(value: Any) -> None:
+    for function in (risk_gap, total_variation):
+        with pytest.raises(SufficeError, match=r"kl.* must be"):
+            function(value)
+    if value is not None:  # a step may lack a divergence
+        with pytest.raises(SufficeError, match="kl_new_old"):
+            Step(n_labelled=10, kl_new_old=value)
+
+
+def test_numbers_of_other_types_are_divergences() -> None:
+    expected = risk_gap(0.25)
+    others: list[Any] = [Fraction(1, 4), Decimal("0.25"), np.float32(0.25), np.array(0.25), np.ma.array(0.25)]
+    for value in others:
+        assert risk_gap(value) == expected
+    assert np.array_equal(risk_gap(np.array([Fraction(1, 4), 0])), risk_gap([0.25, 0.0]))

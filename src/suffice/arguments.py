@@ -71,7 +71,7 @@ def real(value: Any, name: str, requirement: str = "", holds: Callable[[float], 
         2.0
     """
     try:
-        number = math.nan if isinstance(value, bool | str | bytes) else float(value)
+        number = float(value) if is_number(value) else math.nan
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and holds(number)):
@@ -92,12 +92,26 @@ def floats(value: Any, name: str) -> Floats:
     """
     given = value.detach().cpu().numpy() if hasattr(value, "detach") else value
     try:
+        # What is masked is not known, and its value is left over.
         array = np.asarray(given)
-        if np.iscomplexobj(array):
+        if np.ma.is_masked(given) or not (array.dtype.kind in "iuf" or all(map(is_number, array.flat))):
             raise TypeError
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InvalidTypeError(f"{name} must be a real number or an array of them, not {_shown(value)}") from None
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value may count as a real number: not a flag, text, time, complex number or masked value.
+
+    Examples:
+        >>> [is_number(value) for value in (1, 2.5, np.float32(1), np.array(3), True, "1", np.datetime64("2020-01-01"))]
+        [True, True, True, True, False, False, False]
+    """
+    if value is None or isinstance(value, bool | str | bytes | complex) or np.ma.is_masked(value):
+        return False
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    return not isinstance(kind, str) or kind not in set("bcmMSU")
 
 
 def distinct(values: Any) -> bool:

@@ -15,7 +15,7 @@ VALUES = {"b": RNG.normal(size=(3, 400, 2)), "a": RNG.lognormal(size=(3, 400))}
 
 
 def test_the_snippet() -> None:
-    verdict = run_snippet("arviz")["verdict"]
+    verdict = run_snippet("with_arviz")["verdict"]
     assert verdict.stop
     assert "Nothing is guaranteed" in str(verdict.certificate)
 

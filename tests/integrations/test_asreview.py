@@ -49,7 +49,7 @@ def simulated(stopper: Any, n_query: int = 1, prior: tuple[int, ...] = ()) -> An
 
 
 def test_the_snippet() -> None:
-    variables = run_snippet("asreview")
+    variables = run_snippet("with_asreview")
     stopper, simulation = variables["stopper"], variables["simulation"]
     assert stopper.verdict.stop
     assert stopper.verdict.n_labelled == len(simulation._results) < 600

@@ -41,7 +41,7 @@ def made(labelled: int = 20, **settings: Any) -> tuple[Any, Any]:
 
 
 def test_the_snippet() -> None:
-    variables = run_snippet("baal")
+    variables = run_snippet("with_baal")
     verdict = variables["criterion"].verdict
     assert verdict.stop
     # The experiment has labelled the next items before it asks.

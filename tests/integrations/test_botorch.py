@@ -161,6 +161,6 @@ def test_refusals() -> None:
 
 
 def test_the_snippet() -> None:
-    monitor = run_snippet("botorch")["monitor"]
+    monitor = run_snippet("with_botorch")["monitor"]
     assert monitor.verdict.stop
     assert monitor.verdict.n_labelled < 40

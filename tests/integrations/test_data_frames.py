@@ -32,7 +32,7 @@ def probabilities(model: Any, part: Any) -> Any:
 
 
 def test_the_snippet() -> None:
-    variables = run_snippet("data_frames")
+    variables = run_snippet("with_data_frames")
     assert variables["monitor"].verdict.stop
     assert len(variables["steps"]) == len(variables["monitor"].verdicts)
 

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,14 @@ def test_the_page_shows_every_snippet_and_a_test_runs_it() -> None:
     assert sorted(shown) == written
     tests = "\n".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     assert [name for name in written if f'run_snippet("{name}")' not in tests] == []
+
+
+def test_no_example_has_the_name_of_a_module_that_it_hides_from_its_own_folder() -> None:
+    names = {path.stem for folder in ("snippets", "examples") for path in (SNIPPETS.parent / folder).glob("*.py")}
+    assert len(names) > 20
+    assert names.isdisjoint(sys.stdlib_module_names)
+    # The programs of the installed packages, whether or not they are installed here.
+    assert not names & (set(packages_distributions()) | {name.replace("-", "_") for name in environments.names()})
 
 
 def test_a_table_is_written_and_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

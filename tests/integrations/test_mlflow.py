@@ -19,7 +19,7 @@ def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_snippet() -> None:
-    variables = run_snippet("mlflow")
+    variables = run_snippet("with_mlflow")
     monitor, client = variables["monitor"], mlflow.MlflowClient()
     run = client.get_run(variables["run"].info.run_id)
     assert run.data.tags["suffice/reason"] == monitor.verdict.reason

@@ -8,7 +8,7 @@ pytest.importorskip("numpyro")
 
 
 def test_the_snippet() -> None:
-    variables = run_snippet("numpyro")
+    variables = run_snippet("with_numpyro")
     verdict, new = variables["verdict"], variables["new"]
     assert verdict.ready
     assert verdict.n_labelled == 80

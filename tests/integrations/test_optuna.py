@@ -23,7 +23,7 @@ def bowl(trial: Any) -> float:
 
 
 def test_the_snippet() -> None:
-    found = run_snippet("optuna")
+    found = run_snippet("with_optuna")
     assert found["callback"].verdict.stop
     assert len(found["study"].trials) < 100
     assert abs(found["study"].best_params["x"] - 0.5) < 0.1

@@ -8,7 +8,7 @@ pytest.importorskip("pymc")
 
 
 def test_the_snippet() -> None:
-    variables = run_snippet("pymc")
+    variables = run_snippet("with_pymc")
     verdict, new = variables["verdict"], variables["new"]
     assert verdict.ready
     assert verdict.n_labelled == 80

@@ -8,6 +8,6 @@ pytest.importorskip("skactiveml")
 
 
 def test_the_snippet() -> None:
-    monitor = run_snippet("scikit_activeml")["monitor"]
+    monitor = run_snippet("with_scikit_activeml")["monitor"]
     assert monitor.verdict.stop
     assert monitor.verdict.n_labelled < 200

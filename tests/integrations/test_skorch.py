@@ -30,7 +30,7 @@ def network(*, p: float = 0.5, outputs: int = 2, kind: Any = None, normalised: b
 
 @pytest.mark.slow
 def test_the_snippet() -> None:
-    monitor = run_snippet("skorch")["monitor"]
+    monitor = run_snippet("with_skorch")["monitor"]
     assert monitor.verdict.stop
     assert monitor.verdict.n_labelled < 1000
     assert monitor.steps[-1].reducible_error is not None

@@ -83,7 +83,7 @@ def advanced(active: Any, labels: Any = BINARY, size: int = 10) -> Any:
 
 
 def test_the_snippet() -> None:
-    criterion = run_snippet("small_text")["criterion"]
+    criterion = run_snippet("with_small_text")["criterion"]
     assert criterion.verdict.stop
     assert criterion.verdict.n_labelled < 1000
 

@@ -18,7 +18,7 @@ def test_the_snippet(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtu
         real(run, metrics, step=step)
 
     monkeypatch.setattr(wandb.sdk.wandb_run.Run, "log", log)
-    variables = run_snippet("wandb")
+    variables = run_snippet("with_wandb")
     verdict, logged = variables["monitor"].verdict, calls[-1][0]
     assert [step for _, step in calls] == list(range(30, verdict.n_labelled + 1, 20))
     assert logged["suffice/stop"] == 1.0

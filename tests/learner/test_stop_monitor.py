@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -1520,3 +1520,92 @@ def test_a_network_of_suffice_is_a_committee() -> None:
     said = monitor.update(network, range(40), Y[:40], random=range(30, 40))
     assert said.n_labelled == 40
     assert monitor.random_labels == 10
+
+
+def test_labels_of_other_classes_than_those_of_the_model_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] > 0.0, "yes", "no")
+    model = LogisticRegression().fit(X[:30], y[:30])
+    monitor = sf.StopMonitor(X, stop_set=20)
+    for labels in (np.where(y[:30] == "yes", "Yes", "No"), (y[:30] == "yes").astype(int)):
+        with pytest.raises(
+            InvalidValueError, match=r"no label is of a class that LogisticRegression predicts.*'no', 'yes'"
+        ):
+            monitor.update(model, np.arange(30), labels)
+    assert monitor.update(model, np.arange(30), y[:30]).n_labelled == 30
+
+
+class Wrapper(BaseEstimator):  # type: ignore[misc]
+    """Like the wrappers of other packages: fitted without attributes that show it, and without ``classes_``."""
+
+    def __init__(self, inner: Any = None) -> None:
+        self.inner = inner
+
+    def fit(self, X: Any, y: Any) -> "Wrapper":
+        self.fitted = clone(self.inner).fit(X, y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.fitted.predict(X)
+
+    def predict_proba(self, X: Any) -> Any:
+        return self.fitted.predict_proba(X)
+
+
+class Plain:
+    """Any object that predicts probabilities."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def predict(self, X: Any) -> Any:
+        return self.model.predict(X)
+
+    def predict_proba(self, X: Any) -> Any:
+        return self.model.predict_proba(X)
+
+
+class EmptyClasses(BayesianRidge):  # type: ignore[misc]
+    """A regressor with an attribute for classes, which is empty, as that of CatBoost."""
+
+    @property
+    def classes_(self) -> list[Any]:
+        return []
+
+
+@pytest.mark.parametrize("wrap", [Wrapper, Plain])
+def test_wrappers_without_classes_are_monitored_like_a_function_that_predicts(wrap: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=200) > 0.0, "yes", "no")
+    reference = sf.StopMonitor(X, predict=lambda model, rows: model.predict_proba(rows), estimate_time=0.0)
+    monitor = sf.StopMonitor(X, estimate_time=0.0)
+    for n in (20, 40, 60):
+        model = LogisticRegression().fit(X[:n], y[:n])
+        wrapped = Wrapper(LogisticRegression()).fit(X[:n], y[:n]) if wrap is Wrapper else Plain(model)
+        # The posterior of a model that is known gives more than its predictions.
+        expected = reference.update(Plain(model), np.arange(n), y[:n], random=np.arange(n))
+        assert monitor.update(wrapped, np.arange(n), y[:n], random=np.arange(n)) == expected
+    assert monitor.error_estimate() == reference.error_estimate()
+    # A wrapper that can be fitted again is, for the estimate of its error.
+    again = sf.StopMonitor(X)
+    again.update(Wrapper(LogisticRegression()).fit(X[:60], y[:60]), np.arange(60), y[:60], random=np.arange(60))
+    estimate, wrong = again.error_estimate(), (model.predict(X[60:]) != y[60:]).mean()
+    assert estimate.low <= wrong <= estimate.high
+
+
+def test_a_wrapper_that_is_not_fitted_is_refused() -> None:
+    X = np.zeros((20, 2))
+    with pytest.raises(SufficeError, match="this Wrapper is not fitted yet"):
+        sf.StopMonitor(X).update(Wrapper(LogisticRegression()), [0, 1], ["a", "b"])
+
+
+def test_a_regressor_with_an_empty_list_of_classes_predicts_numbers() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    y = X[:, 0] + 0.1 * rng.normal(size=100)
+    monitor = sf.StopMonitor(X)
+    verdict = monitor.update(EmptyClasses().fit(X[:30], y[:30]), np.arange(30), y[:30])
+    assert verdict.n_labelled == 30
+    assert monitor.error_estimate().value < 0.5

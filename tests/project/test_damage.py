@@ -13,12 +13,15 @@ import pandas as pd
 import pytest
 
 from suffice.errors import SufficeError
+from suffice.presentation.project_words import damage_sentences
 from suffice.project import create_project
 from suffice.project.create import open_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import Project
 from suffice.project.repair import LABELS_FILE, repair_project
 from suffice.project.storage import FILE, StorageError, read_head
+from tests.project.making_projects import make
+from tests.project.project_workers import begin, finish, start
 from tests.thoroughness import some
 
 SIZE = 40
@@ -141,6 +144,51 @@ def test_a_write_ahead_file_that_is_removed_loses_nothing(tmp_path: Path) -> Non
         project.label(32, "cat", person="ann")
 
 
+@pytest.mark.parametrize("ending", ["-wal", "-shm"])
+def test_a_file_that_is_removed_before_the_first_write_is_noticed(tmp_path: Path, ending: str) -> None:
+    place = labelled(tmp_path, 5)
+    with open_project(place) as project:
+        (place / f"{FILE}{ending}").unlink()
+        with pytest.raises(StorageError, match=rf"{ending} was removed or replaced while .*this was not written"):
+            project.label(32, "cat", person="ann")
+    rest = start("label", str(place), "eve", "60")
+    begin(rest)
+    assert 32 in [item for item, *_ in finish(rest)]
+
+
+def test_a_file_that_is_removed_while_something_is_written_is_noticed(tmp_path: Path) -> None:
+    place = labelled(tmp_path, 5)
+    with (
+        open_project(place) as project,
+        pytest.raises(StorageError, match=r"-shm was removed or replaced .* it is not known whether"),
+        project.journal.database.exclusive(),
+    ):
+        (place / f"{FILE}-shm").unlink()
+
+
+def test_two_processes_without_the_same_shared_memory_lose_nothing(tmp_path: Path) -> None:
+    place = tmp_path / "pets.suffice"
+    make(place, 60).close()
+    with open_project(place) as project:
+        for k in range(10):
+            project.label(59 - k, "cat", person="ann")
+        (place / f"{FILE}-shm").unlink()
+        # Another process makes a new one, so that the two do not see each other's locks.
+        worker = start("label", str(place), "bob", "10")
+        begin(worker)
+        acknowledged = [item for item, *_ in finish(worker)]
+        with pytest.raises(StorageError, match=r"-shm was removed or replaced while .*acknowledged is saved"):
+            project.label(0, "cat", person="ann")
+    for opens in (open_project, repair_project):
+        with pytest.raises(StorageError, match="start the program again"):
+            opens(place)
+    # A new process finds all that was acknowledged: only the other items are left.
+    rest = start("label", str(place), "eve", "60")
+    begin(rest)
+    left = [item for item, *_ in finish(rest)]
+    assert sorted([*acknowledged, *left]) == list(range(50))
+
+
 def test_events_that_are_missing_at_the_end_are_noticed(tmp_path: Path) -> None:
     place = labelled(tmp_path, 5)
     with open_project(place) as project:
@@ -189,10 +237,21 @@ def test_a_damaged_event_is_lost_and_the_others_are_kept(place: Path) -> None:
     assert repair_project(place).intact
 
 
-def test_a_damaged_digest_loses_nothing(place: Path) -> None:
-    damage(place, f"UPDATE events SET digest = '{'0' * 64}' WHERE seq = 5")
-    report = repair_project(place)
-    assert report.intact or report.lost_events == ()
+@pytest.mark.parametrize("which", ["seq = 5", "seq = (SELECT max(seq) FROM events)"])
+def test_a_damaged_digest_loses_nothing(place: Path, which: str) -> None:
+    with open_project(place) as project:
+        expected = contents(project)
+    digest = "(CASE substr(digest, 1, 1) WHEN '0' THEN '1' ELSE '0' END) || substr(digest, 2)"
+    damage(place, f"UPDATE events SET digest = {digest} WHERE {which}")
+    with pytest.raises(StorageError, match="suffice repair"):
+        open_project(place)
+    report = repair_project(place, check=True)
+    assert (report.intact, len(report.damaged_digests), report.lost_events) == (False, 1, ())
+    assert "1 event has a damaged checksum and is kept" in " ".join(damage_sentences(report.as_dict(), "pets"))
+    assert repair_project(place).repaired
+    with open_project(place) as project:
+        assert contents(project) == expected
+    assert repair_project(place).intact
 
 
 def test_an_event_that_depends_on_a_lost_one_is_lost_too(place: Path) -> None:
@@ -278,6 +337,10 @@ def test_the_last_event_is_noted_and_a_damaged_note_is_ignored_or_noticed(place:
         assert not isinstance(opened(place), str)
     note.write_text(f"{last.seq} {'0' * 64}\n", encoding="ascii")
     assert "it has other events" in opened(place)
+    report = repair_project(place)
+    assert (report.other_events, report.repaired, report.kept) == (True, True, None)
+    assert "the note is damaged" in " ".join(damage_sentences(report.as_dict(), "pets"))
+    assert not isinstance(opened(place), str)
 
 
 def test_the_report_is_json(place: Path) -> None:

@@ -159,6 +159,22 @@ def test_a_full_disk(small_disk: Path) -> None:
         check_full_and_room_again(project, lambda: fill(filling), filling.unlink)
 
 
+def test_a_project_on_a_full_disk_is_read(small_disk: Path) -> None:
+    place = small_disk / "pets.suffice"
+    with make(place, 40) as project:
+        project.label(7, "cat", person="ann")
+    filling = small_disk / "filling"
+    fill(filling)
+    with open_project(place) as project:
+        assert labels(project) == [7]
+        with pytest.raises(StorageError, match="was full when it was opened, so it can only be read"):
+            project.label(8, "cat", person="ann")
+    filling.unlink()
+    with open_project(place) as project:
+        project.label(8, "cat", person="ann")
+        assert labels(project) == [7, 8]
+
+
 @pytest.mark.slow
 def test_a_disk_that_is_too_small_for_a_project(small_disk: Path) -> None:
     with pytest.raises(StorageFullError, match="is full"):

@@ -51,11 +51,11 @@ class ClassPredictions:
         """
         declared = getattr(self._source.model, "classes_", None)
         named = None if declared is None else np.asarray(declared).tolist()
-        if self._source.predict is None:
-            if named is None or (named and isinstance(named[0], list)):
-                raise InvalidValueError(f"{self._source.name} must predict one class for each item and have classes_")
+        if self._source.predict is None and named is not None:
+            if named and isinstance(named[0], list):
+                raise InvalidValueError(f"{self._source.name} must predict one class for each item")
             return list(named)
-        width = self._table(self._source.answer(np.array([0])), 1).shape[-1]
+        width = self._averaged(np.array([0])).shape[-1]
         if named is not None and len(named) == width:
             return list(named)
         seen = sorted(set(labels), key=lambda label: (str(type(label)), label))
@@ -64,8 +64,8 @@ class ClassPredictions:
         if all(isinstance(label, int) and 0 <= label < width for label in seen):
             return list(range(width))
         raise InvalidValueError(
-            f"predict returned {width} columns, and the labels are of {len(seen)} classes; give the model an attribute "
-            "classes_ with the class of each column"
+            f"{self._source.function} returned {width} columns, and the labels are of {len(seen)} classes; give the "
+            "model an attribute classes_ with the class of each column"
         )
 
     def probabilities(self, items: Indices, columns: Sequence[int], width: int) -> Floats:
@@ -160,7 +160,7 @@ class ClassPredictions:
             p = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError):
             p = np.zeros(0)
-        who = "predict" if self._source.predict is not None else f"{self._source.name}.predict_proba"
+        who = self._source.function
         axes = (2, 3) if self._source.predict is not None else (2,)
         if p.ndim not in axes or p.shape[0] != rows or 0 in p.shape:
             form = "N x C or N x K x C" if self._source.predict is not None else "N x C"

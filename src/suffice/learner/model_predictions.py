@@ -37,9 +37,9 @@ class FittedModel:
     """
 
     def __init__(self, model: Any, predict: Predict | None, pool: PoolRows) -> None:
-        require_fitted(model)
         self.label_variance: float | None = None
-        source = PoolModel(model, predict, pool)
+        source, first = PoolModel(model, predict, pool), np.array([0])
+        require_fitted(model, lambda: model.predict(source.rows(first)) if predict is None else source.answer(first))
         self._connect(source)
         if predict is not None:
             answer = source.answer(np.array([0]))
@@ -48,7 +48,7 @@ class FittedModel:
             self.task = "regression" if self.gives_deviation else "classification"
             return
         self.gives_probabilities = has_method(model, "predict_proba")
-        self.task = "classification" if self.gives_probabilities or hasattr(model, "classes_") else "regression"
+        self.task = "classification" if self.gives_probabilities or _has_classes(model) else "regression"
         self.gives_deviation = self.task == "regression" and _returns_deviation(source.last_step)
 
     def _connect(self, source: PoolModel) -> None:
@@ -145,6 +145,12 @@ class FittedModel:
     def answers(self, items: Indices) -> Any:
         """Result of the caller's function for items, as one array."""
         return np.asarray(self._source.answer(items))
+
+
+def _has_classes(model: Any) -> bool:
+    """Whether a model knows classes; those of some regressors are empty."""
+    classes = getattr(model, "classes_", None)
+    return classes is not None and np.size(np.asarray(classes, dtype=object)) > 0
 
 
 def _returns_deviation(model: Any) -> bool:

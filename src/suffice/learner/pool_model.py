@@ -96,6 +96,11 @@ class PoolModel:
         return PoolModel(copied, self.predict, self.pool)
 
     @property
+    def function(self) -> str:
+        """What predicts class probabilities, for messages."""
+        return f"{self.name}.predict_proba" if self.predict is None else "predict"
+
+    @property
     def is_pipeline(self) -> bool:
         """Whether the model is a pipeline."""
         return self.last_step is not self.model
@@ -136,8 +141,14 @@ def _as_array(answer: Any) -> Any:
     return answer.detach().cpu().numpy() if hasattr(answer, "detach") else answer
 
 
-def require_fitted(model: Any) -> None:
+def require_fitted(model: Any, try_it: Callable[[], Any]) -> None:
     """Raise an error if a model is a class, or an estimator that is not fitted.
+
+    Wrappers of other packages do not always show that they are fitted. They are if they predict.
+
+    Args:
+        model: The model.
+        try_it: Predicts an item.
 
     Raises:
         InvalidTypeError: It is a class.
@@ -153,7 +164,11 @@ def require_fitted(model: Any) -> None:
     try:
         check_is_fitted(model)
     except NotFittedError:
-        raise SufficeError(f"this {type(model).__name__} is not fitted yet; call fit(X, y) first") from None
+        try:
+            try_it()
+        # An estimator of any package that is not fitted can fail in any way.
+        except Exception:
+            raise SufficeError(f"this {type(model).__name__} is not fitted yet; call fit(X, y) first") from None
 
 
 def _is_pipeline(model: Any) -> bool:

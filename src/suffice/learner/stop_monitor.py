@@ -72,6 +72,8 @@ _OLDER_FORMAT: Final = "suffice-monitor-1"
 _TRIED_ITEMS: Final = 50
 # Number of items for which the caller's function is called again as a test.
 _ASKED_ITEMS: Final = 5
+# Names in a message.
+_SHOWN_NAMES: Final = 5
 _FIRST: Final = "the rule compares the model with the one before, and this is the first"
 _NOT_KEPT: Final = "the rule compares the model with the one before, of which {} is not known any more"
 
@@ -442,6 +444,11 @@ class StopMonitor(SessionDriver):
             return ClassColumns([], [])
         named = fitted.class_predictions.classes(list(given.values())) if fitted.gives_probabilities else []
         labelled = sorted(set(given.values()), key=lambda label: (str(type(label)), label))
+        if named and labelled and not set(named).intersection(labelled):
+            raise InvalidValueError(
+                f"no label is of a class that {fitted.name} predicts: the labels are {_some(labelled)}, and its "
+                f"classes {_some(named)}; give the labels that it was fitted to"
+            )
         classes = list(dict.fromkeys([*self._columns.classes, *named, *labelled]))
         return ClassColumns(classes, [classes.index(name) for name in named])
 
@@ -960,3 +967,9 @@ def _curve_of(verdicts: Sequence[Verdict]) -> tuple[list[tuple[float, float]], l
 def _encoded_fields(step: Step) -> dict[str, Any]:
     fields = {name: encoded_array(value) for name, value in _given(step).items()}
     return {**fields, "estimated": step.estimated} if step.estimated else fields
+
+
+def _some(names: Sequence[Any]) -> str:
+    """The first names of a series, for a message."""
+    shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
+    return shown if len(names) <= _SHOWN_NAMES else f"{shown}, ..."

@@ -206,6 +206,14 @@ def damage_sentences(report: Mapping[str, Any], place: str) -> list[str]:
     if report["missing_events"]:
         missing = _so_many(report["missing_events"], "event is", "events are")
         sentences.append(f"{missing} missing at the end: they were acknowledged, and are not in the file.")
+    if damaged := report["damaged_digests"]:
+        kept = "event has a damaged checksum and is kept", "events have damaged checksums and are kept"
+        sentences.append(f"{_so_many(len(damaged), *kept)}: {_some_numbers(damaged)}.")
+    if report["other_events"]:
+        sentences.append(
+            "The note of the last event, beside the file, is of another event: the note is damaged, or the file is "
+            "another one."
+        )
     if damaged := report["damaged_items"]:
         sentences.append(f"{_so_many(len(damaged), 'item is', 'items are')} damaged: {_some_numbers(damaged)}.")
     if report["features_damaged"]:
@@ -213,7 +221,7 @@ def damage_sentences(report: Mapping[str, Any], place: str) -> list[str]:
     if report["kept"]:
         sentences.append(f"Repaired. The damaged file is kept as {report['kept']}.")
     elif report["repaired"]:
-        sentences.append("Repaired: the project continues with the events that are left.")
+        sentences.append("Repaired: the project continues with the events that are there.")
     elif report["labels_file"]:
         sentences.append(
             f"The project cannot be repaired. Its labels are in {report['labels_file']}: make a new project from the "

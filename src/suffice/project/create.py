@@ -36,6 +36,7 @@ from suffice.project.settings import (
     default_rule,
     require_project_model,
 )
+from suffice.project.sqlite_files import has_log
 from suffice.project.storage import (
     FILE,
     LAYOUT,
@@ -50,7 +51,6 @@ from suffice.project.storage import (
     count_items,
     events_table,
     features_table,
-    has_log,
     item_checksum,
     items_table,
     read_head,
@@ -616,6 +616,8 @@ def write_project(
 def open_project(path: str | Path) -> Project:
     """Open a project, and upgrade it if it was made by an older version.
 
+    A project on a full disk is opened for reading only.
+
     Args:
         path: Its folder, its file, or the URL of its database.
 
@@ -623,12 +625,19 @@ def open_project(path: str | Path) -> Project:
         SufficeError: There is no project, or it cannot be opened.
     """
     if is_url(path):
-        database = Database(str(path))
-    else:
-        file = project_file(path)
-        if not file.is_file():
-            raise SufficeError(f"there is no project in {path}; suffice label DATA.csv makes one")
-        database = Database(file)
+        return _opened(Database(str(path)))
+    file = project_file(path)
+    if not file.is_file():
+        raise SufficeError(f"there is no project in {path}; suffice label DATA.csv makes one")
+    try:
+        return _opened(Database(file))
+    except StorageFullError:
+        if has_log(file):
+            raise
+        return _opened(Database(file, full=True))
+
+
+def _opened(database: Database) -> Project:
     try:
         require_layout(database)
         _require_whole(database)

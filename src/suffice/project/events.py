@@ -108,9 +108,20 @@ class Event(Draft):
         return moment(self.at)
 
 
+# Seconds since 1970 of the first and of the last second of a date.
+_FIRST_MOMENT: Final = -62135596800.0
+_LAST_MOMENT: Final = 253402300799.0
+
+
 def moment(at: float) -> str:
-    """Seconds since 1970 as a time in UTC, to the second."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Seconds since 1970 as a time in UTC, to the second; for a clock that was wrong, the nearest of years 1 to 9999.
+
+    Examples:
+        >>> moment(0.0), moment(1e15), moment(-1e15)
+        ('1970-01-01T00:00:00Z', '9999-12-31T23:59:59Z', '0001-01-01T00:00:00Z')
+    """
+    found = datetime.fromtimestamp(min(max(at, _FIRST_MOMENT), _LAST_MOMENT), UTC)
+    return f"{found:%Y}".zfill(4) + f"{found:-%m-%dT%H:%M:%SZ}"
 
 
 #: Maximal number of characters of the reason for a skip.

@@ -14,19 +14,18 @@ from typing import Any, Final
 from suffice.errors import SufficeError
 from suffice.project.create import is_url, project_file
 from suffice.project.events import Draft, Event, EventKind
+from suffice.project.sqlite_files import OpenFiles, StorageError, log_of
 from suffice.project.state import ProjectState
 from suffice.project.storage import (
     LAYOUT,
     NOT_AS_WRITTEN,
     Database,
     Head,
-    StorageError,
     block_checksum,
     chained,
     features_table,
     item_checksum,
     items_table,
-    log_of,
     read_head,
     remove_head,
     sa,
@@ -54,6 +53,9 @@ class DamageReport:
         events: Number of events that are verified.
         lost_events: Numbers of the events that are damaged, or that depend on a damaged event.
         missing_events: Number of acknowledged events that are missing at the end.
+        damaged_digests: Numbers of the events whose digest is damaged, and nothing else of them. They are not lost.
+        other_events: Whether the note of the last event, beside the file, differs from the event of that number: the
+            note is damaged, or the file is another one.
         items: Number of items that are verified.
         damaged_items: Positions of items whose id or cells are damaged. Their labels are kept.
         features_damaged: Whether features are damaged.
@@ -66,6 +68,8 @@ class DamageReport:
     events: int
     lost_events: tuple[int, ...] = ()
     missing_events: int = 0
+    damaged_digests: tuple[int, ...] = ()
+    other_events: bool = False
     items: int = 0
     damaged_items: tuple[int, ...] = ()
     features_damaged: bool = False
@@ -77,8 +81,14 @@ class DamageReport:
     @property
     def intact(self) -> bool:
         """Whether there is no damage."""
-        broken = self.lost_events or self.missing_events or self.damaged_items or self.features_damaged
-        return not broken and not self.structure
+        journal = self.lost_events or self.missing_events or self.damaged_digests or self.other_events
+        return not (journal or self.damaged_items or self.features_damaged or self.structure)
+
+    @property
+    def readable(self) -> bool:
+        """Whether all that is in the file is verified, although it is not what was written last."""
+        contents = self.lost_events or self.damaged_digests or self.damaged_items or self.features_damaged
+        return not (contents or self.structure)
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON values."""
@@ -115,13 +125,14 @@ def repair_project(path: str | Path, *, check: bool = False) -> DamageReport:
     file = project_file(path)
     if not file.is_file():
         raise SufficeError(f"there is no project in {path}")
+    OpenFiles.require_usable(file)
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as source:
         found = _Contents(source, file)
     report = found.report
     if check or report.intact:
         return report
-    if not (report.lost_events or report.damaged_items or report.features_damaged or report.structure):
-        # The journal is undamaged, but ends too early.
+    if report.readable:
+        # The journal is undamaged, but ends too early, or is another one.
         return _accepted(file, found)
     if report.features_damaged or found.settings is None:
         return _with(report, labels_file=_write_labels(file.with_name(LABELS_FILE), found))
@@ -144,19 +155,22 @@ class _Contents:
             raise SufficeError(f"nothing in {file} can be read; take it from a backup")
         self.items = {k: row[1:3] for k, row in items.items() if row[3] == _item_checksum(row)}
         self.size = expected = max(items, default=-1) + 1
-        self.events = _verified_events(rows["events"])
+        head = read_head(file)
+        self.events, damaged_digests = _verified_events(rows["events"], head)
         state, lost = _applied(self.events, self.size)
         self.settings = None if state.made is None else state.made.data.get("settings")
         blocks = [row for row in rows["features"] if _block_is_right(row)]
         self.blocks = sorted((row[0], row[1], row[2], row[3]) for row in blocks)
         whole = [row[0] for row in self.blocks] == list(range(len(self.blocks)))
         featured = sum(len(row[2]) // (8 * row[1]) for row in self.blocks)
-        head = read_head(file)
         last = max(self.events, default=0)
+        noted = None if head is None else self.events.get(head.seq)
         self.report = DamageReport(
             events=len(self.events) - len(lost),
             lost_events=tuple(k for k in range(1, last + 1) if k not in self.events or k in lost),
             missing_events=0 if head is None else max(0, head.seq - last),
+            damaged_digests=damaged_digests,
+            other_events=noted is not None and head is not None and noted.digest != head.digest,
             items=len(self.items),
             damaged_items=tuple(k for k in range(expected) if k not in self.items),
             # Features that are not computed yet are computed when the project is used.
@@ -223,8 +237,16 @@ def _block_is_right(row: Sequence[Any]) -> bool:
     return bool(checksum == block_checksum(block, width, numbers))
 
 
-def _verified_events(rows: Sequence[Sequence[Any]]) -> dict[int, Event]:
-    """Events whose columns match their own digest, or the digest of the next event."""
+def _verified_events(rows: Sequence[Sequence[Any]], head: Head | None) -> tuple[dict[int, Event], tuple[int, ...]]:
+    """Events whose columns match their own digest, or that of the next event or of the note of the last event.
+
+    Args:
+        rows: The rows of the table.
+        head: The note of the last event.
+
+    Returns:
+        The events by their number, and the numbers of those whose own digest does not match.
+    """
     by_seq: dict[int, tuple[Any, ...]] = {}
     for row in rows:
         try:
@@ -234,6 +256,7 @@ def _verified_events(rows: Sequence[Sequence[Any]]) -> dict[int, Event]:
         except (UnicodeDecodeError, TypeError, ValueError):
             continue
     found: dict[int, Event] = {}
+    damaged: list[int] = []
     digests = {0: ""}
     for seq in sorted(by_seq):
         row = by_seq[seq]
@@ -242,11 +265,13 @@ def _verified_events(rows: Sequence[Sequence[Any]]) -> dict[int, Event]:
         for before in dict.fromkeys([digests.get(seq - 1, stored), stored]):
             digest = _digest(before, row[:-1])
             follows = later is not None and later[-1] == _digest(digest, later[:-1])
-            if digest and (digest == row[-1] or follows) and row[1] in set(EventKind):
+            if digest and (digest == row[-1] or follows or head == (seq, digest)) and row[1] in set(EventKind):
                 digests[seq] = digest
                 found[seq] = _event(row, digest)
+                if digest != row[-1]:
+                    damaged.append(seq)
                 break
-    return found
+    return found, tuple(damaged)
 
 
 def _digest(before: str, row: Sequence[Any]) -> str:

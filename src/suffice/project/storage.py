@@ -21,6 +21,7 @@ from suffice.numerics import Floats
 from suffice.project.events import Draft, Event, EventKind
 from suffice.project.items import Item, ItemProgress, Items, no_progress
 from suffice.project.settings import Settings
+from suffice.project.sqlite_files import PATIENCE, OpenFiles, StorageError, has_log, identity, only_writer
 
 # All modules import SQLAlchemy from here, so that the error message is the same everywhere.
 try:
@@ -29,10 +30,8 @@ try:
 except ImportError:
     raise MissingExtraError("SQLAlchemy", "label", "A labelling project") from None
 
-__all__ = ["Connection", "sa"]
+__all__ = ["Connection", "StorageError", "sa"]
 
-#: Seconds to wait for another writer.
-PATIENCE: Final = 30
 #: Seconds to wait for the answer of a server.
 _ANSWER: Final = 10
 # Parts of a URL that must not be shown.
@@ -42,25 +41,6 @@ _SECRET: Final = ("password", "sslpassword")
 def is_writable(file: Path) -> bool:
     """Whether a file can be written. Its folder must be writable too, because SQLite writes other files to it."""
     return os.access(file, os.W_OK) and os.access(file.absolute().parent, os.W_OK)
-
-
-def has_log(file: Path) -> bool:
-    """Whether a SQLite file has a write-ahead log with data that are not yet in the main file."""
-    log = log_of(file)
-    return log.exists() and log.stat().st_size > 0
-
-
-def log_of(file: Path) -> Path:
-    """The write-ahead file of a SQLite file."""
-    return file.with_name(f"{file.name}-wal")
-
-
-def sqlite_guard(file: Path) -> sqlite3.Connection:
-    """A connection that keeps the write-ahead file of a SQLite file open. SQLite does not remove it meanwhile."""
-    address = f"{file.absolute().as_uri()}?mode=rw"
-    guard = sqlite3.connect(address, uri=True, timeout=PATIENCE, check_same_thread=False, isolation_level=None)
-    guard.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    return guard
 
 
 def sync_folder(folder: Path) -> None:
@@ -107,15 +87,6 @@ def sqlite_engine(file: Path, *, new: bool, read_only: bool) -> Engine:
         connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
 
     return engine
-
-
-def identity(file: Path) -> tuple[int, int] | None:
-    """Identity of a file, which changes if another file takes its name; None if there is none."""
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def postgres_engine(url: str) -> Engine:
@@ -229,10 +200,6 @@ features_table = sa.Table(
 TABLES: Final = frozenset(_TABLES.tables)
 
 
-class StorageError(SufficeError):
-    """The place of a project cannot be read or written now."""
-
-
 class StorageFullError(StorageError):
     """The storage of a project is full; nothing was written."""
 
@@ -321,23 +288,25 @@ class Database:
     Args:
         place: The SQLite file, or the URL of a PostgreSQL database.
         new: Whether the file is created if it does not exist.
+        full: Whether the disk of the file is full, so that it can only be read.
 
     Attributes:
         file: The SQLite file, or None.
         place: Location of the database, for messages.
-        read_only: Whether the project can only be read, because the file or its folder is not writable.
+        read_only: Whether the project can only be read, because the file or its folder is not writable, or the disk is
+            full.
     """
 
-    def __init__(self, place: Path | str, *, new: bool = False) -> None:
-        # A connection that stays open as long as the database, and the identity of its write-ahead file.
-        self._guard: sqlite3.Connection | None = None
-        self._log: tuple[int, int] | None = None
-        self._new = new
+    def __init__(self, place: Path | str, *, new: bool = False, full: bool = False) -> None:
+        self._files: OpenFiles | None = None
+        self._new, self._full = new, full
         if isinstance(place, Path):
             self.file: Path | None = place
             self.place = str(place)
-            self.read_only = not new and not is_writable(place)
+            self.read_only = full or not (new or is_writable(place))
             self._engine = sqlite_engine(place, new=new, read_only=self.read_only)
+            if not (new or self.read_only):
+                sa.event.listen(self._engine, "connect", lambda *_: self._keep_open())
         else:
             self.file, self.read_only = None, False
             self._engine = postgres_engine(place)
@@ -348,8 +317,7 @@ class Database:
         """An exclusive write transaction; committed at the end, or rolled back."""
         if self.read_only:
             raise StorageError(self._read_only())
-        self._require_log()
-        with self._sentences(), self._engine.connect() as connection:
+        with self._sentences(), self._only_writer(), self._engine.connect() as connection:
             connection.info.pop("head", None)
             own = connection.execution_options(begin="BEGIN IMMEDIATE")
             with own.begin():
@@ -366,12 +334,35 @@ class Database:
         # A new file is created under another name first.
         if self.file is not None and self._new:
             self._use_log()
-        elif self.file is not None:
-            if head is not None:
-                write_head(self.file, head)
-            if self._guard is None:
-                self._guard = sqlite_guard(self.file)
-                self._log = identity(log_of(self.file))
+        elif self.file is not None and head is not None:
+            write_head(self.file, head)
+
+    @contextmanager
+    def _only_writer(self) -> Iterator[None]:
+        """Exclude other writers, and raise an error if files of a SQLite database are not those that it had.
+
+        They are compared before something is written, because it would be lost, and afterwards, before it is
+        acknowledged.
+        """
+        if self.file is None or self._new:
+            yield
+            return
+        with only_writer(self.file):
+            self._require_files(written=False)
+            yield
+            self._require_files(written=True)
+
+    def _require_files(self, *, written: bool) -> None:
+        # A file that is gone itself is noticed by the caller.
+        if self._files is None or self.file is None or identity(self.file) is None:
+            return
+        if problem := self._files.problem(written=written):
+            raise StorageError(problem)
+
+    def _keep_open(self) -> None:
+        """Keep the files of a SQLite database open from the first connection on."""
+        if self._files is None and self.file is not None:
+            self._files = OpenFiles(self.file)
 
     def _use_log(self) -> None:
         """Give a new file a write-ahead log, with which readers do not wait for writers.
@@ -381,31 +372,6 @@ class Database:
         """
         with closing(self._engine.raw_connection()) as connection, suppress(sqlite3.OperationalError):
             connection.execute("PRAGMA journal_mode=WAL")
-
-    def _require_log(self) -> None:
-        """Raise an error before writing if the write-ahead file was removed, because the data would be lost.
-
-        Data that were acknowledged before are in the removed file, which exists as long as it is open. They are moved
-        to the main file.
-        """
-        if self.file is None or self._guard is None:
-            return
-        if identity(log_of(self.file)) == self._log:
-            return
-        if identity(self.file) is None:
-            return  # all of it is gone, which is noticed next
-        try:
-            busy = self._guard.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        except sqlite3.Error:
-            busy = 1
-        saved = (
-            "it could not be saved; stop what else uses the project and try again"
-            if busy
-            else "all that was acknowledged is saved; start again"
-        )
-        raise StorageError(
-            f"{log_of(self.file)} was removed or replaced while the project was open: this was not written, and {saved}"
-        )
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -425,9 +391,9 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
-        if self._guard is not None:
-            self._guard.close()
-            self._guard = None
+        if self._files is not None:
+            self._files.close()
+            self._files = None
 
     @contextmanager
     def _sentences(self) -> Iterator[None]:
@@ -473,6 +439,10 @@ class Database:
         )
 
     def _read_only(self) -> str:
+        if self._full:
+            return (
+                f"the disk of {self.place} was full when it was opened, so it can only be read; make room, start again"
+            )
         return f"{self.place} is read-only: nothing can be written; make it writable, or copy it"
 
 

@@ -1,0 +1,177 @@
+"""The files of a SQLite database: the file itself, its write-ahead log, and the memory that its processes share.
+
+All processes that use a database must have the same three files open. If one of them is removed or replaced, SQLite
+does not notice it. Then a process writes to a log that nobody else can find, or two processes write to the same log
+without seeing each other's locks. :class:`OpenFiles` notices it, and lets only one process at a time write.
+"""
+
+import ctypes
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import ClassVar, Final, NamedTuple
+
+from suffice.errors import SufficeError
+
+if sys.platform != "win32":
+    import fcntl
+
+#: Seconds to wait for another writer.
+PATIENCE: Final = 30
+# Seconds between two tries to become the only writer: at first, and at most.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.02
+
+
+def log_of(file: Path) -> Path:
+    """The write-ahead log of a SQLite file."""
+    return file.with_name(f"{file.name}-wal")
+
+
+def shared_memory_of(file: Path) -> Path:
+    """The file of the memory that the processes of a SQLite file share."""
+    return file.with_name(f"{file.name}-shm")
+
+
+def has_log(file: Path) -> bool:
+    """Whether a SQLite file has a write-ahead log with data that are not yet in the main file."""
+    log = log_of(file)
+    return log.exists() and log.stat().st_size > 0
+
+
+def identity(file: Path) -> tuple[int, int] | None:
+    """Identity of a file, which changes if another file takes its name; None if there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+@contextmanager
+def only_writer(file: Path) -> Iterator[None]:
+    """Exclude other writers by a lock on the folder, which is still there if a file is removed.
+
+    After 30 seconds, and where folders cannot be locked (as on Windows), the locks of SQLite alone are used.
+
+    Args:
+        file: The SQLite file.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    folder: int | None = None
+    with suppress(OSError):
+        folder = os.open(file.absolute().parent, os.O_RDONLY)
+    if folder is None:
+        yield
+        return
+    try:
+        _wait_for_lock(folder)
+        yield
+    finally:
+        # This also releases the lock.
+        os.close(folder)
+
+
+def _wait_for_lock(folder: int) -> None:
+    end, pause = time.monotonic() + PATIENCE, _FIRST_PAUSE
+    while time.monotonic() < end:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(pause)
+            pause = min(2.0 * pause, _LONGEST_PAUSE)
+        except OSError:
+            return
+        else:
+            return
+
+
+class StorageError(SufficeError):
+    """The place of a project cannot be read or written now."""
+
+
+class _Identities(NamedTuple):
+    """Identities of the log and of the shared memory."""
+
+    log: tuple[int, int] | None
+    memory: tuple[int, int] | None
+
+    @classmethod
+    def of(cls, file: Path) -> "_Identities":
+        return cls(identity(log_of(file)), identity(shared_memory_of(file)))
+
+
+class OpenFiles:
+    """The files that a process has open, kept open by a connection that does nothing.
+
+    Args:
+        file: The SQLite file. Its log and its shared memory are made if there are none.
+    """
+
+    # Files whose connections were not closed, because other processes use another shared memory. This process would use
+    # its old one again.
+    _left_open: ClassVar[set[tuple[int, int] | None]] = set()
+
+    def __init__(self, file: Path) -> None:
+        self.require_usable(file)
+        self._file = file
+        address = f"{file.absolute().as_uri()}?mode=rw"
+        self._connection = sqlite3.connect(
+            address, uri=True, timeout=PATIENCE, check_same_thread=False, isolation_level=None
+        )
+        # With a reference more, Python does not close the connection at its end. The last connection to close moves the
+        # log into the main file, which must not happen if another process uses other files.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
+        self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        self._opened = _Identities.of(file)
+
+    @classmethod
+    def require_usable(cls, file: Path) -> None:
+        """Raise an error for a file that this process would use with an old shared memory.
+
+        Raises:
+            StorageError: It would.
+        """
+        if identity(file) in cls._left_open:
+            raise StorageError(
+                f"files of {file} were removed or replaced while this program had it open; start the program again"
+            )
+
+    def problem(self, *, written: bool) -> str:
+        """What is wrong with the files, and what became of the data; empty if nothing is.
+
+        If the log is gone, its data are moved into the main file: the log exists as long as it is open.
+
+        Args:
+            written: Whether something has been written since the files were compared last.
+        """
+        now = _Identities.of(self._file)
+        if now == self._opened:
+            return ""
+        gone, busy = shared_memory_of(self._file), 0
+        if now.log != self._opened.log:
+            gone = log_of(self._file)
+            try:
+                busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            except sqlite3.Error:
+                busy = 1
+        this = "it is not known whether this was written" if written else "this was not written"
+        saved = (
+            "what was acknowledged could not be saved; stop what else uses the project and try again"
+            if busy
+            else "all that was acknowledged is saved; start again"
+        )
+        return f"{gone} was removed or replaced while the project was open: {this}, and {saved}"
+
+    def close(self) -> None:
+        """Close the connection; not if other files have taken the names, because that would write to them."""
+        if identity(self._file) is not None and _Identities.of(self._file).memory != self._opened.memory:
+            self._left_open.add(identity(self._file))
+            return
+        self._connection.close()
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(self._connection))
