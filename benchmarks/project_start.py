@@ -165,9 +165,18 @@ def measured(name: str, checkouts: list[Path]) -> list[list[str]]:
             for k, checkout in enumerate(checkouts):
                 predicted(checkout, places[k], new, found[k], f"predict {NEW_ROWS} rows, the first time")
             again = f"predict {NEW_ROWS} rows again"
-            repeated(checkouts, lambda k: predicted(checkouts[k], places[k], new, found[k], again))
+            # Where the first prediction takes long because nothing is saved, the next one takes as long.
+            quick = [k for k in range(len(checkouts)) if k == len(checkouts) - 1 or max(spent(found[k])) < LONGEST]
+            repeated(
+                checkouts, lambda k: predicted(checkouts[k], places[k], new, found[k], again) if k in quick else None
+            )
     what = f"{DATA[name]:,} {WORDS[name]}"
     return [line(what, step, [each.get(step) for each in found]) for step in found[-1]]
+
+
+def spent(found: dict[str, list[float]]) -> list[float]:
+    """Seconds of the first prediction."""
+    return next(times for step, times in found.items() if step.startswith("predict"))
 
 
 def line(what: str, step: str, times: list[list[float] | None]) -> list[str]:
@@ -202,8 +211,10 @@ def main() -> None:
     header = ["data", "step", "seconds"]
     if given.reference is not None:
         header = ["data", "step", "seconds with the reference", "seconds now", "ratio"]
-    lines = [each for name in given.sizes for each in measured(name, checkouts)]
-    publish("project-start", table(header, lines))
+    lines = list[list[str]]()
+    for name in given.sizes:
+        lines += measured(name, checkouts)
+        publish("project-start", table(header, lines))
 
 
 if __name__ == "__main__":
