@@ -1,6 +1,7 @@
 """Features of the items of a project, computed in a separate thread while people label the first items."""
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -12,6 +13,10 @@ from suffice.project.learning_status import LearningStatus
 
 #: Why there is no model yet, for an error message.
 WAITING: Final = "the features of the items are being computed, which the model needs; try again in a while"
+
+
+# Seconds before the computation starts. The program starts and shows the first item meanwhile.
+_HEAD_START: Final = 1.0
 
 
 class FeaturedProject(Protocol):
@@ -56,6 +61,7 @@ class BackgroundFeatures:
         return LearningStatus(problem=self._problem) if self._problem else waiting_for_features()
 
     def _run(self) -> None:
+        time.sleep(_HEAD_START)
         try:
             _ = self._project.X
         # Labelling continues without the model.
