@@ -185,8 +185,9 @@ def line(what: str, step: str, times: list[list[float] | None]) -> list[str]:
     before, now = medians[0], medians[-1]
     if len(times) == 1:
         return [what, step, *shown]
-    known = before is not None and now is not None and math.isfinite(before)
-    return [what, step, *shown, f"{now / before:.2f}" if known else ""]
+    if before is None or now is None or math.isinf(before):
+        return [what, step, *shown, ""]
+    return [what, step, *shown, f"{now / before:.2f}"]
 
 
 def shown_seconds(seconds: float | None) -> str:
