@@ -294,3 +294,14 @@ def test_a_repaired_project_computes_lost_features_again(tmp_path: Path) -> None
     with open_project(place) as project:
         assert not project.features_missing
         assert project.X.tobytes() == X.tobytes()
+
+
+def test_labels_of_a_script_are_learned_before_the_command_ends(tmp_path: Path) -> None:
+    data, table = cars(510), tmp_path / "cars.csv"
+    lines = [f"{power or ''},{fuel}" for power, fuel in zip(data["power"], data["fuel"], strict=True)]
+    table.write_text("power,fuel\n" + "\n".join(lines) + "\n")
+    place = ("--project", str(tmp_path / "p.suffice"))
+    done = run_suffice("label", str(table), "--classes", "a,b", *place, "--json", lines="a\nb\n" * 6)
+    told = json.loads(done.stdout)
+    assert told["n_labelled"] == told["learned"] == 12
+    assert told["verdict"]["rule"] == "LabelWorth"
