@@ -2,11 +2,10 @@
 
 A stop after ``n`` labels costs ``n`` labels, and for each item that stays unlabelled the price of a wrong prediction
 times the error: for classes the share of wrong predictions, for numbers the mean squared error of standardised targets.
-The error is that of the items that stay unlabelled, which the user pays for; with ``--errors test`` it is that of a test
-set, which is higher when the hardest items have been labelled.
-Thirteen prices from 0.1 to 100 labels are used. The regret is the cost of the stop above that of the best stop of the
-run in hindsight, relative to the latter. The budget is the number of labels that is best on all other sets, for each
-price.
+The error is that of the items that stay unlabelled, which the user pays for; with ``--errors test`` it is that of a
+test set, which is higher when the hardest items have been labelled. Thirteen prices from 0.1 to 100 labels are used.
+The regret is the cost of the stop above that of the best stop of the run in hindsight, relative to the latter. The
+budget is the number of labels that is best on all other sets, for each price.
 
     python benchmarks/stopping_decision.py --runs FOLDER [--sets evaluation] [--seeds 3] [--batch 10] [--write]
 """

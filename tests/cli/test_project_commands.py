@@ -16,6 +16,7 @@ from suffice.errors import MissingExtraError, SufficeError
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import open_project
 from suffice.project.learning_status import LearningStatus
+from suffice.project.people import people_summary
 from suffice.project.status_summary import status
 from tests.processes import run_suffice
 from tests.project.labelled_projects import busy_project, label_some, learned
@@ -49,7 +50,10 @@ def pets(tmp_path: Path) -> Path:
 
 def test_status_is_what_the_api_says(pets: Path) -> None:
     with open_project(pets) as project:
-        assert told("status", str(pets)) == json.loads(json.dumps(status(project, learned(project)[1])))
+        found = told("status", str(pets))
+        with project.lock:
+            assert found.pop("team") == people_summary(project.state(), project.settings)
+        assert found == json.loads(json.dumps(status(project, learned(project)[1])))
 
 
 def test_status_tells_a_person_all_of_it(pets: Path) -> None:
@@ -64,7 +68,11 @@ def test_status_tells_a_person_all_of_it(pets: Path) -> None:
     assert lines[1 : 1 + len(words)] == [sentence.replace("\u00a0", " ") for sentence in words]
     assert f"Classes: cat {counts['cat']}, dog {counts['dog']}, eel {counts['eel']}" in lines
     assert "People: ann 37, pets.csv (with the data) 2, Zoë <b> 1, bob 0" in lines
-    assert any(line.startswith("Two people labelled 5 items, and gave the same label to 4. ") for line in lines)
+    assert any(
+        line.startswith("Two people labelled the same 5 items, and 4 items got the same label from all. ")
+        for line in lines
+    )
+    assert any(line.startswith("ann: 38 answers") for line in lines)
     assert any(line.startswith("Last activity: ") and line.endswith(" UTC (skipped).") for line in lines)
     assert f"Go on with: suffice label {pets}" in lines
     assert f"Take the results: suffice export {pets}" in lines
@@ -73,7 +81,7 @@ def test_status_tells_a_person_all_of_it(pets: Path) -> None:
 def test_status_of_numbers_and_of_an_empty_project(tmp_path: Path) -> None:
     busy_project(tmp_path / "n.suffice", task="regression").close()
     text = said("status", str(tmp_path / "n.suffice"))
-    assert "Two people labelled 5 items; on average their numbers are " in text
+    assert "Two people labelled the same 5 items; on average two numbers are " in text
     assert "Classes" not in text
     make(tmp_path / "empty.suffice").close()
     lines = said("status", str(tmp_path / "empty.suffice")).splitlines()

@@ -67,8 +67,10 @@ def test_a_project_is_made_with_what_was_asked_for_and_gone_on_with() -> None:
         seed=7,
         initial=5,
         overlap=0.25,
+        opinions=3,
         person="ann",
     )
+    assert (settings.overlap, settings.opinions) == (0.25, 3)
     assert said == "Project t.suffice: made, 30 items; labels are 2 classes.\n"
     assert (settings.task, settings.classes, settings.model) == ("classification", ("no", "yes, indeed"), "logistic")
     again, said = opened(person="bob")
@@ -77,7 +79,7 @@ def test_a_project_is_made_with_what_was_asked_for_and_gone_on_with() -> None:
     assert (settings.random_share, settings.at_most) == (0.35, None)
     assert settings.rule["params"]["average"] == 3
     rule = {"threshold": 0.2, "bound": BoundName.tight, "average": 3}
-    same = {"classes": '"yes, indeed",no', **rule, "seed": 7, "overlap": 0.25}
+    same = {"classes": '"yes, indeed",no', **rule, "seed": 7, "overlap": 0.25, "opinions": 3}
     assert opened(**same)[0] == settings
     with pytest.raises(InvalidValueError, match="a rule cannot be changed afterwards"):
         opened(average=4)
@@ -142,6 +144,7 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
         ({"seed": 3}, "has the seed none; --seed cannot be changed"),
         ({"initial": 3}, "has initial labels: 10; --initial cannot be changed"),
         ({"overlap": 0.5}, "has the overlap 0.0; change it on the page, under Settings"),
+        ({"opinions": 3}, "has opinions per item of the overlap: 2; change it on the page, under Settings"),
         ({"random_share": 0.3}, "has the share of random items 0.35; --random-share cannot be changed"),
         ({"at_most": "5%"}, "has the target error None; change it on the page, under Settings"),
         ({"mistake_cost": 3.0}, "the options ask for LabelWorth(error_cost=None, label_cost=1.0, mistake_cost=3.0"),
@@ -233,6 +236,7 @@ BAD = [
     ("t.csv", {"classes": "a,b", "at_most": "7"}, InvalidValueError, "write 7% for 7 percent"),
     ("t.csv", {"regression": True, "at_most": "7%"}, InvalidValueError, "must be a number in units of the target"),
     ("t.csv", {"classes": "a,b", "overlap": 1.5}, InvalidValueError, "--overlap must be a number from 0 to 1"),
+    ("t.csv", {"classes": "a,b", "opinions": 1}, InvalidValueError, "--opinions must be a whole number, 2 or more"),
     (
         "t.csv",
         {"classes": "a,b", "random_share": 1.5},

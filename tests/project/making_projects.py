@@ -93,7 +93,7 @@ def picture(state: ProjectState, size: int, now: float) -> dict[str, Any]:
         "leases": state.assigned.valid_leases(now),
         "mine": {name: state.assigned.of_person(name) for name in people},
         "newest": {name: state.acts.newest_of(name) for name in people},
-        "single": {name: sorted(state.acts.single_opinions(name)) for name in people},
+        "missing": {name: sorted(state.acts.missing_opinions(name, 3)) for name in people},
     }
 
 

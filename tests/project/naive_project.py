@@ -294,18 +294,18 @@ class NaiveProject:
                 name: [(item, Lease(who, until)) for item, who, until in self.leases if who == name]
                 for name in self.seen
             },
-            "single": {name: [item for item in items if self._is_single(item, name)] for name in self.seen},
+            "missing": {name: [item for item in items if self._misses(item, name)] for name in self.seen},
         }
 
     def _answered(self, check: NaiveCheck) -> dict[int, Label | None]:
         return {item: self.label_of(item) for item in check.items if self.status(item) != "open"}
 
-    def _is_single(self, item: int, person: str) -> bool:
+    def _misses(self, item: int, person: str) -> bool:
         opinions = self.opinions(item)
         settled = any(
             act.kind == "correction" or (act.kind == "skip" and act.person == person) for act in self.of(item)
         )
-        return len(opinions) == 1 and opinions[0].person != person and not settled
+        return 0 < len(opinions) < 3 and person not in [each.person for each in opinions] and not settled
 
     def _counting(self, person: str, labelled: list[int]) -> int:
         return sum(self._labelled(item).person == person for item in labelled)

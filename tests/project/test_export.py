@@ -128,14 +128,20 @@ def test_labels_come_in_their_order_with_all_that_is_known_of_them(busy: Project
     assert [row["text"] for row in rows] == [f"pet {each.item} 🐌" for each in labelled]
     assert list(rows[0]) == [
         *("id", "text", "number", "animal", "labelled_by", "labelled_at", "corrected", "opinions", "agreed"),
-        *("random", "saw_prediction", "confirmed"),
+        *("random", "saw_prediction", "confirmed", "majority", "opinion_of_each"),
     ]
     by_id = {row["id"]: row for row in rows}
     flags = ("true", "false", "") if format == "csv" else (True, False, None)
-    count = str if format == "csv" else int
+    count, empty = (str, "") if format == "csv" else (int, None)
     assert (by_id["id-10"]["opinions"], by_id["id-10"]["agreed"]) == (count(2), flags[0])
     assert by_id["id-14"]["agreed"] == flags[1]
     assert by_id["id-30"]["agreed"] == flags[2]
+    for row, each in zip(rows, labelled, strict=True):
+        said = {opinion.person: opinion.label for opinion in each.opinions}
+        assert json.loads(row["opinion_of_each"]) == said
+        # Pandas reads a missing text as a number.
+        majority = None if isinstance(row["majority"], float) else row["majority"]
+        assert majority == (next(iter(said.values())) if len(set(said.values())) == 1 else empty)
     assert (by_id["id-20"]["corrected"], by_id["id-20"]["animal"]) == (flags[0], "eel")
     assert (by_id["id-20"]["labelled_by"], by_id["id-0"]["labelled_by"]) == ("Zoë <b>", "pets.csv")
     assert by_id["id-2"]["corrected"] == flags[1]
@@ -232,7 +238,8 @@ def test_a_project_without_labels_gives_a_table_without_rows(tmp_path: Path, for
     assert file.rows == 0
     assert rows_of(file) == []
     if format == "csv":
-        own = b"labelled_by,labelled_at,corrected,opinions,agreed,random,saw_prediction,confirmed"
+        own = b"labelled_by,labelled_at,corrected,opinions,agreed,random,saw_prediction,confirmed,"
+        own += b"majority,opinion_of_each"
         assert file.content == b"id,text,number,animal," + own + b"\n"
     if format == "parquet":
         assert str(pandas.read_parquet(io.BytesIO(file.content))["corrected"].dtype) == "bool"
@@ -249,7 +256,7 @@ def test_a_name_that_a_cell_has_already_gets_a_number(tmp_path: Path) -> None:
     assert list(line) == [
         *("id_2", "id", "agreed", "animal", "animal_2", "=x", "animal_3"),
         *("labelled_by", "labelled_at", "corrected", "opinions", "agreed_2", "random"),
-        *("saw_prediction", "confirmed"),
+        *("saw_prediction", "confirmed", "majority", "opinion_of_each"),
     ]
     assert (row["id_2"], row["id"], row["'=x"], line["=x"]) == ("id-0", "a", "e", "e")
     assert row["animal_3"] in ("cat", "dog")

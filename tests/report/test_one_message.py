@@ -19,6 +19,7 @@ from suffice.cli.labeller import Counts
 from suffice.cli.project_options import Reading
 from suffice.presentation.decision_words import STOPS, decision_words
 from suffice.project.labelling_project import Project
+from suffice.project.people import people_summary
 from suffice.project.status_summary import learning_sentences, status
 from suffice.report.project_report import report_page
 from suffice.session.decision import Decision
@@ -42,7 +43,8 @@ def words(text: str) -> str:
 def terminal(project: Project, told: dict[str, Any], found: Any) -> str:
     out = io.StringIO()
     reading = Reading(project, "p", project.settings, [], found)
-    project_commands._print_status(Console(file=out, width=10_000, force_terminal=False), reading, told)
+    console = Console(file=out, width=10_000, force_terminal=False)
+    project_commands._print_status(console, reading, told, people_summary(project.state(), project.settings))
     return words(out.getvalue())
 
 

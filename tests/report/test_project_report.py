@@ -55,7 +55,12 @@ def test_everything_is_there_and_in_its_order(tmp_path: Path, task: str) -> None
     assert [name for name in read.ids if name in parts] == parts
     for words in (
         *("Labelling report: pets", "38 labels were given ", "2 labels came with the data (pets.csv).", "ann", "bob"),
-        *("1 label was corrected. 2 items were skipped.", "Two people labelled 5 items", "What is not guaranteed"),
+        *(
+            "1 label was corrected. 2 items were skipped.",
+            "Two people labelled the same 5 items",
+            "Answers of people",
+            "What is not guaranteed",
+        ),
         *("ErrorStability (threshold 0.05", "pet 2 🐌", "id-2", "pets.csv: 120 items, texts", "Seed of all randomness"),
     ):
         assert words in read.text

@@ -102,7 +102,7 @@ def test_what_each_role_may_do_is_what_is_documented() -> None:
         *("GET project", "GET status", "GET labels", "GET items/{item}", "GET items/{item}/image"),
         *("POST next", "POST labels", "POST skips", "POST unsure", "POST corrections", "POST undo", "POST predictions"),
     }
-    assert of_role["review"] == {"GET review", "POST confirmations"}
+    assert of_role["review"] == {"GET review", "GET people", "POST confirmations"}
     assert {path.split(" ")[1].split("/")[0] for path in of_role["manage"]} == {
         *("settings", "classes", "model", "imports", "items", "checks", "export", "final", "report"),
     }

@@ -313,6 +313,10 @@ def test_the_table_of_labels(script: Script) -> None:
     assert rows(search="nothing like it") == (0, [])
     row = script.get("/api/labels", params={"only": "disagreed"}).json()["rows"][0]
     assert [(each["person"], each["label"]) for each in row["opinions"]] == [("Ann", "spam"), ("Cay", "ham")]
+    assert row["majority"] is None
+    people = {each["name"]: each for each in script.get("/api/people").json()["people"]}
+    assert (people["Cay"]["compared"], people["Cay"]["same"], people["Cay"]["by_chance"]) == (1, 0, False)
+    assert people["Ann"]["sentences"][0].startswith(f"{people['Ann']['answers']} answers")
     assert row["at"].endswith("Z")
     long = script.get("/api/labels", params={"search": "mail-3"}).json()["rows"][0]
     assert len(long["summary"]) == 200

@@ -31,7 +31,7 @@ from suffice.cli.settings_options import with_settings
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable
 from suffice.presentation.decision_words import STOPS
-from suffice.presentation.project_words import count_lines, damage_sentences, progress_sentence
+from suffice.presentation.project_words import count_lines, damage_sentences, progress_sentence, team_lines
 from suffice.presentation.text_format import count, utc_time
 
 if TYPE_CHECKING:
@@ -45,17 +45,20 @@ def status_command(place: Place, as_json: AsJson = False) -> None:
 
     Example: suffice status mails.suffice
     """
+    from suffice.project.people import people_summary
     from suffice.project.status_summary import status
 
     with reading(place, wait=False) as learned:
         summary = status(learned.project, learned.learning_status)
+        with learned.project.lock:
+            team = people_summary(learned.project.state(), learned.project.settings)
         if as_json:
-            typer.echo(json.dumps(summary, allow_nan=False))
+            typer.echo(json.dumps({**summary, "team": team}, allow_nan=False))
             return
-        _print_status(plain_console(), learned, summary)
+        _print_status(plain_console(), learned, summary, team)
 
 
-def _print_status(console: Console, learned: Reading, summary: dict[str, Any]) -> None:
+def _print_status(console: Console, learned: Reading, summary: dict[str, Any], team: dict[str, Any]) -> None:
     from suffice.cli.labeller import TONE_STYLES
     from suffice.cli.terminal_display import one_line
 
@@ -72,6 +75,7 @@ def _print_status(console: Console, learned: Reading, summary: dict[str, Any]) -
         *([summary["model"]["reason"]] if summary["model"]["reason"] else []),
         *([] if summary["model"]["choice"] is None else summary["model"]["choice"]["sentences"]),
         *count_lines(summary, learned.project.settings.source),
+        *team_lines(team),
         *_last_activity(learned),
         *_next_commands(learned, summary),
     ]:

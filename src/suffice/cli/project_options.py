@@ -34,7 +34,7 @@ from suffice.cli.settings_options import Before
 from suffice.cli.terminal_display import visible
 from suffice.criteria import Criterion, LabelWorth
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
-from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RECALL
+from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RECALL, FEWEST_OPINIONS, checked_opinions
 from suffice.session.goals import Goal
 
 if TYPE_CHECKING:
@@ -169,7 +169,12 @@ class ProjectOptions:
     person: Annotated[str | None, person_option("Who labels.")] = None
     overlap: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="Share of the items that two people label, from 0 to 1.", show_default="0"),
+        typer.Option(
+            metavar="SHARE", help="Share of the items that several people label, from 0 to 1.", show_default="0"
+        ),
+    ] = None
+    opinions: Annotated[
+        int | None, typer.Option(help="How many people label each item of the overlap.", show_default="2")
     ] = None
     initial: Initial = None
     random_share: Annotated[
@@ -281,6 +286,7 @@ class ProjectOptions:
             may_miss=tuple(self.may_miss or ()),
             random_share=self.random_share,
             overlap=self.overlap or 0.0,
+            opinions=FEWEST_OPINIONS if self.opinions is None else self.opinions,
             seed=self.seed,
             person=person,
         )
@@ -334,6 +340,8 @@ def opened_project(
     person = person_name(options.person)
     if options.overlap is not None:
         real(options.overlap, "--overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+    if options.opinions is not None:
+        checked_opinions(options.opinions, name="--opinions")
     if options.random_share is not None:
         real(options.random_share, "--random-share", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     if options.initial is not None:
@@ -405,6 +413,7 @@ _ON_THE_PAGE = f"on the page, under Settings; {_ELSEWHERE}"
 _CHANGED_ELSEWHERE = {
     "--classes": f"with suffice classes; {_ELSEWHERE}",
     "--overlap": _ON_THE_PAGE,
+    "--opinions": _ON_THE_PAGE,
     "--may-miss": _ON_THE_PAGE,
     "--at-most": _ON_THE_PAGE,
     "--of": _ON_THE_PAGE,
@@ -542,6 +551,7 @@ def made_check(
             target=target,
             guidelines=_guidelines(options) or "",
             overlap=options.overlap or 0.0,
+            opinions=FEWEST_OPINIONS if options.opinions is None else options.opinions,
             seed=options.seed,
             person=person,
             first_check=first_check,
@@ -722,6 +732,7 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
     compare("--text", options.text, settings.main if settings.shown == "text" else None, "the text column")
     compare("--image", options.image, settings.main if settings.shown == "image" else None, "the image column")
     compare("--overlap", options.overlap, settings.overlap, "the overlap")
+    compare("--opinions", options.opinions, settings.opinions, "opinions per item of the overlap:")
     compare("--initial", options.initial, settings.initial, "initial labels:")
     compare("--random-share", options.random_share, settings.random_share, "the share of random items")
     compare("--seed", options.seed, "none" if settings.seed is None else settings.seed, "the seed")

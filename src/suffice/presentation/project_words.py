@@ -7,6 +7,8 @@ from suffice.presentation.text_format import count, number, percent, shortened
 
 #: Classes and people that are named.
 _MOST_NAMES: Final = 20
+# The numbers of one person alone are those of the project.
+_FEWEST_PEOPLE: Final = 2
 
 
 def progress_sentence(name: str, status: Mapping[str, Any]) -> str:
@@ -67,6 +69,19 @@ def count_lines(status: Mapping[str, Any], source: str) -> list[str]:
     return lines + ([agreement_sentence(status["agreement"])] if status["agreement"] is not None else [])
 
 
+def team_lines(team: Mapping[str, Any]) -> list[str]:
+    """What is known about the answers of each person, a line each, and how to read it; nothing for one person.
+
+    Args:
+        team: The result of :func:`suffice.project.people.people_summary`.
+    """
+    if len(team["people"]) < _FEWEST_PEOPLE:
+        return []
+    told = [f"{each['name']}: {' '.join(each['sentences'])}" for each in team["people"] if each["sentences"]]
+    lines, more = told[:_MOST_NAMES], len(told[_MOST_NAMES:])
+    return [*lines, *([f"{more:,} more people: suffice status --json."] if more else []), *team["notes"]]
+
+
 def some_counts(counts: Sequence[tuple[str, int]]) -> str:
     """Names with their counts; only the first ones if there are many."""
     names = [f"{name} {total:,}" for name, total in counts[:_MOST_NAMES]]
@@ -75,21 +90,38 @@ def some_counts(counts: Sequence[tuple[str, int]]) -> str:
 
 
 def agreement_sentence(agreement: Mapping[str, Any]) -> str:
-    """Agreement of two people on the same items.
+    """Agreement of people on the same items.
 
     Examples:
-        >>> agreement_sentence({"both": 5, "same": 4, "kappa": 0.6875, "difference": None})
-        "Two people labelled 5 items, and gave the same label to 4. Cohen's kappa, the agreement beyond chance, is 0.69; 1 would be perfect."
-        >>> agreement_sentence({"both": 1, "same": 0, "kappa": None, "difference": 3.25})
-        'Two people labelled 1 item; on average their numbers are 3.25 apart.'
+        >>> both = {"both": 5, "same": 4, "people": 3, "alpha": 0.69, "low": 0.184, "high": 1.0, "difference": None}
+        >>> print(agreement_sentence(both))
+        3 people labelled 5 items, two or more each, and 4 items got the same label from all. Krippendorff's alpha, the agreement beyond chance, is 0.69 (95 % confidence: 0.18 to 1.00); 1 would be perfect.
+        >>> agreement_sentence({**both, "both": 1, "people": 2, "alpha": None, "difference": 3.25})
+        'Two people labelled the same item; on average two numbers are 3.25 apart.'
     """  # noqa: E501 - one sentence
-    both = f"Two people labelled {count(agreement['both'], 'item')}"
-    if agreement["kappa"] is not None:
-        kappa = f"Cohen's kappa, the agreement beyond chance, is {agreement['kappa']:.2f}; 1 would be perfect."
-        return f"{both}, and gave the same label to {agreement['same']:,}. {kappa}"
+    items = count(agreement["both"], "item")
+    if agreement["people"] == 2:
+        said = f"Two people labelled the same {items if agreement['both'] != 1 else 'item'}"
+    else:
+        said = f"{agreement['people']:,} people labelled {items}, two or more each"
     if agreement["difference"] is None:
-        return f"{both}."
-    return f"{both}; on average their numbers are {number(agreement['difference'])} apart."
+        same = agreement["same"]
+        said += f", and {count(same, 'item')} got the same label from all"
+    else:
+        said += f"; on average two numbers are {number(agreement['difference'])} apart"
+    alpha = alpha_words(agreement)
+    return f"{said}. {alpha}" if alpha else f"{said}."
+
+
+def alpha_words(agreement: Mapping[str, Any]) -> str:
+    """Krippendorff's alpha in a sentence; empty if it is not known."""
+    if agreement["alpha"] is None:
+        return ""
+    low, high = f"{agreement['low']:.2f}", f"{agreement['high']:.2f}"
+    return (
+        f"Krippendorff's alpha, the agreement beyond chance, is {agreement['alpha']:.2f} (95 % confidence: {low} to "
+        f"{high}); 1 would be perfect."
+    )
 
 
 def model_choice_sentences(descriptions: Mapping[str, str], choice: Mapping[str, Any]) -> list[str]:
@@ -168,6 +200,7 @@ def _setting_in_words(name: str, before: Any, after: Any) -> list[str]:
     words = {
         "at_most": "the target error",
         "overlap": "the overlap",
+        "opinions": "the number of opinions",
         "name": "the name",
         "of": "what the target is about",
         "annotator_error": "the share of labels by people that may be wrong",

@@ -51,10 +51,10 @@ def summary_tiles(status: Mapping[str, Any], *, seconds: float | None) -> list[t
     if more and seconds is not None:
         tiles.append((duration(labels * seconds), f"{more}, at {seconds:.2g} seconds a label as so far"))
     agreement = status["agreement"]
-    if agreement is not None and agreement["kappa"] is not None:
+    if agreement is not None and agreement["difference"] is None:
         same = f"{agreement['same']:,} of {agreement['both']:,}"
-        tiles.append((same, "second opinions were the same as the first"))
-    elif agreement is not None and agreement["difference"] is not None:
+        tiles.append((same, "items of several people got the same label from all"))
+    elif agreement is not None:
         what = f"average difference between two people, on {count(agreement['both'], 'item')}"
         tiles.append((number(agreement["difference"]), what))
     return tiles

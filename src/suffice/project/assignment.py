@@ -115,7 +115,7 @@ def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) 
         asked.append(Assignment(item, until, IN_CHECK, check=True))
     others = [assignment for assignment in unanswered if assignment.position not in in_check]
     asked += others[: request.number - len(asked)]
-    seconds = free(_second_opinions(state, settings, request.person))
+    seconds = free(_further_opinions(state, settings, request.person))
     for item in islice(seconds, request.number - len(asked)):
         asked.append(Assignment(item, until, SECOND_OPINION))
     if len(asked) < request.number and (settings.checked is None or settings.goal is not None):
@@ -147,7 +147,7 @@ def is_random(share: float, asked: int, random: int) -> bool:
 
 
 def wants_second(settings: Settings, item: int) -> bool:
-    """Whether two people are asked for an item. This holds for a share of the items, drawn with the seed."""
+    """Whether several people are asked for an item. This holds for a share of the items, drawn with the seed."""
     return crc32(f"{settings.pick_seed}:{item}".encode()) < settings.overlap * 2**32
 
 
@@ -157,9 +157,10 @@ def _asked_again(state: ProjectState, item: int, ends: float, *, now: float, unt
     return Assignment(item, ends if fresh else until, state.assigned.why(item) or AGAIN, new=not fresh)
 
 
-def _second_opinions(state: ProjectState, settings: Settings, person: str) -> Iterator[int]:
+def _further_opinions(state: ProjectState, settings: Settings, person: str) -> Iterator[int]:
     if settings.overlap > 0.0:
-        yield from (item for item in state.acts.single_opinions(person) if wants_second(settings, item))
+        missing = state.acts.missing_opinions(person, settings.opinions)
+        yield from (item for item in missing if wants_second(settings, item))
 
 
 # Number of items of the permutation that are examined together.

@@ -31,7 +31,7 @@ from suffice.project.prediction_columns import (
 )
 from suffice.project.prediction_settings import GIVEN, CheckedPredictions, given_predictions
 from suffice.project.read_items import ReadingOptions, TableSource, checked_classes, read_source
-from suffice.project.settings import DEFAULT_INITIAL, Settings, checked_conditions, default_rule
+from suffice.project.settings import DEFAULT_INITIAL, FEWEST_OPINIONS, Settings, checked_conditions, default_rule
 from suffice.tables.table import are_classes, named_column
 from suffice.tables.table_columns import Column, TableColumns, Texts, is_path
 
@@ -319,6 +319,7 @@ def make_prediction_project(  # noqa: PLR0913 - options of a project, by keyword
     target: Mapping[str, Any],
     guidelines: str = "",
     overlap: float = 0.0,
+    opinions: int = FEWEST_OPINIONS,
     seed: int | None = None,
     person: str = "",
     first_check: Mapping[str, Any] | None = None,
@@ -334,7 +335,8 @@ def make_prediction_project(  # noqa: PLR0913 - options of a project, by keyword
         target: ``at_most`` and, as for :class:`suffice.project.create.CreationOptions`, ``of``, ``annotator_error``,
             ``correction_cost`` and ``tolerance``.
         guidelines: How to answer, in Markdown.
-        overlap: Share of the items that two people answer.
+        overlap: Share of the items that several people answer.
+        opinions: Number of people who answer such an item.
         seed: Seed of all randomness; checks are drawn anew without one.
         person: Who creates the project.
         first_check: Fields of :class:`suffice.checks.prediction_check.CheckDesign` for a check that starts afterwards;
@@ -382,6 +384,7 @@ def make_prediction_project(  # noqa: PLR0913 - options of a project, by keyword
         seed=seed,
         initial=min(DEFAULT_INITIAL, len(items)),
         overlap=overlap,
+        opinions=opinions,
         source=source,
         root="" if items.root is None else str(items.root),
         notes=items.notes,

@@ -42,7 +42,8 @@ class CountedLabels:
         # The label of each answered item, or None if it is skipped, in the order in which a learner learns.
         self._labels: dict[int, Label | None] = {}
         self._counts: Counter[Label] = Counter()
-        self._confirmed: dict[int, Label] = {}
+        # Confirmed labels, each with who has confirmed it last.
+        self._confirmed: dict[int, tuple[Label, str]] = {}
 
     @property
     def size(self) -> int:
@@ -83,7 +84,12 @@ class CountedLabels:
 
     def is_confirmed(self, item: int) -> bool:
         """Whether somebody has confirmed the label that counts."""
-        return item in self._confirmed and self._confirmed[item] == self.label_of(item)
+        return self.confirmed_by(item) is not None
+
+    def confirmed_by(self, item: int) -> str | None:
+        """Who has confirmed the label that counts, the last person; None if nobody has."""
+        label, person = self._confirmed.get(item, (None, None))
+        return person if label is not None and label == self.label_of(item) else None
 
     def open_among(self, items: NDArray[np.intp]) -> NDArray[np.intp]:
         """The given items without those that are labelled or skipped, in the same order."""
@@ -134,9 +140,9 @@ class CountedLabels:
         else:
             self.corrections.pop(item, None)
 
-    def confirm(self, item: int, label: Label) -> None:
-        """Record that a label is correct; this does not hold for other labels of the item."""
-        self._confirmed[item] = label
+    def confirm(self, item: int, label: Label, person: str) -> None:
+        """Record that a label is correct, and who says so; this does not hold for other labels of the item."""
+        self._confirmed[item] = label, person
 
     def extend(self, size: int) -> None:
         """Add items up to a number. Items that existed when the project was opened are included already."""
@@ -148,4 +154,6 @@ class CountedLabels:
         """Give all labels their new names."""
         self._labels = {item: change.answer(label) for item, label in self._labels.items()}
         self._counts = Counter(label for label in self._labels.values() if label is not None)
-        self._confirmed = {item: change.label(str(label)) for item, label in self._confirmed.items()}
+        self._confirmed = {
+            item: (change.label(str(label)), person) for item, (label, person) in self._confirmed.items()
+        }

@@ -30,9 +30,11 @@ from suffice.project.settings import (
     AUTO,
     DEFAULT_INITIAL,
     DEFAULT_RECALL,
+    FEWEST_OPINIONS,
     Settings,
     checked_goal_settings,
     checked_may_miss,
+    checked_opinions,
     default_rule,
     require_project_model,
 )
@@ -253,7 +255,8 @@ class CreationOptions:
         random_share: Share of the later items that are drawn at random too, from 0 to 1; by default
             :data:`suffice.acquisition.RANDOM_SHARES`, and 0 for
             screening. Their labels show how good the model is on the unlabelled items. 0 switches this off.
-        overlap: Share of the items that two people label, from 0 to 1.
+        overlap: Share of the items that several people label, from 0 to 1.
+        opinions: Number of people who label such an item, at least 2.
         seed: Seed of all randomness. Without one, checks are drawn anew, and all else as with seed 0.
         person: Who creates the project.
     """
@@ -283,6 +286,7 @@ class CreationOptions:
     initial: int | None = None
     random_share: float | None = None
     overlap: float = 0.0
+    opinions: int = FEWEST_OPINIONS
     seed: int | None = None
     person: str | None = None
 
@@ -331,6 +335,7 @@ class CreationOptions:
             initial=None if self.initial is None else whole(self.initial, "initial", least=1),
             random_share=None if self.random_share is None else _share(self.random_share, "random_share"),
             overlap=_share(self.overlap, "overlap"),
+            opinions=checked_opinions(self.opinions),
             seed=None if self.seed is None else whole(self.seed, "seed", least=0),
             person=None if self.person is None else checked_person(self.person),
         )
@@ -466,6 +471,7 @@ def _made_settings(
         initial=min(DEFAULT_INITIAL if initial is None else initial, len(items)),
         random_share=default_share if options.random_share is None else options.random_share,
         overlap=options.overlap,
+        opinions=options.opinions,
         source=source,
         root="" if items.root is None else str(items.root),
         notes=items.notes,

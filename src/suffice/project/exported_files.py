@@ -12,6 +12,7 @@ import numpy as np
 
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.project.events import moment
+from suffice.project.opinions import majority_of
 from suffice.project.state import LabelledItem
 from suffice.tables.file_writer import (
     MEDIA_TYPES,
@@ -58,8 +59,9 @@ def labels_file(project: "Project", format: Format) -> Exported:
     it and when (``labelled_by``, ``labelled_at``, in UTC), whether it is a correction (``corrected``), how many people
     labelled the item (``opinions``), whether their labels agree (``agreed``, empty for a single label), whether the
     item was drawn at random (``random``), whether the person saw a prediction before answering (``saw_prediction``),
-    and whether somebody has confirmed the label (``confirmed``). If a cell has the name of an added column, a number is
-    appended to the name of the added column.
+    whether somebody has confirmed the label (``confirmed``), the label that most people gave (``majority``, empty if
+    there is none), and the labels of all people as a JSON object (``opinion_of_each``). If a cell has the name of an
+    added column, a number is appended to the name of the added column.
 
     Args:
         project: The project.
@@ -93,6 +95,8 @@ def label_columns(settings: "Settings") -> list[Column]:
         Column("random", "flag"),
         Column("saw_prediction", "flag"),
         Column("confirmed", "flag"),
+        Column("majority", _target(settings).kind),
+        Column("opinion_of_each"),
     ]
     return _columns(settings, [_target(settings), *own])
 
@@ -276,7 +280,7 @@ def _chunks(
 
 def _labelled_cells(labelled: LabelledItem) -> tuple[Cell, ...]:
     said = [opinion.label for opinion in labelled.opinions]
-    agreed = None if len(said) < 2 else len(set(said)) == 1
+    agreed, usual = None if len(said) < 2 else len(set(said)) == 1, majority_of(said)
     return (
         labelled.label,
         labelled.person,
@@ -287,6 +291,8 @@ def _labelled_cells(labelled: LabelledItem) -> tuple[Cell, ...]:
         labelled.random,
         labelled.saw_prediction,
         labelled.confirmed,
+        usual,
+        json.dumps({opinion.person: opinion.label for opinion in labelled.opinions}, ensure_ascii=False),
     )
 
 

@@ -1,6 +1,7 @@
 """Labels, skips and corrections of a project that were not undone, by item and by person."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -32,8 +33,9 @@ class ItemActs:
         self._by_item: dict[int, list[Event]] = {}
         self._by_person: dict[str, list[Event]] = {}
         self._n_counting: Counter[str] = Counter()
-        # Items that one person has labelled and nobody corrected, with that person.
-        self._single: dict[int, str] = {}
+        # Items that nobody has corrected, with the people who labelled them, by the number of these people. An item is
+        # the last one when its number has changed.
+        self._uncorrected: dict[int, dict[int, tuple[str, ...]]] = {}
 
     def add(self, act: Event) -> None:
         """Add a label, a skip or a correction."""
@@ -42,7 +44,7 @@ class ItemActs:
         self._by_item.setdefault(act.item, []).append(act)
         self._by_person.setdefault(act.person, []).append(act)
         self._count_deciding(act.item, 1)
-        self._note_single(act.item)
+        self._note_opinions(act.item)
 
     def undo(self, event: Event) -> None:
         """Remove the act that an event undoes."""
@@ -52,11 +54,15 @@ class ItemActs:
         self._by_item[event.item].remove(undone)
         self._by_person[event.person].remove(undone)
         self._count_deciding(event.item, 1)
-        self._note_single(event.item)
+        self._note_opinions(event.item)
 
     def of_item(self, item: int) -> tuple[Event, ...]:
         """Labels, skips and corrections of an item, in order."""
         return tuple(self._by_item.get(item, ()))
+
+    def of_person(self, person: str) -> tuple[Event, ...]:
+        """Labels, skips and corrections of a person, in order."""
+        return tuple(self._by_person.get(person, ()))
 
     def newest_of(self, person: str) -> Event | None:
         """The last label, skip or correction of a person."""
@@ -104,10 +110,22 @@ class ItemActs:
         assert act.item is not None
         return act.kind is not EventKind.corrected and self.label_by(act.item, act.person) in (None, act)
 
-    def single_opinions(self, person: str) -> list[int]:
-        """Items with a single label, by somebody else, that nobody has corrected and this person has not skipped."""
-        others = (item for item, only in self._single.items() if only != person)
-        return [item for item in others if self.skip_by(item, person) is None]
+    def missing_opinions(self, person: str, wanted: int) -> Iterator[int]:
+        """Items that fewer people than wanted have labelled, at least one, and not this person.
+
+        Items that somebody has corrected, or that this person has skipped, are left out.
+
+        Args:
+            person: The person.
+            wanted: Number of opinions that are wanted.
+
+        Returns:
+            The items, those with the most opinions first.
+        """
+        for number in range(wanted - 1, 0, -1):
+            for item, people in self._uncorrected.get(number, {}).items():
+                if person not in people and self.skip_by(item, person) is None:
+                    yield item
 
     def uses_class(self, name: str) -> bool:
         """Whether a label of this class was given, including labels that do not count."""
@@ -134,8 +152,9 @@ class ItemActs:
         if act is not None:
             self._n_counting[act.person] += change
 
-    def _note_single(self, item: int) -> None:
-        self._single.pop(item, None)
-        people = [act.person for act in self._by_item[item] if act.kind is EventKind.labelled]
-        if len(people) == 1 and not self.has_correction(item):
-            self._single[item] = people[0]
+    def _note_opinions(self, item: int) -> None:
+        people = tuple(act.person for act in self._by_item[item] if act.kind is EventKind.labelled)
+        for number in (len(people) - 1, len(people), len(people) + 1):
+            self._uncorrected.get(number, {}).pop(item, None)
+        if people and not self.has_correction(item):
+            self._uncorrected.setdefault(len(people), {})[item] = people

@@ -1,6 +1,6 @@
-"""How long a label takes, from the times in the journal."""
+"""How long a label takes, of all people and of each, from the times in the journal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Final
@@ -32,7 +32,24 @@ def pace(labelled: Sequence[LabelledItem]) -> float | None:
     for each in labelled:
         for opinion in each.opinions:
             moments.setdefault(opinion.person, []).append(opinion.at)
-    gaps = [later - before for times in moments.values() for before, later in pairwise(sorted(times))]
-    work = [gap for gap in gaps if gap <= _PAUSE]
-    typical = median(work) if len(work) >= _FEWEST_GAPS else 0.0
-    return typical if typical >= _QUICKEST else None
+    return _typical([gap for times in moments.values() for gap in _working_gaps(times)])
+
+
+def pace_of(times: Iterable[float]) -> float | None:
+    """The same for the labels of one person, from their times.
+
+    Examples:
+        >>> pace_of(4.0 * n for n in range(20)), pace_of([0.0, 4.0])
+        (4.0, None)
+    """
+    return _typical(_working_gaps(times))
+
+
+def _working_gaps(times: Iterable[float]) -> list[float]:
+    """Times between two labels of a person, pauses left out."""
+    return [gap for before, later in pairwise(sorted(times)) if (gap := later - before) <= _PAUSE]
+
+
+def _typical(work: Sequence[float]) -> float | None:
+    seconds = median(work) if len(work) >= _FEWEST_GAPS else 0.0
+    return seconds if seconds >= _QUICKEST else None

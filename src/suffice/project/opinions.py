@@ -1,7 +1,9 @@
-"""The opinions of two people on the same items, and the error of one person that they show."""
+"""The opinions of several people on the same items, and the error of one person that they show."""
 
 import math
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
 
 from suffice.project.events import Label
 from suffice.project.settings import Settings
@@ -9,6 +11,9 @@ from suffice.project.state import LabelledItem, ProjectState
 
 # Opinions of two people on fewer items say little about their errors.
 _FEWEST_PAIRS: Final = 20
+
+# A class, a number, or whether a number is large.
+_Kind = TypeVar("_Kind", str, float, bool, str | float)
 
 
 def annotator_error_seen(state: ProjectState, settings: Settings) -> dict[str, Any] | None:
@@ -36,6 +41,19 @@ def annotator_error_seen(state: ProjectState, settings: Settings) -> dict[str, A
         return None
     share = 0.5 * (1.0 - math.sqrt(max(0.0, 1.0 - 2.0 * different / len(pairs))))
     return {"share": round(share, 4), "both": len(pairs), "different": different}
+
+
+def majority_of(labels: Sequence[_Kind]) -> _Kind | None:
+    """The label that is given more often than every other; None if there is none.
+
+    Examples:
+        >>> majority_of(["cat", "dog", "cat"]), majority_of(["cat", "dog"]), majority_of([])
+        ('cat', None, None)
+    """
+    if len(labels) < 2:
+        return labels[0] if labels else None
+    first = Counter(labels).most_common(2)
+    return first[0][0] if len(first) == 1 or (len(first) == 2 and first[0][1] > first[1][1]) else None
 
 
 def pair_of(labelled: LabelledItem) -> tuple[Label, Label] | None:

@@ -22,6 +22,9 @@ DEFAULT_THRESHOLDS: Final = {
     **{"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "kernel": 0.1},
     **{"components": 0.1, "dropout": 0.2},
 }
+#: Least and default number of people who label an item of the overlap, and the largest.
+FEWEST_OPINIONS: Final = 2
+MOST_OPINIONS: Final = 100
 #: Default number of random labels before the model chooses.
 DEFAULT_INITIAL: Final = 10
 #: Default share of the positive class that a screening must find.
@@ -38,14 +41,14 @@ _OF_GOAL: Final = ("of", "annotator_error", "correction_cost", "tolerance")
 AUTO: Final = "auto"
 #: Settings that can be changed at any time. The costs are parameters of the rule.
 CHANGEABLE: Final = (
-    *("name", "guidelines", "descriptions", "label_cost", "mistake_cost", "at_most", "overlap", "may_miss"),
+    *("name", "guidelines", "descriptions", "label_cost", "mistake_cost", "at_most", "overlap", "opinions", "may_miss"),
     *_OF_GOAL,
     *_OF_CHECKS,
 )
 # Settings that do not affect learning.
 _ONLY_SHOWN: Final = frozenset(
     {
-        *("name", "target", "shown", "columns", "main", "overlap", "lease", "source", "root", "notes"),
+        *("name", "target", "shown", "columns", "main", "overlap", "opinions", "lease", "source", "root", "notes"),
         *("guidelines", "descriptions", "choose_model", "model_reason"),
     }
 )
@@ -68,6 +71,7 @@ _WHERE_USED: Final[Mapping[str, Any]] = {
     "model_reason": "",
     "confidence": 0.95,
     "earlier_checks": 0,
+    "opinions": FEWEST_OPINIONS,
 }
 
 
@@ -90,7 +94,7 @@ class Settings:
         initial: Number of random labels before the model chooses.
         random_share: Share of the items that are drawn at random once the model chooses, from 0 to 1. It is 0 in
             projects made by version 0.7 or older.
-        overlap: Share of the items that a second person is asked for too, from 0 to 1.
+        overlap: Share of the items that other people are asked for too, from 0 to 1.
         lease: Seconds for which an item is reserved for one person.
         source: Name of the file or folder of the items.
         root: The folder of the images; files outside it are never read. Empty if there are no images.
@@ -119,6 +123,7 @@ class Settings:
             usual one, or was named.
         confidence: For ``"all"`` and predictions made elsewhere: confidence of all checks together.
         earlier_checks: For the same: number of checks of these items that were started elsewhere.
+        opinions: Number of people who are asked for an item of the overlap, at least 2.
     """
 
     name: str
@@ -155,6 +160,7 @@ class Settings:
     model_reason: str = ""
     confidence: float = 0.95
     earlier_checks: int = 0
+    opinions: int = FEWEST_OPINIONS
 
     @property
     def usual_model(self) -> str:
@@ -253,7 +259,7 @@ class Settings:
 
         Args:
             changes: New values of some of ``name``, ``guidelines``, ``descriptions`` (a text for each class),
-                ``label_cost``, ``mistake_cost``, ``at_most`` (None for none), ``overlap``, ``may_miss``,
+                ``label_cost``, ``mistake_cost``, ``at_most`` (None for none), ``overlap``, ``opinions``, ``may_miss``,
                 ``of``, ``annotator_error``, ``correction_cost``, ``tolerance``, ``confidence`` and ``earlier_checks``.
                 Without a target or with ``of="rest"``, ``annotator_error``, ``correction_cost`` and ``tolerance`` have
                 their defaults again.
@@ -281,6 +287,8 @@ class Settings:
             found["may_miss"] = list(checked_may_miss(changes["may_miss"], self.classes, name="may_miss"))
         if "overlap" in changes:
             found["overlap"] = real(changes["overlap"], "overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+        if "opinions" in changes:
+            found["opinions"] = checked_opinions(changes["opinions"])
         if costs := {name: changes[name] for name in ("label_cost", "mistake_cost") if name in changes}:
             found["rule"] = self._rule_with(costs)
         now = self.as_dict()
@@ -465,6 +473,26 @@ def checked_may_miss(may_miss: Any, classes: Sequence[str], *, name: str) -> tup
         raise InvalidValueError(f"{name} is for classes, and the labels of this project are numbers; leave it out")
     require_known(missed, classes, name=name)
     return missed
+
+
+def checked_opinions(opinions: Any, *, name: str = "opinions") -> int:
+    """Return the validated number of people who label an item of the overlap.
+
+    Args:
+        opinions: The number.
+        name: Name of the argument or option in an error message.
+
+    Raises:
+        InvalidValueError: It is not a whole number, or too small or too large.
+
+    Examples:
+        >>> checked_opinions(3)
+        3
+    """
+    number = whole(opinions, name, least=FEWEST_OPINIONS)
+    if number > MOST_OPINIONS:
+        raise InvalidValueError(f"{name} must be at most {MOST_OPINIONS}, not {number}")
+    return number
 
 
 def checked_goal_settings(

@@ -195,7 +195,7 @@ class ProjectState:
         if kind is EventKind.asked:
             self.assigned.assign(event)
         elif kind is EventKind.confirmed:
-            self.labels.confirm(item, event.data["label"])
+            self.labels.confirm(item, event.data["label"], event.person)
         elif kind is EventKind.prediction_shown:
             self.predictions.add_shown(item, event.person)
         else:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from suffice.checks import Guarantee, GuaranteePlan, plan_total, spent_alpha
 from suffice.checks.data_set import FinalGuarantee
 from suffice.criteria import Verdict
-from suffice.criteria.prediction_statistics import cohen_kappa
 from suffice.presentation.check_words import (
     check_sentence,
     checks_sentences,
@@ -28,8 +28,9 @@ from suffice.project.events import moment
 from suffice.project.goal_status import goal_status, plan_now
 from suffice.project.learning_status import LearningStatus, Point
 from suffice.project.model_selection import chooses_model, next_comparison
-from suffice.project.opinions import annotator_error_seen, pair_of
+from suffice.project.opinions import annotator_error_seen
 from suffice.project.project_check import ProjectCheck
+from suffice.project.reliability import krippendorff_alpha
 from suffice.project.settings import Settings, described_model
 from suffice.project.state import ProjectState
 from suffice.session.decision import Decision, DecisionNumbers, decide
@@ -41,23 +42,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement of two people on the same items.
+    """Agreement of any number of people on the same items.
 
     Attributes:
-        both: Items that two people labelled.
-        same: Number of these items with the same label from both.
-        kappa: Cohen's kappa, the agreement beyond chance, from -1 to 1; None for numbers.
-        difference: Mean absolute difference of two numbers; None for classes.
+        both: Items that at least two people labelled.
+        same: Number of these items with the same label from all of them.
+        people: Number of people who labelled these items.
+        alpha: Krippendorff's alpha, the agreement beyond chance, at most 1: nominal for classes, interval for numbers.
+            None if all labels are the same.
+        low: Lower limit of alpha (95 % confidence).
+        high: Upper limit.
+        difference: Mean absolute difference of the numbers of two people; None for classes.
     """
 
     both: int
     same: int
-    kappa: float | None
+    people: int
+    alpha: float | None
+    low: float | None
+    high: float | None
     difference: float | None
 
 
 def agreement(state: ProjectState, settings: Settings) -> Agreement | None:
-    """Compare the first two opinions of each item with at least two; corrections do not count.
+    """Compare all opinions of each item with at least two; corrections do not count.
 
     Args:
         state: The state of the project.
@@ -69,21 +77,31 @@ def agreement(state: ProjectState, settings: Settings) -> Agreement | None:
     Examples:
         >>> from suffice.project.events import Event, EventKind
         >>> state = ProjectState(1)
-        >>> for seq, (name, label) in enumerate([("ann", 2.0), ("bob", 5.0)], start=1):
+        >>> for seq, (name, label) in enumerate([("ann", 2.0), ("bob", 5.0), ("eve", 2.0)], start=1):
         ...     state.apply(Event(EventKind.labelled, name, 0, {"label": label}, seq=seq))
-        >>> agreement(state, Settings("p", "regression", (), "y", "table", ("a",), None, "gp", {}))
-        Agreement(both=1, same=0, kappa=None, difference=3.0)
+        >>> found = agreement(state, Settings("p", "regression", (), "y", "table", ("a",), None, "gp", {}))
+        >>> found.both, found.same, found.people, found.difference
+        (1, 0, 3, 2.0)
     """
-    pairs = [pair for each in state.labelled(several_acts=True) if (pair := pair_of(each)) is not None]
-    if not pairs:
+    compared = [each.opinions for each in state.labelled(several_acts=True) if len(each.opinions) > 1]
+    if not compared:
         return None
-    same = sum(one == other for one, other in pairs)
-    if settings.task == "regression":
-        apart = math.fsum(abs(float(one) - float(other)) / len(pairs) for one, other in pairs)
-        return Agreement(len(pairs), same, None, apart)
-    code = {name: at for at, name in enumerate(settings.classes)}
-    first, second = ([code[str(pair[at])] for pair in pairs] for at in (0, 1))
-    return Agreement(len(pairs), same, cohen_kappa(first, second), None)
+    labels = [[opinion.label for opinion in opinions] for opinions in compared]
+    same = sum(len(set(each)) == 1 for each in labels)
+    people = len({opinion.person for opinions in compared for opinion in opinions})
+    regression = settings.task == "regression"
+    found = krippendorff_alpha(labels, "interval" if regression else "nominal")
+    apart: float | None = None
+    if regression:
+        apart = math.fsum(_mean_difference([float(x) for x in each]) / len(labels) for each in labels)
+    if found is None:
+        return Agreement(len(labels), same, people, None, None, None, apart)
+    return Agreement(len(labels), same, people, found.alpha, found.low, found.high, apart)
+
+
+def _mean_difference(numbers: Sequence[float]) -> float:
+    """Mean absolute difference of two of several numbers."""
+    return math.fsum(abs(one - other) for one, other in combinations(numbers, 2)) / math.comb(len(numbers), 2)
 
 
 @dataclass(frozen=True)

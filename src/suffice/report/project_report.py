@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -38,6 +38,7 @@ from suffice.project.events import moment
 from suffice.project.items import Item
 from suffice.project.labelling_pace import pace
 from suffice.project.learning_status import LearningStatus
+from suffice.project.people import people_summary
 from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings, described_model
 from suffice.project.state import LabelledItem
@@ -65,6 +66,7 @@ class ProjectReportContents:
         verdict: What the rule says, or None before it says something.
         pace: Typical seconds per label; None if unknown.
         checks: All random checks, in order.
+        team: What is known about the answers of each person, see :func:`suffice.project.people.people_summary`.
     """
 
     settings: Settings
@@ -75,6 +77,7 @@ class ProjectReportContents:
     verdict: Verdict | None = None
     pace: float | None = None
     checks: Sequence[ProjectCheck] = ()
+    team: dict[str, Any] = field(default_factory=lambda: {"people": [], "notes": []})
 
     @property
     def share(self) -> bool:
@@ -114,7 +117,7 @@ def project_report_contents(project: "Project", learning_status: LearningStatus)
     with project.lock:
         state = project.state()
         told, labelled, made = status(project, learning_status), state.labelled(), state.made
-        checks = state.checks.all()
+        checks, team = state.checks.all(), people_summary(state, project.settings)
     first = labelled[:EXAMPLES]
     items = project.items([each.item for each in first])
     return ProjectReportContents(
@@ -126,6 +129,7 @@ def project_report_contents(project: "Project", learning_status: LearningStatus)
         verdict=learning_status.verdict,
         pace=pace([each for each in labelled if each.person != project.settings.source]),
         checks=checks,
+        team=team,
     )
 
 
@@ -247,17 +251,24 @@ def people_table(told: ProjectReportContents) -> ReportTable:
     """Number of labels of each person."""
     people = told.status["people"]
     rows = tuple(
-        (
-            f"came with the data ({shortened(each['name'])})" if each["name"] == told.settings.source else each["name"],
-            str(each["labels"]),
-            utc_time(each["last"]),
-        )
-        for each in people[:_MOST_ROWS]
+        (_person_name(told, each["name"]), str(each["labels"]), utc_time(each["last"])) for each in people[:_MOST_ROWS]
     )
-    note = "A second opinion on an item counts as a label here." if told.status["agreement"] is not None else ""
+    note = "Of several opinions on an item, the one that counts is included." if told.status["agreement"] else ""
     if len(people) > _MOST_ROWS:
         note = f"The {_MOST_ROWS} of {len(people)} people who labelled most. {note}".strip()
     return ReportTable("people", "Who labelled", ("person", "labels", "last seen"), rows, note)
+
+
+def answers_table(told: ProjectReportContents) -> ReportTable | None:
+    """What is known about the answers of each person; None if nothing is."""
+    people = [each for each in told.team["people"] if each["sentences"]]
+    rows = tuple((_person_name(told, each["name"]), " ".join(each["sentences"])) for each in people[:_MOST_ROWS])
+    note = " ".join(told.team["notes"])
+    return ReportTable("answers", "Answers of people", ("person", "what is known"), rows, note) if rows else None
+
+
+def _person_name(told: ProjectReportContents, name: str) -> str:
+    return f"came with the data ({shortened(name)})" if name == told.settings.source else name
 
 
 _KIND_OF_ITEMS: Final = {"table": "rows of a table", "text": "texts", "image": "images"}
@@ -283,7 +294,8 @@ def method_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
         share = percent(settings.random_share)
         pairs.append(("Random labels", f"{share} of the items asked for after the start were drawn at random"))
     if settings.overlap:
-        pairs.append(("Second opinions", f"asked for on {percent(settings.overlap)} of the items"))
+        asked = f"{percent(settings.overlap)} of the items are given to {settings.opinions} people"
+        pairs.append(("Opinions of several people", asked))
     return [
         *pairs,
         ("Seed of all randomness", "none" if settings.seed is None else str(settings.seed)),
@@ -417,6 +429,7 @@ def report_page(project: "Project", learning_status: LearningStatus) -> str:
         labelling=labelling_sentences(told),
         bars=count_bars(told),
         people=people_table(told) if told.labelled else None,
+        answers=answers_table(told),
         not_guaranteed=not_guaranteed(status["guarantee"]),
         stopping=_stopping_paragraphs(told),
         curve=_drawn(curve_chart(told)) if _has_curve(told) else None,

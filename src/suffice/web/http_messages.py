@@ -22,6 +22,7 @@ from suffice.project.accounts import NotAllowedError, Role
 from suffice.project.events import checked_person, checked_request, shown
 from suffice.project.label_writer import LONGEST_CORRECTION
 from suffice.project.labelling_project import ConflictError
+from suffice.project.settings import FEWEST_OPINIONS, MOST_OPINIONS
 from suffice.project.storage import StorageError, StorageFullError
 from suffice.report.html_page import rendered
 from suffice.session.goals import TargetOf
@@ -65,7 +66,8 @@ MEANINGS: Final = {
     "of": "what at_most is about: rest, the items without a label; or all, all final labels",
     "annotator_error": "for all: the share of the labels by people that may be wrong, at least 0 and below at_most",
     "correction_cost": "for all: the cost of an answer in a check, relative to a label, above 0",
-    "overlap": "the share of the items that two people label, from 0 to 1",
+    "overlap": "the share of the items that several people label, from 0 to 1",
+    "opinions": f"how many people label each of these items, {FEWEST_OPINIONS} to {MOST_OPINIONS}",
     "may_miss": "classes that may be missed: they do not hold a stop back while they are rare and have few labels",
     "reason": "a text of up to 500 characters without control characters",
     "only": "all, skipped, unsure, disagreed, unresolved or corrected",
@@ -257,6 +259,7 @@ class SettingsSent(_Request):
     mistake_cost: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["cost"])] = None
     at_most: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["at_most"])] = None
     overlap: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["overlap"])] = None
+    opinions: Annotated[int | None, Field(description=MEANINGS["opinions"])] = None
     may_miss: Annotated[_ClassNames | None, Field(description=MEANINGS["may_miss"])] = None
     of: Annotated[TargetOf | None, Field(description=MEANINGS["of"])] = None
     annotator_error: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["annotator_error"])] = None
@@ -384,6 +387,7 @@ class ProjectAnswer(_Response):
     rule: Text
     threshold: Number
     overlap: float
+    opinions: int
     guidelines_html: Text
     descriptions: dict[Text, Text]
     source: Text
@@ -424,6 +428,7 @@ class SettingsAnswer(_Response):
     positive: Text | None
     may_miss: list[Text]
     overlap: float
+    opinions: int
     rule: Text
     history: list[SettingChangeAnswer]
 
@@ -1013,12 +1018,50 @@ class PersonAnswer(_Response):
     last: str
 
 
+class AccuracyAnswer(_Response):
+    """How many answers of a person were right, with limits of the share."""
+
+    items: int
+    right: int
+    share: float
+    low: float
+    high: float
+
+
+class PersonRecordAnswer(_Response):
+    """What is known about the answers of a person."""
+
+    name: Text
+    labels: int
+    answers: int
+    last: str
+    seconds: Number
+    settled: AccuracyAnswer | None
+    random: AccuracyAnswer | None
+    compared: int
+    same: int
+    expected: float
+    probability: Number
+    by_chance: bool
+    sentences: list[Text]
+
+
+class PeopleAnswer(_Response):
+    """The people of a project, and what has to be known to read the sentences about them."""
+
+    people: list[PersonRecordAnswer]
+    notes: list[Text]
+
+
 class AgreementAnswer(_Response):
-    """Agreement of two people on the same items."""
+    """Agreement of people on the same items. ``alpha`` is Krippendorff's, with an interval from ``low`` to ``high``."""
 
     both: int
     same: int
-    kappa: Number
+    people: int
+    alpha: Number
+    low: Number
+    high: Number
     difference: Number
 
 
@@ -1099,7 +1142,10 @@ class OpinionAnswer(_Response):
 
 
 class LabelRow(_Response):
-    """A row of the table of labels. ``in_check``: whether the label is evidence of a check."""
+    """A row of the table of labels. ``in_check``: whether the label is evidence of a check.
+
+    ``majority`` is the label that most of the ``opinions`` have; null if there is none.
+    """
 
     item: int
     id: Text
@@ -1112,6 +1158,7 @@ class LabelRow(_Response):
     unsure: bool
     reason: Text
     opinions: list[OpinionAnswer]
+    majority: ShownLabel
     in_check: bool
 
 

@@ -44,6 +44,8 @@ from suffice.project.final_files import final_file
 from suffice.project.item_learner import ItemPredictor
 from suffice.project.items import Item
 from suffice.project.labelling_project import ConflictError, Project, WriteReceipt
+from suffice.project.opinions import majority_of
+from suffice.project.people import people_summary
 from suffice.project.review import review
 from suffice.project.sequential_offer import sequential_offer
 from suffice.project.settings import Settings, described_model
@@ -84,6 +86,7 @@ from suffice.web.http_messages import (
     NextSent,
     Only,
     OpinionAnswer,
+    PeopleAnswer,
     PredictionAnswer,
     PredictionsAnswer,
     PredictionSent,
@@ -385,6 +388,7 @@ def _row(entry: _TableEntry, item: Item, main: str | None) -> LabelRow:
             OpinionAnswer(person=opinion.person, label=opinion.label, at=moment(opinion.at))
             for opinion in entry.opinions
         ],
+        majority=majority_of([opinion.label for opinion in entry.opinions]),
         in_check=entry.in_check,
     )
 
@@ -518,6 +522,7 @@ def get_project(context: Context) -> ProjectAnswer:
         rule=type(rule).__name__,
         threshold=threshold if isinstance(threshold, int | float) else None,
         overlap=settings.overlap,
+        opinions=settings.opinions,
         guidelines_html=markdown_html(settings.guidelines) if settings.guidelines else "",
         descriptions=dict(settings.descriptions),
         source=settings.source,
@@ -564,6 +569,7 @@ def get_settings(context: Context) -> SettingsAnswer:
         positive=settings.positive,
         may_miss=list(settings.may_miss),
         overlap=settings.overlap,
+        opinions=settings.opinions,
         rule=type(settings.criterion()).__name__,
         history=[
             SettingChangeAnswer(
@@ -654,6 +660,15 @@ def get_labels(
     A user with the role ``label`` sees only their own, so that other answers do not influence theirs.
     """
     return label_table(context.project, TableQuery(offset, limit, search, only, context.own_name))
+
+
+@reading_router.get("/people", responses=documented())
+@takes_long
+def get_people(context: Context) -> PeopleAnswer:
+    """People: seconds per answer, how many answers were right, and whether answers are by chance."""
+    with context.project.lock:
+        found = people_summary(context.project.state(), context.project.settings)
+    return PeopleAnswer(**found)
 
 
 @reading_router.get("/review", responses=documented())

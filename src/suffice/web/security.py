@@ -488,6 +488,7 @@ ROUTE_ROLES: Final[dict[tuple[str, str], Role]] = {
     ("POST", "/api/undo"): "label",
     ("POST", "/api/predictions"): "label",
     ("GET", "/api/review"): "review",
+    ("GET", "/api/people"): "review",
     ("POST", "/api/confirmations"): "review",
     ("GET", "/api/settings"): "manage",
     ("POST", "/api/settings"): "manage",

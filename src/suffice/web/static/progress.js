@@ -1,17 +1,21 @@
 // The view that tells where the project stands: the decision, the error and its curve, and what more labels bring. What
 // the rule compares is under details.
 
-import { capital } from "./api.js";
+import { capital, get } from "./api.js";
 import { makeChart } from "./chart.js";
 import { checking, endedWithout, sequential } from "./check.js";
 import { foundWords, makeCheckPlot } from "./checkplot.js";
 import { h, many, percent, put, quiet, short, swap, unbroken } from "./dom.js";
 import { finished, goalOf, totalsData } from "./goal.js";
 import { classBars, people } from "./labelled.js";
+import { can } from "./person.js";
 import { store, watch } from "./store.js";
 import { certified, decisionParts, learning, nextButton, switchButton } from "./verdict.js";
 
 const WORTH_RULES = ["LabelWorth", "ExpectedCost"];
+
+// Milliseconds between two questions about people: the answer reads all labels.
+const PEOPLE_EVERY = 10000;
 
 /** What the numbers of a rule are called, and what they are compared with. */
 function ruleNames({ rule }) {
@@ -47,6 +51,24 @@ export function makeProgressView(root, project) {
   put(root, h("h2", { class: "visually-hidden" }, "Progress"), h("div", { class: "board" }, cards, details));
   parts.classes.element.hidden = project.task === "regression";
 
+  // What is known about people's answers, for those who may see it, and the status that it belongs to.
+  let team = null;
+  let asked = "";
+  let askedAt = 0;
+  async function askPeople(status) {
+    const now = JSON.stringify([status.people, status.agreement, status.revision]);
+    if (!can("review") || now === asked || Date.now() - askedAt < PEOPLE_EVERY) return;
+    asked = now;
+    askedAt = Date.now();
+    try {
+      team = await get("api/people");
+      swap(parts.people.body, people(store.status, project, team));
+    } catch {
+      // It is asked for again with one of the next statuses.
+      asked = "";
+    }
+  }
+
   const update = () => {
     const { status } = store;
     if (!status || root.hidden) return;
@@ -72,7 +94,8 @@ export function makeProgressView(root, project) {
     chartOr(curve, compared, ruleData(status, project), "The curve begins once a few labels are learned.");
     swap(facts, certificate(status));
     swap(parts.classes.body, classBars(status));
-    swap(parts.people.body, people(status, project));
+    swap(parts.people.body, people(status, project, team));
+    askPeople(status);
   };
   watch(update);
   return { show: update };

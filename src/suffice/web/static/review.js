@@ -109,10 +109,14 @@ export function makeReviewView(root, project) {
       const how = row.unsure ? `${row.person} is unsure` : `Skipped by ${row.person}`;
       return [h("p", { dir: "auto" }, `${how}, ${ago(row.at)}.${row.reason ? ` Reason: ${row.reason}` : ""}`)];
     }
-    const sides = row.opinions.map((each) =>
-      h("div", { class: each.label === row.label ? "counts" : null }, h("dt", { dir: "auto" }, each.person),
-        h("dd", { dir: "auto" }, labelText(each.label))));
-    return [h("dl", { class: "sides" }, sides), quiet(`${labelText(row.label)} counts. Your answer resolves it.`)];
+    // Those who gave the same label stand together, the most frequent label first.
+    const names = new Map();
+    for (const each of row.opinions) names.set(each.label, [...(names.get(each.label) ?? []), each.person]);
+    const sides = [...names].sort((one, other) => other[1].length - one[1].length).map(([label, people]) =>
+      h("div", { class: label === row.label ? "counts" : null }, h("dt", { dir: "auto" }, people.join(", ")),
+        h("dd", { dir: "auto" }, labelText(label), people.length > 1 && h("span", { class: "muted" }, ` ${count(people.length)} of ${count(row.opinions.length)}`))));
+    const most = row.majority !== null && row.majority !== row.label && ` Most people say ${labelText(row.majority)}.`;
+    return [h("dl", { class: "sides" }, sides), quiet(`${labelText(row.label)} counts.`, most, " Your answer resolves it.")];
   }
 
   function turn(by) {

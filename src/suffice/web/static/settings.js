@@ -208,8 +208,11 @@ function makeForm(title, isClasses) {
       "While a rare class has fewer than 5 labels, the advice is not to stop, except for these.", h("textarea", { rows: 2, dir: "auto" }), {
         write: (names) => names.join("\n"), read: (text) => text.split("\n").map((name) => name.trim()).filter(Boolean),
       })] : []),
-    textField("overlap", "Second opinions, in % of the items", "This share of the items is also given to a second person.", decimal(), {
-      write: percentOf, read: (text) => share(text, "Second opinions"),
+    textField("overlap", "Items for several people, in %", "This share of the items is also given to other people.", decimal(), {
+      write: percentOf, read: (text) => share(text, "Items for several people"),
+    }),
+    textField("opinions", "People for each of these items", "How many people label each of these items, at least 2.", decimal(), {
+      write: String, read: (text) => numberOf(text, "People for each of these items"),
     }),
   ]);
 }
