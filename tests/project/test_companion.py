@@ -40,6 +40,11 @@ class Small:
     decisions: list[Decision] = field(default_factory=list)
     broken: str = ""
     settings_editor: Any = None
+    features_missing: bool = False
+
+    @property
+    def size(self) -> int:
+        return len(self.X)
 
     def state(self) -> ProjectState:
         if self.broken:

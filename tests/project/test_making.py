@@ -104,8 +104,9 @@ def test_progress_is_reported_from_reading_to_the_last_item(place: str, tmp_path
     steps: list[tuple[str, int, int]] = []
     options = create.CreationOptions(classes=("yes", "no"))
     create.make_project(place, path, options, progress=lambda *step: steps.append(step)).close()
-    assert steps[:2] == [("reading the items", 0, 0), ("computing features", 0, 0)]
-    written = [done for what, done, total in steps[2:] if (what, total) == ("writing the items", 2500)]
-    assert len(written) == len(steps) - 2
+    # The features of so many rows are computed later.
+    assert steps[0] == ("reading the items", 0, 0)
+    written = [done for what, done, total in steps[1:] if (what, total) == ("writing the items", 2500)]
+    assert len(written) == len(steps) - 1
     assert written == sorted(written)
     assert written[-1] == 2500

@@ -130,7 +130,8 @@ def _started(
         if learned is not None and (learned.settings.model, learned.answers) == (model, answers):
             return learned.predictions()
         with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
-            return predictions_after(project.settings.using(model), project.X, answers, project.learned_files)
+            X = project.X  # the settings of the model depend on the features
+            return predictions_after(project.settings.using(model), X, answers, project.learned_files)
 
     project.start_check(size, at_most=at_most, expected=expected, predict=predict, **asked)
     result = _result(project, action="started")

@@ -120,7 +120,7 @@ def _label(labeller: "Labeller", console: Console, *, by_keys: bool) -> None:
             if hasattr(sys.stdin, "reconfigure"):
                 sys.stdin.reconfigure(errors="replace")
             label_by_lines(labeller, console, iter(sys.stdin.readline, ""))
-            labeller.caught_up(_LAST_WORD)
+            labeller.caught_up_at_end(_LAST_WORD)
     except KeyboardInterrupt:
         # Ctrl-C is a regular way to leave, because all labels are on the disk.
         pass

@@ -360,6 +360,22 @@ class Labeller:
         """Wait until the model has learned everything, with a limit in seconds."""
         return self.background.wait_settled(timeout)
 
+    def caught_up_at_end(self, timeout: float) -> bool:
+        """Wait until the model has learned everything, also for missing features if it has enough labels.
+
+        Args:
+            timeout: Limit in seconds.
+        """
+        end, initial = time.monotonic() + timeout, self.project.settings.initial
+        while (
+            self.project.features_missing
+            and self.counts().labelled >= initial
+            and not self.background.learning_status.problem
+            and time.monotonic() < end
+        ):
+            time.sleep(_LEARN)
+        return self.caught_up(max(0.0, end - time.monotonic()))
+
     @contextmanager
     def _past_conflicts(self) -> Iterator[None]:
         """Leave an item behind that was answered elsewhere meanwhile, in another window of the same person."""
@@ -406,8 +422,9 @@ def opened_labeller(project: "Project", person: str, most: int | None = None) ->
     """
     from suffice.project.background_learner import BackgroundLearner
 
-    # Loaded before the first key, which would otherwise wait for it.
-    _ = project.X
+    if not project.features_missing:
+        # Loaded before the first key, which would otherwise wait for it.
+        _ = project.X
     with BackgroundLearner(project, project.learned_files) as background:
         labeller = Labeller(project, background, person, most)
         try:

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from suffice.cli.project_options import (
     Place,
     Reading,
+    compute_features,
     made_folder,
     person_name,
     person_option,
@@ -47,7 +48,7 @@ def status_command(place: Place, as_json: AsJson = False) -> None:
     from suffice.project.people import people_summary
     from suffice.project.status_summary import status
 
-    with reading(place) as learned:
+    with reading(place, wait=False) as learned:
         summary = status(learned.project, learned.learning_status)
         with learned.project.lock:
             team = people_summary(learned.project.state(), learned.project.settings)
@@ -157,6 +158,7 @@ def review_command(
         from suffice.project.project_learner import suspicious_labels
         from suffice.project.review import review
 
+        compute_features(project)
         listed = review(project, suspicious_labels(learned_project(project), project.X), most)
     if as_json:
         typer.echo(json.dumps(listed.as_dict(), allow_nan=False))

@@ -32,7 +32,7 @@ from suffice.cli.rule_options import (
 )
 from suffice.cli.settings_options import Before
 from suffice.cli.terminal_display import visible
-from suffice.criteria import Criterion
+from suffice.criteria import Criterion, LabelWorth
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RECALL, FEWEST_OPINIONS, checked_opinions
 from suffice.session.goals import Goal
@@ -508,7 +508,8 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
         name = ModelName(settings.model)
         options.wanted_error(settings.task)
         chosen = options.chosen_rule(name, settings.task)
-        if settings.positive is None:
+        # Every model of a project supports the default rule.
+        if settings.positive is None and not isinstance(chosen, LabelWorth):
             require_provided_fields(chosen, settings.estimator(), name)
         return chosen
 
@@ -521,6 +522,8 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     with project.lock:
         labelled = project.state().n_labelled
     what = f"{len(project.settings.classes)} classes" if project.settings.classes else "numbers"
+    if project.features_missing:
+        say(console, "- the features for the model are computed while the first items are labelled")
     there = f", {labelled} of them labelled already" if labelled else ""
     say(console, f"Project {hidden(place)}: made, {project.size:,} items{there}; labels are {what}.")
     return project
@@ -834,18 +837,19 @@ class Reading:
 
 
 @contextmanager
-def reading(place: str) -> Iterator[Reading]:
-    """Open a project and learn its labels; nothing is written to its journal.
+def reading(place: str, *, wait: bool = True) -> Iterator[Reading]:
+    """Open a project and learn its labels; nothing but missing features is written to its journal.
 
     Args:
         place: What was typed.
+        wait: Whether to compute features that are missing.
 
     Raises:
         MissingExtraError: What keeps projects is not installed.
         SufficeError: There is no project, or it cannot be opened.
     """
     with stored_project(place) as (project, location):
-        yield learned_project(project, location)
+        yield learned_project(project, location, wait=wait)
 
 
 @contextmanager
@@ -871,18 +875,22 @@ def stored_project(place: str) -> Iterator[tuple["Project", str]]:
         yield project, location
 
 
-def learned_project(project: "Project", place: str) -> Reading:
+def learned_project(project: "Project", place: str, *, wait: bool = True) -> Reading:
     """Results of the model of a project: from saved files, or learned now.
 
     Args:
         project: The project.
         place: Where it is, as it can be typed again.
+        wait: Whether to compute features that are missing; otherwise there are no results then.
     """
     from suffice.project.learning_status import LearningStatus
 
+    no_features = _problem_with_features(project, wait=wait)
     with project.lock:
         state, settings = project.state(), project.current_settings
         answers, checked = state.learned(), state.checked()
+    if no_features:
+        return Reading(project, place, settings, answers, LearningStatus(problem=no_features))
     saved = project.learned_files.status(settings, answers, checked)
     if saved is not None:
         return Reading(project, place, settings, answers, saved)
@@ -898,6 +906,30 @@ def learned_project(project: "Project", place: str) -> Reading:
     # It need not be made again.
     result.__dict__["project_learner"] = project_learner
     return result
+
+
+def compute_features(project: "Project") -> None:
+    """Compute the features of the items if they are missing, and say so meanwhile.
+
+    Raises:
+        SufficeError: They cannot be computed.
+    """
+    if project.features_missing:
+        with Console(stderr=True).status("computing the features of the items", spinner="line"):
+            _ = project.X
+
+
+def _problem_with_features(project: "Project", *, wait: bool) -> str:
+    """Compute the features of the items if they are missing; return why there are none, in a sentence."""
+    if not project.features_missing:
+        return ""
+    if not wait:
+        return "There is no model yet: the features of the items are computed while people label."
+    try:
+        compute_features(project)
+    except SufficeError as error:
+        return f"There is no model: {error}."
+    return ""
 
 
 def _project_learner(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from suffice.criteria import Verdict
 from suffice.presentation.decision_words import CATCHING_UP
+from suffice.project.background_features import WAITING, BackgroundFeatures
 from suffice.project.item_learner import ItemPredictor, reason
 from suffice.project.learned_files import LearnedFiles
 from suffice.project.learning_status import LearningStatus, Predictions
@@ -102,9 +103,10 @@ class BackgroundLearner:
     def __init__(self, project: LearnableProject, files: LearnedFiles | None = None) -> None:
         self._project = project
         self.learning_status = LearningStatus()
-        self.learner = SharedLearner(project, files, lambda: self.learning_status.problem)
+        self.learner = SharedLearner(project, files, self._why_no_model)
         self._saver, self._saved_results = LearnerSaver(self.learner, files), SavedResults(files)
         self._news = threading.Condition()
+        self._features = BackgroundFeatures(project, self.wake)
         self._woken = self._closing = False
         # The work that is complete, or failed, and the number of answers that could not be learned; -1 if none.
         self._done: LearningWork | None = None
@@ -256,8 +258,13 @@ class BackgroundLearner:
         """Learn for about a second and publish the results; return whether there are more answers to learn."""
         with self._news:
             self._rounds += 1
-        number, work = self._rounds, self._pending_work()
-        if work == self._done and not self.learner.ahead:
+        number = self._rounds
+        # First, because the settings of the model depend on the features.
+        missing = self._features.missing()
+        work = self._pending_work()
+        if missing:
+            self._wait_for_features(work)
+        if missing or (work == self._done and not self.learner.ahead):
             self._settle(number)
             return False
         self._changed_at = time.monotonic()
@@ -299,6 +306,19 @@ class BackgroundLearner:
         self._done = work
         self._settle(number)
         return False
+
+    def _why_no_model(self) -> str:
+        """Why there is no model, in a sentence; empty if no reason is known."""
+        status = self.learning_status
+        waits = not status.problem and self._project.features_missing
+        return WAITING if waits else status.problem
+
+    def _wait_for_features(self, work: LearningWork) -> None:
+        """Publish that the model waits for the features of the items. Nobody waits for it meanwhile."""
+        learning_status = self._features.learning_status()
+        self._given_up = len(work.answers) + len(work.checked)
+        if learning_status != self.learning_status:
+            self._publish(learning_status)
 
     def _decision(self, learning_status: LearningStatus, work: LearningWork) -> Decision:
         """The decision to stop. That for a goal about all labels depends on the checks in the journal."""
@@ -344,7 +364,7 @@ class BackgroundLearner:
             self._held = withheld - len(checked)
             # The model has not learned withheld answers, so it may choose items that are answered already.
             size = min(queue_size(people, state.left) + max(0, withheld), _MOST_QUEUE)
-            return LearningWork(learned, size, state.advice is not None, settings, len(self._project.X), checked)
+            return LearningWork(learned, size, state.advice is not None, settings, self._project.size, checked)
 
     def _learned(self, work: LearningWork) -> LearningStatus:
         with self.learner.learning(work.settings, work.answers) as learner:

@@ -134,6 +134,9 @@ class CheckRunner:
         :class:`suffice.session.model_check.CheckedQuantity` for predictions made elsewhere.
         """
         name, sent = checked_person(person), checked_request(request)
+        if self._contents.features_missing:
+            # The model that is checked depends on the features.
+            _ = self._contents.X
         n_items = None if size is None else whole(size, "size", least=1)
         elsewhere = None if earlier_checks is None else whole(earlier_checks, "earlier_checks", least=0)
         given = {"recall_of": recall_of, "precision_of": precision_of, "tolerance": tolerance, "share": share}

@@ -20,7 +20,7 @@ from suffice.arguments import real, whole
 from suffice.criteria import Criterion, LabelWorth, RecallTest
 from suffice.criteria.base import require_rule
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError, upgrade_advice
-from suffice.files import PRIVATE_FOLDER
+from suffice.files import PRIVATE_FOLDER, without_collector
 from suffice.models.factory import default_model
 from suffice.presentation.finish_words import NO_CHOICE_IN_SCREENING
 from suffice.project.events import Draft, EventKind, checked_label, checked_person
@@ -437,14 +437,32 @@ def make_project(  # noqa: PLR0913 - all but the first three by keyword
     from suffice.project.read_items import read_items
 
     require_empty(place)
-    items = read_items(data, options.reading(), progress)
+    source = Path(data).resolve().name if is_path(data) else _name_of(place)
+    with without_collector():
+        items = read_items(data, options.reading(), progress, later=True)
+        settings = _made_settings(source, name, items, options, rule)
+        if items.deferred is not None and not _suits_later_model(settings, options, rule):
+            items = read_items(data, options.reading(), progress)
+            settings = _made_settings(source, name, items, options, rule)
+        if items.deferred is not None:
+            items = replace(items, deferred={**items.deferred, "default_model": not _has_named_model(options)})
+        return write_project(place, settings, items, person=options.person or "", progress=progress)
+
+
+def _made_settings(
+    source: str,
+    name: str | None,
+    items: Items,
+    options: CreationOptions,
+    rule: Callable[[Settings], Criterion] | None,
+) -> Settings:
+    """The validated settings of a new project."""
     initial, positive = options.initial, options.positive
     if initial is not None and initial > len(items):
         raise InvalidValueError(f"--initial must be at most the number of items, {len(items)}; not {initial}; lower it")
     default_share = RANDOM_SHARES[items.task] if positive is None else 0.0
-    source = Path(data).resolve().name if is_path(data) else _name_of(place)
     usual = items.default or default_model(items.task)
-    named = None if options.model == AUTO else options.model
+    named = options.model if _has_named_model(options) else None
     settings = Settings(
         name=source if name is None else name,
         task=items.task,
@@ -470,7 +488,7 @@ def make_project(  # noqa: PLR0913 - all but the first three by keyword
         **_screening(options, items),
         may_miss=checked_may_miss(tuple(options.may_miss), items.classes, name="--may-miss"),
     )
-    settings.estimator()  # refuses a model that does not fit the task
+    settings.require_model()
     if rule is not None:
         chosen = rule(settings)
     elif options.rule is not None:
@@ -484,7 +502,27 @@ def make_project(  # noqa: PLR0913 - all but the first three by keyword
     shown = {name: getattr(options, name) for name in ("guidelines", "unit", "lowest", "highest")}
     settings = settings.with_changes(settings.checked_changes(shown))
     settings.require_usable_rule()
-    return write_project(place, settings, items, person=options.person or "", progress=progress)
+    return settings
+
+
+def _suits_later_model(
+    settings: Settings, options: CreationOptions, rule: Callable[[Settings], Criterion] | None
+) -> bool:
+    """Whether the rule does not depend on the model, which is known once the features are computed."""
+    later = settings.using("components")
+    if _has_named_model(options) or settings.task == "regression" or isinstance(settings.criterion(), LabelWorth):
+        return True
+    try:
+        if rule is not None and rule(later).state_dict() != settings.rule:
+            return False
+        later.require_usable_rule()
+    except SufficeError:
+        return False
+    return True
+
+
+def _has_named_model(options: CreationOptions) -> bool:
+    return options.model not in (None, AUTO)
 
 
 def _chooses_model(options: CreationOptions, task: str) -> bool:
@@ -566,6 +604,8 @@ def write_project(
     made: dict[str, Any] = {"settings": settings.as_dict()}
     if items.reading is not None:
         made["reading"] = dict(items.reading)
+    if items.deferred is not None:
+        made["features"] = dict(items.deferred)
     drafts = [Draft(EventKind.made, person, data=made)]
     drafts += [Draft(EventKind.labelled, settings.source, item, {"label": label}) for item, label in labels.items()]
     if is_url(place):

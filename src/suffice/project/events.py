@@ -65,15 +65,16 @@ class Draft:
             given. For the start of a check see :meth:`suffice.project.project_check.CheckDraw.event_data`; an aborted
             check has its ``number``. For a change of the classes see
             :meth:`suffice.project.events.ClassChange.event_data`. A change of other settings has ``settings`` (the new
-            values) and ``before`` (their old values). An item that is requested as a new item, and not for a second
-            opinion or again, has also ``random`` (whether it was drawn at random) and ``started`` (whether the model
-            had its first labels then). A label or correction has ``saw_prediction`` if the person saw a prediction for
-            the item, and ``imported`` if it was read from a file. A confirmed label has ``label``. For imported
-            predictions see :func:`suffice.project.prediction_log.prediction_data`. Added items have ``first`` (the
-            position of the first item), ``count`` and ``source``. Received rows, which are written only for a message
-            with a ``request``, have the ``digest`` of the rows, the ``options`` and the ``reply``. Events of accounts
-            have the ``name`` of the account; events that create or change an account have also its ``role``, or the
-            hash of its ``password`` or ``link``.
+            values) and ``before`` (their old values); the one that is written with the features of the items has also
+            ``features``, their number. An item that is requested as a new item, and not for a second opinion or again,
+            has also ``random`` (whether it was drawn at random) and ``started`` (whether the model had its first labels
+            then). A label or correction has ``saw_prediction`` if the person saw a prediction for the item, and
+            ``imported`` if it was read from a file. A confirmed label has ``label``. For imported predictions see
+            :func:`suffice.project.prediction_log.prediction_data`. Added items have ``first`` (the position of the
+            first item), ``count`` and ``source``. Received rows, which are written only for a message with a
+            ``request``, have the ``digest`` of the rows, the ``options`` and the ``reply``. Events of accounts have the
+            ``name`` of the account; events that create or change an account have also its ``role``, or the hash of its
+            ``password`` or ``link``.
         request: A name that the sender chose for the message. A message with a known name is not processed again.
     """
 

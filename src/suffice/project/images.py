@@ -17,6 +17,8 @@ from suffice.tables.column_features import Features
 ENDINGS: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
 _SIDE: Final = 16
 _MOST: Final = 50
+# With a difference of a colour above this, images are not the same.
+_SAME_COLOURS: Final = 1e-5
 #: Formats that are read. Others are refused, because some of Pillow's readers start programs.
 FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP", "BMP")
 _MOST_PIXELS: Final = 50_000_000
@@ -134,6 +136,38 @@ def pixel_features(folder: Path, paths: Sequence[str]) -> Features:
     return Features(X, tuple(components.get_feature_names_out().tolist()), components.notes(), transformer)
 
 
+# Images that are compared with each other before features are computed.
+_COMPARED: Final = 50
+
+
+def require_images(folder: Path, paths: Sequence[str]) -> bool:
+    """Raise an error for a file that is not an image, by its first bytes; return whether some images certainly differ.
+
+    Args:
+        folder: Folder that contains them.
+        paths: Relative to the folder.
+
+    Raises:
+        InvalidValueError: A file is not an image; the message names it.
+        MissingExtraError: Pillow is not installed.
+    """
+    pillow = _pillow()
+    with warnings.catch_warnings(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        warnings.simplefilter("ignore")
+        for _ in pool.map(lambda path: _read_image(pillow, folder / path, lambda _: None), paths):
+            pass
+    pixels = image_pixels(paths[:_COMPARED], folder)
+    return bool(np.ptp(pixels, axis=0).max() > _SAME_COLOURS)
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise MissingExtraError("Pillow", "label", "Reading images") from None
+    return Image
+
+
 def image_pixels(paths: Sequence[str], folder: Path) -> Any:
     """Return the colours of images reduced to 16 x 16 pixels, ``n x 768``, from 0 to 1.
 
@@ -141,13 +175,10 @@ def image_pixels(paths: Sequence[str], folder: Path) -> Any:
         InvalidValueError: An image cannot be read; the message names it.
         MissingExtraError: Pillow is not installed.
     """
-    try:
-        from PIL import Image
-    except ImportError:
-        raise MissingExtraError("Pillow", "label", "Reading images") from None
+    pillow = _pillow()
 
     def read(path: str) -> Any:
-        return _pixels(Image, folder / path)
+        return _pixels(pillow, folder / path)
 
     # Pillow warns about large images, and about damaged ones that it can still read.
     with warnings.catch_warnings(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
@@ -158,6 +189,22 @@ def image_pixels(paths: Sequence[str], folder: Path) -> Any:
 
 def _pixels(pillow: Any, path: Path) -> Any:
     """Return the colours of a reduced image, ``16 x 16 x 3``, from 0 to 1."""
+    return _read_image(pillow, path, lambda image: _reduced(pillow, image))
+
+
+def _reduced(pillow: Any, image: Any) -> Any:
+    whole, most = _coloured(pillow, image)
+    small = whole.resize((_SIDE, _SIDE), pillow.Resampling.BOX, reducing_gap=2.0)
+    colours = np.asarray(small, dtype=np.float32).reshape(_SIDE, _SIDE, -1) / np.float32(most)
+    return np.broadcast_to(colours, (_SIDE, _SIDE, 3))
+
+
+def _read_image(pillow: Any, path: Path, read: Callable[[Any], Any]) -> Any:
+    """Return what a function returns for an open image.
+
+    Raises:
+        InvalidValueError: The image cannot be read; the message names it.
+    """
     try:
         with pillow.open(path, formats=FORMATS) as image:
             # A JPEG can be decoded at reduced size, which is many times faster.
@@ -165,10 +212,7 @@ def _pixels(pillow: Any, path: Path) -> Any:
             if image.width * image.height > _MOST_PIXELS:
                 # A file of a few kilobytes can decompress to gigabytes.
                 raise ValueError(f"it has {image.width:,} x {image.height:,} pixels, more than {_MOST_PIXELS:,}")
-            whole, most = _coloured(pillow, image)
-            small = whole.resize((_SIDE, _SIDE), pillow.Resampling.BOX, reducing_gap=2.0)
-            colours = np.asarray(small, dtype=np.float32).reshape(_SIDE, _SIDE, -1) / np.float32(most)
-            return np.broadcast_to(colours, (_SIDE, _SIDE, 3))
+            return read(image)
     # Pillow's readers raise many classes of errors for a damaged file.
     except Exception as error:
         why = " ".join(str(error).split()) or type(error).__name__

@@ -467,7 +467,7 @@ def write_predictions(  # noqa: PLR0913 - by keyword
     renamed = distinct([column.name for column in own], taken=names)
     columns = [*map(Column, names), *(each._replace(name=name) for each, name in zip(own, renamed, strict=True))]
     inputs = None if features is None else _features_in(features)
-    transformer: Any = None if inputs is not None else project.transformer()
+    transformer: Any = None if inputs is not None else project.row_transformer()
 
     def chunks() -> Iterator[Rows]:
         start = 0
@@ -610,7 +610,7 @@ def added_items(
     if settings.checked is not None:
         X = added_features(settings, table)
     elif features is None:
-        X = project.transformer().transform(new_columns(settings, table, path))
+        X = project.row_transformer().transform(new_columns(settings, table, path))
     else:
         X = _given(features, len(cells), project.X.shape[1])
     return name, Items(

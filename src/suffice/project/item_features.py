@@ -5,30 +5,38 @@ are fitted again to the items with which the project was made. Fitting is determ
 equal the stored ones.
 """
 
+import hashlib
+import json
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
 
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
+from suffice.models.factory import default_model
 from suffice.numerics import Floats
-from suffice.project.images import image_transformer
+from suffice.project.images import image_transformer, require_images
 from suffice.project.items import Items
 from suffice.project.project_interface import ReadableProject
 from suffice.project.settings import Settings
-from suffice.tables.column_features import Features, counted, short
-from suffice.tables.table_cells import CellColumns
+from suffice.tables.column_features import Features, column_type, counted, short
+from suffice.tables.table_cells import CellColumns, TableCells
 from suffice.tables.table_columns import Column, TableColumns, Texts, as_texts
 from suffice.tables.table_columns import column as read_column
 
 #: Characters of a text that the model reads; the user sees all of them.
 READ: Final = 100_000
 _UNEVEN_RANGES: Final = 1000.0
+# Rows whose features are read at a time for a checksum.
+_ROWS_AT_ONCE: Final = 2**16
 
 
 def limited(items: Items) -> Items:
@@ -60,6 +68,17 @@ def limited(items: Items) -> Items:
     )
     transformer = None if items.transformer is None else make_pipeline(items.transformer, pca)
     return replace(items, X=X, notes=(*items.notes, note), transformer=transformer, components=())
+
+
+def prepared(items: Items) -> Items:
+    """Return items with fewer features if there are too many, and with the model for all of their features.
+
+    Args:
+        items: The items with all features.
+    """
+    width, n_classes = items.X.shape[1], len(items.classes)
+    default = default_model(items.task, n_features=width, n_classes=n_classes, components=items.components)
+    return replace(limited(items), default=default)
 
 
 def given_features(path: Path, n: int) -> Features:
@@ -181,6 +200,120 @@ def _first_error_line(error: Exception) -> str:
     return lines[0][:200] if lines else type(error).__name__
 
 
+#: Items from which on features are computed after the project is made, while people label the first items.
+FEWEST_DEFERRED: Final = 500
+# More cells would take much memory when they are read again.
+_MOST_DEFERRED_CELLS: Final = 2**24
+# Texts that are examined for words.
+_EXAMINED_TEXTS: Final = 1000
+_WORD: Final = re.compile(r"(?u)\b\w\w+\b")
+
+
+class ImageColumn(NamedTuple):
+    """The column with paths of images, and the folder that they are relative to."""
+
+    name: str
+    root: Path
+
+
+def deferred_features(
+    columns: Mapping[str, Column],
+    cells: TableCells,
+    texts: str | None,
+    *,
+    known: bool,
+    image: ImageColumn | None = None,
+) -> dict[str, Any] | None:
+    """How features can be computed later from the stored cells of a table, as JSON values.
+
+    Args:
+        columns: The columns, with their values as they were read.
+        cells: The cells that are stored.
+        texts: Column that is read as text even if its texts are short.
+        known: Whether it is known that the columns are those of :func:`suffice.tables.table_columns.column`.
+        image: The column with paths of images, if there is one.
+
+    Returns:
+        The argument of :func:`computed_features`. None if there are few rows or very many cells, if the cells have
+        other values than the columns, such as dates of a workbook, or if there may be no feature at all. Then they are
+        computed at once.
+
+    Raises:
+        InvalidValueError: A file is not an image; the message names it.
+        MissingExtraError: Pillow is not installed, and there are images.
+    """
+    n = len(cells)
+    if n < FEWEST_DEFERRED or n * len(columns) > _MOST_DEFERRED_CELLS:
+        return None
+    others = {name: each for name, each in columns.items() if image is None or name != image.name}
+    stored = {name: cells.column(k) for k, name in enumerate(columns)}
+    differ = image is not None and require_images(image.root, stored[image.name])
+    if not (differ or any(_has_features(name, each, texts) for name, each in others.items())):
+        return None
+    if known:
+        return {"decimal": "."}
+    for decimal in (".", ","):
+        table = _table(stored, None if image is None else image.name, decimal)
+        if table is not None and all(map(_is_equal, table.columns, columns.values())):
+            return {"decimal": decimal}
+    return None
+
+
+def _has_features(name: str, column: Column, texts: str | None) -> bool:
+    """Whether a column certainly has features, without computing them."""
+    kind = "text" if name == texts else column_type(name, column, str).kind
+    if kind != "text":
+        return kind is not None
+    if not isinstance(column, Texts):
+        return False
+    words = [frozenset(_WORD.findall(text.lower())) for text in column.levels[:_EXAMINED_TEXTS]]
+    counts = Counter(chain.from_iterable(words))
+    frequent = {word for word, count in counts.items() if count > 1}
+    return len(frequent) > 1 and len({each & frequent for each in words}) > 2
+
+
+def _is_equal(one: Column, other: Column) -> bool:
+    if isinstance(one, Texts) and isinstance(other, Texts):
+        return one.levels == other.levels and np.array_equal(one.codes, other.codes)
+    if isinstance(one, Texts) or isinstance(other, Texts):
+        return False
+    # Every bit, so that the features are the same too.
+    return one.dtype == other.dtype and one.tobytes() == other.tobytes()
+
+
+class ComputedFeatures(NamedTuple):
+    """Features of all items of a project, the transformer, and the settings that follow from them, as JSON values."""
+
+    X: Floats
+    transformer: Any
+    settings: dict[str, Any]
+
+
+def computed_features(project: ReadableProject) -> ComputedFeatures:
+    """Compute the features of a project that was made without them. They depend on the cells of its items only.
+
+    Args:
+        project: The project.
+
+    Raises:
+        InvalidValueError: No column can be used.
+    """
+    settings, deferred = project.first_settings, project.deferred_features
+    assert deferred is not None
+    cells = [row[1:] for row in project.rows(range(project.n_items_made))]
+    table, transformer = next(_candidates(settings, project.made_with, cells, decimals=[deferred["decimal"]]))
+    del cells
+    X = np.asarray(transformer.set_output(transform="default").fit_transform(table), dtype=np.float64)
+    if not X.shape[1]:
+        raise InvalidValueError(f"the model can use no column; {'; '.join(transformer.notes_[:10])}")
+    found = prepared(replace(_as_items(settings, X, transformer), notes=(*settings.notes, *transformer.notes_)))
+    changes: dict[str, Any] = {"notes": list(found.notes), "components": [list(each) for each in found.components]}
+    # Only the reason is not known to older versions, which open projects without one.
+    if deferred["default_model"] and found.default is not None and found.default.reason:
+        changes |= {"model": found.default.name, "model_reason": found.default.reason}
+    return ComputedFeatures(found.X, found.transformer, changes)
+
+
 # Tolerance between recomputed and stored features, relative to the largest value of a column.
 _ROUNDING: Final = 1e-6
 
@@ -224,7 +357,10 @@ def _is_same(made: Floats, kept: Floats) -> bool:
 
 
 def _candidates(
-    settings: Settings, reading: Mapping[str, Any], cells: Sequence[Sequence[str]]
+    settings: Settings,
+    reading: Mapping[str, Any],
+    cells: Sequence[Sequence[str]],
+    decimals: Sequence[str] = (".", ","),
 ) -> Iterator[tuple[TableColumns, Any]]:
     """Candidate tables and transformers for the features; a single one if the reading options are known."""
     from suffice.models.capacity import most_components
@@ -234,17 +370,74 @@ def _candidates(
     texts: list[str | None] = [None, settings.main] if settings.shown == "text" else [None]
     if "text" in reading:
         texts = [reading["text"]]
-    embed = reading.get("embed")
-    special: dict[str, Any] = {}
-    if settings.shown == "image" and settings.main is not None:
-        special[settings.main] = image_transformer(Path(settings.root), len(cells))
-    elif embed is not None and settings.main is not None:
-        special[settings.main], texts = embedding_transformer(settings.main, embed), [None]
+    special = _special(settings, reading, len(cells))
+    if settings.shown != "image" and special:
+        texts = [None]
     most = most_components(len(settings.classes), len(cells)) if settings.classes else None
-    for text, decimal in product(texts, (".", ",")):
+    for text, decimal in product(texts, decimals):
         table = _table(columns, settings.main if special else None, decimal)
         if table is not None:
             yield table, TableTransformer(text=text, special=special, most_characters=READ, components=most)
+
+
+def _special(settings: Settings, reading: Mapping[str, Any], n: int) -> dict[str, Any]:
+    """Transformers, not fitted, of columns that are neither numbers nor words."""
+    embed = reading.get("embed")
+    if settings.main is None:
+        return {}
+    if settings.shown == "image":
+        return {settings.main: image_transformer(Path(settings.root), n)}
+    return {} if embed is None else {settings.main: embedding_transformer(settings.main, embed)}
+
+
+def made_checksum(project: ReadableProject) -> str:
+    """A checksum of all that the transformer of a project was fitted to.
+
+    Args:
+        project: The project.
+    """
+    about = {"settings": project.first_settings.as_dict(), "reading": dict(project.made_with)}
+    found = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    size = project.n_items_made
+    for start in range(0, size, _ROWS_AT_ONCE):
+        found.update(np.ascontiguousarray(project.X[start : min(start + _ROWS_AT_ONCE, size)]).tobytes())
+    return found.hexdigest()
+
+
+def keep_transformer(project: ReadableProject, transformer: Any) -> None:
+    """Save a fitted transformer with the files of the learner, if it can be saved.
+
+    Args:
+        project: The project.
+        transformer: The transformer.
+    """
+    if not project.learned_files.kept:
+        return
+    from suffice.tables.saved_transformer import transformer_state
+
+    # Another version of scikit-learn may have other attributes; then it is fitted again when it is needed.
+    with suppress(AttributeError, LookupError, TypeError, ValueError):
+        project.learned_files.keep_transformer(made_checksum(project), transformer_state(transformer))
+
+
+def saved_transformer(project: ReadableProject) -> Any:
+    """The transformer of a project as it was saved; None if it was not.
+
+    Args:
+        project: The project.
+    """
+    if project.made_with.get("features"):
+        return None
+    state = project.learned_files.transformer(made_checksum(project))
+    if state is None:
+        return None
+    from suffice.tables.saved_transformer import restored_transformer
+
+    special = _special(project.first_settings, project.made_with, project.n_items_made)
+    try:
+        return restored_transformer(state, special)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return None
 
 
 def _table(columns: Mapping[str, Sequence[str]], as_text: str | None, decimal: str) -> TableColumns | None:
@@ -264,7 +457,7 @@ def _table(columns: Mapping[str, Sequence[str]], as_text: str | None, decimal: s
         tuple(found),
         tuple(found.values()),
         (),
-        lambda row: f"item {row}",
+        lambda row: f"item {row + 1}",
         lambda: CellColumns([*map(list, columns.values())]),
     )
 

@@ -67,6 +67,8 @@ class Items:
         default: The model for these features if none is named; None if there is no choice.
         reading: How the data was read, as JSON values: ``text``, ``embed`` and ``id`` as they were given, and
             ``features``, whether these were given. It is needed to compute the same features for new rows.
+        deferred: How the features are computed from the cells later, as JSON values; see
+            :func:`suffice.project.item_features.computed_features`. None if ``X`` holds them.
     """
 
     shown: Shown
@@ -84,6 +86,7 @@ class Items:
     components: tuple[tuple[int, int], ...] = ()
     reading: Mapping[str, Any] | None = None
     default: DefaultModel | None = None
+    deferred: Mapping[str, Any] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

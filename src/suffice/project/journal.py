@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.numerics import Floats
 from suffice.project.events import Draft, Event
 from suffice.project.items import Items
 from suffice.project.settings import Settings
@@ -20,9 +21,11 @@ from suffice.project.storage import (
     StorageError,
     read_events,
     read_ids,
+    remove_features,
     undamaged,
     write_contents,
     write_events,
+    write_features,
 )
 
 # If the system clock differs from the monotonic clock by more seconds than this, it was set to another time.
@@ -125,6 +128,7 @@ class ProjectJournal:
     def __init__(self, database: Database, size: int) -> None:
         self.database, self.place, self.size = database, database.place, size
         self.lock = threading.RLock()
+        self._closed = False
         self._state = ProjectState(size)
         self._clock, self._looked = _LeaseClock(), float("-inf")
         self._on_items_added: list[Callable[[], None]] = []
@@ -167,6 +171,7 @@ class ProjectJournal:
 
     def close(self) -> None:
         """Close the database."""
+        self._closed = True
         self.database.close()
 
     def position(self, position: int | None) -> int:
@@ -262,6 +267,32 @@ class ProjectJournal:
             return drafts, result
 
         return self._write(add)[1]
+
+    def add_features(self, features: Floats, draft: Draft) -> bool:
+        """Add the features of all items, and write an event, in one exclusive transaction.
+
+        Nothing is written if the project has features already, such as from another process.
+
+        Args:
+            features: Features of the items, ``n x D``.
+            draft: The event.
+
+        Returns:
+            Whether they were written.
+        """
+        if self._closed:
+            # A thread that computed them has not ended with the project.
+            return False
+
+        def add(state: ProjectState, _: _Moment, connection: Connection) -> tuple[list[Draft], None]:
+            if not state.features_missing:
+                return [], None
+            # A repaired project may have features without the event.
+            remove_features(connection)
+            write_features(connection, features)
+            return [draft], None
+
+        return bool(self._write(add)[0])
 
     def _write(
         self, decide: Callable[[ProjectState, _Moment, Connection], tuple[list[Draft], T]]

@@ -118,6 +118,11 @@ class Project:
         return self.contents.made_with
 
     @property
+    def deferred_features(self) -> Mapping[str, Any] | None:
+        """How the features are computed after the project was made; None if they were computed before."""
+        return self.contents.deferred_features
+
+    @property
     def n_items_made(self) -> int:
         """Number of items that the project was made with; others were added later."""
         return self.contents.n_items_made
@@ -139,8 +144,19 @@ class Project:
 
     @property
     def X(self) -> Floats:  # noqa: N802 - the field's own name
-        """Features of the items, ``n x D``. Large arrays are a memory map of a file in the folder of the project."""
+        """Features of the items, ``n x D``. Large arrays are a memory map of a file in the folder of the project.
+
+        Features that are missing are computed first, which may take minutes.
+
+        Raises:
+            SufficeError: They cannot be computed.
+        """
         return self.contents.X
+
+    @property
+    def features_missing(self) -> bool:
+        """Whether the features of the items are not computed yet; :attr:`X` computes them."""
+        return self.contents.features_missing
 
     @property
     def folder(self) -> Path | None:
@@ -186,6 +202,14 @@ class Project:
             SufficeError: The features were given as a file, or cannot be computed again.
         """
         return self.contents.transformer()
+
+    def row_transformer(self) -> Any:
+        """A transformer for ``transform`` only: :meth:`transformer` as it was saved, or fitted again.
+
+        Raises:
+            SufficeError: As :meth:`transformer`.
+        """
+        return self.contents.row_transformer()
 
     # Assignment of items.
 

@@ -35,6 +35,7 @@ FOLDER: Final = "learned"
 # Version of the file format.
 _FORM: Final = 1
 _STATUS, _PREDICTIONS, _LEARNER, _EARLIER = "status.npz", "predictions.npz", "learner.npz", "earlier-learner.npz"
+_TRANSFORMER: Final = "transformer.npz"
 #: Largest size of the arrays of a file, in bytes; larger states are not saved.
 MOST_BYTES: Final = 2**28
 # Bytes that must stay free on the disk for labels.
@@ -168,6 +169,34 @@ class LearnedFiles:
             self._write(_EARLIER, self._described(settings, answers[: earlier.n_answers]), earlier.saved)
         return self._write(_LEARNER, self._described(settings, answers[: newest.n_answers]), newest.saved)
 
+    def transformer(self, made: str) -> Any:
+        """The state of the transformer of rows into features, or None.
+
+        Args:
+            made: A checksum of all that it was fitted to.
+        """
+        about = self._about({"made": made, "program": _program()})
+        _, saved = self._open(_TRANSFORMER, lambda found: found == about)
+        try:
+            return None if saved is None else restored_objects(saved)
+        except ValueError:
+            return None
+
+    def keep_transformer(self, made: str, state: Any) -> bool:
+        """Save the state of the transformer, plain values and arrays; return whether it was saved.
+
+        Args:
+            made: As for :meth:`transformer`.
+            state: The state.
+        """
+        if not self.kept:
+            return False
+        try:
+            saved = saved_objects(state, most_bytes=MOST_BYTES)
+        except NotSavableError:
+            return False
+        return self._write(_TRANSFORMER, self._about({"made": made, "program": _program()}), saved)
+
     def _keep(
         self, name: str, settings: Settings, answers: Sequence[Answer], value: Any, checked: Sequence[Answer] = ()
     ) -> bool:
@@ -186,6 +215,13 @@ class LearnedFiles:
         if self._checksum is None:
             self._checksum = self._features()
         basis = {"settings": settings.learned_part(), "features": self._checksum, "program": _program()}
+        return self._about(basis, answers, checked)
+
+    @staticmethod
+    def _about(
+        basis: Mapping[str, Any], answers: Sequence[Answer] = (), checked: Sequence[Answer] = ()
+    ) -> dict[str, Any]:
+        """The header of a file."""
         return {
             "form": _FORM,
             "n_answers": len(answers),

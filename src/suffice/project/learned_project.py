@@ -44,18 +44,26 @@ def predictions_after(
     kept = None if files is None else files.predictions(settings, answers)
     if kept is not None:
         return kept
-    learner = project_learner(settings, X, compare=False)
-    if files is not None:
-        learner.resume_from(files, answers)
-    learner.follow(answers)
-    return learner.predict(X)
+    return _learned(settings, X, answers, files).predict(X)
 
 
 def learned_project(project: ReadableProject) -> ItemLearner:
-    """The learner of a project after all present answers. It continues from the saved state if there is one."""
+    """The learner of a project after all present answers.
+
+    It continues from the saved state if there is one, and learns the other answers. Then the state is saved.
+    """
+    # First, because features that are missing decide about the model.
+    X = project.X
     with project.lock:
         answers, settings = project.state().learned(), project.current_settings
-    learner = project_learner(settings, project.X, compare=False)
-    learner.resume_from(project.learned_files, answers)
+    return _learned(settings, X, answers, project.learned_files)
+
+
+def _learned(settings: Settings, X: Floats, answers: Sequence[Answer], files: LearnedFiles | None) -> ItemLearner:
+    """A learner that has learned some answers, from the saved state on. A state with more answers is saved."""
+    learner = project_learner(settings, X, compare=False)
+    known = 0 if files is None else learner.resume_from(files, answers)
     learner.follow(answers)
+    if files is not None and learner.n_answers > known:
+        learner.keep_in(files)
     return learner

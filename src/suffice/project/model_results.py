@@ -84,12 +84,16 @@ class ModelResults:
 
     def final_labels(self, predict: Predict | None = None) -> ProjectLabels:
         """All labels of the project; see :meth:`suffice.project.Project.final_labels`."""
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
             with self._journal.lock:
                 state = self._journal.state()
                 if not needs_present_model(state, self._journal.settings):
                     return self._answered(joined_final_labels(state, self._journal.settings, None), state)
                 answers, settings = state.learned(), self._contents.current_settings
+            if not attempt and predict is None and self._contents.features_missing:
+                # The settings of the model depend on the features.
+                _ = self._contents.X
+                continue
             # Without the lock, because learning and predicting take time.
             found = self._predictions(settings, answers, predict)
             with self._journal.lock:

@@ -1,14 +1,16 @@
 """The contents of a project for reading: items, features, files of the learner, and the present state and settings."""
 
+import json
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from suffice.errors import InvalidValueError
+from suffice.errors import InvalidValueError, SufficeError
 from suffice.numerics import Floats
-from suffice.project.events import shown
+from suffice.project.events import Draft, EventKind, shown
 from suffice.project.items import Item
 from suffice.project.journal import ProjectJournal
 from suffice.project.learned_files import FOLDER, LearnedFiles
@@ -36,7 +38,10 @@ class ProjectContents:
     def __init__(self, journal: ProjectJournal) -> None:
         self._journal = journal
         self._X: Floats | None = None
+        # One thread at a time computes the features, or fits the transformer, without the lock of the journal.
+        self._computing = threading.RLock()
         self._transformer: Any = None
+        self._restored: Any = None
         journal.on_items_added(self._read_features_again)
 
     @property
@@ -78,6 +83,13 @@ class ProjectContents:
         return options
 
     @property
+    def deferred_features(self) -> Mapping[str, Any] | None:
+        """How the features are computed after the project was made; None if they were computed before."""
+        with self.lock:
+            made = self.state().made
+        return None if made is None else made.data.get("features")
+
+    @property
     def n_items_made(self) -> int:
         """Number of items that the project was made with; others were added later."""
         with self.lock:
@@ -91,7 +103,15 @@ class ProjectContents:
 
     @property
     def X(self) -> Floats:  # noqa: N802 - the field's own name
-        """Features of the items, ``n x D``. Large arrays are a memory map of a file in the folder of the project."""
+        """Features of the items, ``n x D``. Large arrays are a memory map of a file in the folder of the project.
+
+        Features that are missing are computed first, which may take minutes.
+
+        Raises:
+            SufficeError: They cannot be computed.
+        """
+        if self.features_missing:
+            self._compute_features()
         with self.lock:
             if self._X is None:
                 file = self._journal.database.file
@@ -99,7 +119,34 @@ class ProjectContents:
                     self._X = None if file is None else mapped_features(connection, self.size, file)
                     if self._X is None:
                         self._X = read_features(connection, self.size)
+                # They may have been missing when the checksum was computed.
+                self.learned_files.features_changed()
             return self._X
+
+    @property
+    def features_missing(self) -> bool:
+        """Whether the features of the items are not computed yet."""
+        with self.lock:
+            return self._X is None and self.state().features_missing
+
+    def _compute_features(self) -> None:
+        """Compute the features from the cells of the items, and write them unless another process did."""
+        from suffice.project.item_features import computed_features, keep_transformer
+
+        with self._computing:
+            if not self.features_missing:
+                return
+            if self._journal.database.read_only:
+                raise SufficeError(
+                    f"the features of the items are not computed yet, and {self._journal.place} is read-only; make it "
+                    "writable, or copy it"
+                )
+            found = computed_features(self)
+            # As it is after a round trip through JSON.
+            first = json.loads(json.dumps({name: getattr(self.first_settings, name) for name in found.settings}))
+            data = {"settings": found.settings, "before": first, "features": found.X.shape[1]}
+            if self._journal.add_features(found.X, Draft(EventKind.settings_changed, data=data)):
+                keep_transformer(self, found.transformer)
 
     def transformer(self) -> Any:
         """The fitted transformer from a table with the project's columns to features, ``n x D``.
@@ -110,12 +157,26 @@ class ProjectContents:
         Raises:
             SufficeError: The features were given as a file, or cannot be computed again.
         """
-        from suffice.project.item_features import fitted_transformer
+        from suffice.project.item_features import fitted_transformer, keep_transformer
 
-        with self.lock:
+        with self._computing:
             if self._transformer is None:
                 self._transformer = fitted_transformer(self)
+                keep_transformer(self, self._transformer)
             return self._transformer
+
+    def row_transformer(self) -> Any:
+        """A transformer with the method ``transform`` of :meth:`transformer`: as it was saved, or fitted again.
+
+        Raises:
+            SufficeError: As :meth:`transformer`.
+        """
+        from suffice.project.item_features import saved_transformer
+
+        with self._computing:
+            if self._transformer is None and self._restored is None:
+                self._restored = saved_transformer(self)
+            return self.transformer() if self._restored is None else self._restored
 
     @cached_property
     def learned_files(self) -> LearnedFiles:

@@ -47,6 +47,10 @@ class ReadableProject(Protocol):
         """Options with which its data was read."""
 
     @property
+    def deferred_features(self) -> Mapping[str, Any] | None:
+        """How its features are computed after it was made; None if they were computed before."""
+
+    @property
     def first_settings(self) -> Settings:
         """The original settings."""
 
@@ -62,3 +66,6 @@ class ReadableProject(Protocol):
 
     def transformer(self) -> Any:
         """The fitted transformer of columns into features."""
+
+    def row_transformer(self) -> Any:
+        """The same for ``transform`` only; it may have been read from a file."""

@@ -15,12 +15,18 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from suffice.errors import InvalidValueError
-from suffice.models.factory import default_model
 from suffice.numerics import Floats
 from suffice.project.column_roles import id_column, id_problem, is_image_column, is_like_label, text_column
 from suffice.project.events import LONGEST_CLASS, MOST_CLASSES, Label, printable, shown
 from suffice.project.images import ENDINGS, KINDS, found_images, image_paths, image_transformer, pixel_features
-from suffice.project.item_features import READ, embedding_transformer, given_features, limited
+from suffice.project.item_features import (
+    READ,
+    ImageColumn,
+    deferred_features,
+    embedding_transformer,
+    given_features,
+    prepared,
+)
 from suffice.project.items import ItemProgress, Items, RowNumbers, no_progress
 from suffice.project.settings import Shown, Task
 from suffice.tables.column_features import Features, counted, not_a_number, short
@@ -374,23 +380,39 @@ class TableSource(NamedTuple):
 
 
 def table_items(
-    path: Path, request: ReadingOptions, table: TableColumns | None = None, progress: ItemProgress = no_progress
+    path: Path,
+    request: ReadingOptions,
+    table: TableColumns | None = None,
+    progress: ItemProgress = no_progress,
+    *,
+    later: bool = False,
 ) -> Items:
     """Make every row of a table an item. If ``table`` is given, no file is read, and ``path`` is its name.
+
+    With ``later``, the features of many rows are not computed, if they can be computed from the cells.
 
     Raises:
         InvalidValueError: The file is not a table, or cannot be used with these options; the message gives a remedy.
         MissingExtraError: A package is required that is not installed.
         SufficeError: The model for ``embed`` cannot be loaded.
     """
-    # Checks of predictions made elsewhere have no model, and its import takes a tenth of a second.
-    from suffice.models.capacity import most_components
-
     source = _table_source(path, request, table, progress)
     n = len(source.ids)
     labelling = _labelling(source, request)
     cells, root = source.shown_cells()
     given = request.features
+    if later and given is None and request.embed is None:
+        # Paths of images are not the cells of the file.
+        known = source.file.of_cells and not source.cleaned and source.image is None
+        image = None if source.image is None or root is None else ImageColumn(source.image, root)
+        deferred = deferred_features(_feature_columns(source, cells), cells, request.text, known=known, image=image)
+        if deferred is not None:
+            items = source.items(np.empty((n, 0)), labelling.task, labelling.classes)
+            notes = (*source.notes, *_label_hints(source, request), *labelling.notes)
+            return replace(items, labels=labelling.labels, notes=notes, deferred=deferred)
+    # This import takes a tenth of a second.
+    from suffice.models.capacity import most_components
+
     progress("computing features", 0, 0)
     most = most_components(len(labelling.classes), n) if labelling.task == "classification" else None
     told = partial(progress, "computing features")
@@ -540,6 +562,16 @@ def _labelling(source: TableSource, request: ReadingOptions) -> Labelling:
     return read_labels(TargetColumn(source.target, source.cells(source.target), column, source.file.place), request)
 
 
+def _feature_columns(source: TableSource, cells: TableCells) -> dict[str, Column]:
+    """The columns that are shown, from which features are computed."""
+    columns: dict[str, Column] = {name: source.file[name] for name in source.shown}
+    if source.cleaned:
+        # Features are computed from the stored cells, so that they can be computed again.
+        texts = [(k, name) for k, (name, column) in enumerate(columns.items()) if isinstance(column, Texts)]
+        columns |= {name: as_texts(cells.column(k)) for k, name in texts}
+    return columns
+
+
 def _features_of_columns(
     source: TableSource,
     request: ReadingOptions,
@@ -549,11 +581,7 @@ def _features_of_columns(
 ) -> Features:
     from suffice.tables.transformers import TableTransformer, table_features
 
-    columns: dict[str, Column] = {name: source.file[name] for name in source.shown}
-    if source.cleaned:
-        # Features are computed from the stored cells, so that they can be computed again.
-        texts = [(k, name) for k, (name, column) in enumerate(columns.items()) if isinstance(column, Texts)]
-        columns |= {name: as_texts(cells.column(k)) for k, name in texts}
+    columns = _feature_columns(source, cells)
     special: dict[str, Any] = {}
     if source.image is not None:
         columns[source.image] = as_texts(cells.column(source.shown.index(source.image)))
@@ -572,8 +600,10 @@ def _features_of_columns(
     return table_features(table, transformer, progress)
 
 
-def folder_items(folder: Path, request: ReadingOptions) -> Items:
+def folder_items(folder: Path, request: ReadingOptions, *, later: bool = False) -> Items:
     """Make every image in a folder and its subfolders an item, in the order of their names.
+
+    With ``later``, the features of many images are not computed.
 
     Raises:
         InvalidValueError: There are fewer than two, one cannot be read, or an option is about a table.
@@ -588,29 +618,36 @@ def folder_items(folder: Path, request: ReadingOptions) -> Items:
         came = f"{counted(len(paths), 'image')} in {folder}"
         raise InvalidValueError(f"there {'is' if paths else 'are'} {came}; at least 2 are required, named {KINDS}")
     given = request.features
-    made = pixel_features(folder, paths) if given is None else given_features(given, len(paths))
-    if not made.names:
-        raise InvalidValueError(
-            f"{folder}: {made.notes[0]}; give features that tell them apart with --features FILE.npy"
-        )
     left = [f"{counted(others, 'file')} that {'is' if others == 1 else 'are'} no image left out"] if others else []
-    return Items(
+    items = Items(
         shown="image",
         ids=tuple(paths),
         columns=("image",),
         cells=CellColumns([[*paths]]),
         main="image",
-        X=made.X,
+        X=np.empty((len(paths), 0)),
         task=labelling.task,
         classes=labelling.classes,
         labels=labelling.labels,
-        notes=(*left, *made.notes),
+        notes=tuple(left),
         root=folder.resolve(),
-        transformer=made.transformer,
     )
+    if later and given is None:
+        column, image = {"image": as_texts(paths)}, ImageColumn("image", folder)
+        deferred = deferred_features(column, items.cells, None, known=False, image=image)
+        if deferred is not None:
+            return replace(items, deferred=deferred)
+    made = pixel_features(folder, paths) if given is None else given_features(given, len(paths))
+    if not made.names:
+        raise InvalidValueError(
+            f"{folder}: {made.notes[0]}; give features that tell them apart with --features FILE.npy"
+        )
+    return replace(items, X=made.X, notes=(*left, *made.notes), transformer=made.transformer)
 
 
-def read_items(source: Any, request: ReadingOptions, progress: ItemProgress = no_progress) -> Items:
+def read_items(
+    source: Any, request: ReadingOptions, progress: ItemProgress = no_progress, *, later: bool = False
+) -> Items:
     r"""Read the items of a project.
 
     Args:
@@ -618,6 +655,7 @@ def read_items(source: Any, request: ReadingOptions, progress: ItemProgress = no
             memory: a DataFrame of pandas or polars, or a mapping from names of columns to values.
         request: How to read it.
         progress: Receives the present activity.
+        later: Whether features of many items may be computed after the project is made; see ``deferred`` of the items.
 
     Raises:
         InvalidValueError: It cannot be used with these options; the message gives a remedy.
@@ -640,17 +678,12 @@ def read_items(source: Any, request: ReadingOptions, progress: ItemProgress = no
         if not table.names or not len(table.columns[0]):
             missing = "rows" if table.names else "columns"
             raise InvalidValueError(f"the data has no {missing}; at least 2 items are required")
-        return _prepared(table_items(Path("the data"), checked, table, progress), checked)
-    path = Path(source)
-    found = folder_items(path, checked) if os.path.isdir(path) else table_items(path, checked, progress=progress)
-    return _prepared(found, checked)
-
-
-def _prepared(items: Items, request: ReadingOptions) -> Items:
-    """Items with fewer features if there are too many, and with the model for all of their features."""
-    width, n_classes = items.X.shape[1], len(items.classes)
-    default = default_model(items.task, n_features=width, n_classes=n_classes, components=items.components)
-    return replace(limited(items), reading=_reading(request), default=default)
+        found = table_items(Path("the data"), checked, table, progress, later=later)
+    elif os.path.isdir(source):
+        found = folder_items(Path(source), checked, later=later)
+    else:
+        found = table_items(Path(source), checked, progress=progress, later=later)
+    return replace(found if found.deferred is not None else prepared(found), reading=_reading(checked))
 
 
 def _reading(request: ReadingOptions) -> dict[str, Any]:

@@ -173,7 +173,8 @@ class _Contents:
             other_events=noted is not None and head is not None and noted.digest != head.digest,
             items=len(self.items),
             damaged_items=tuple(k for k in range(expected) if k not in self.items),
-            features_damaged=not whole or featured != expected or not expected,
+            # Features that are not computed yet are computed when the project is used.
+            features_damaged=not state.features_missing and (not whole or featured != expected or not expected),
             structure=structure,
         )
 
@@ -322,9 +323,9 @@ def _rebuilt(file: Path, found: _Contents) -> DamageReport:
                 database.make_tables(connection)
                 connection.execute(sa.insert(items_table), [_item_row(found, k) for k in range(found.size)])
                 names = ("block", "width", "numbers", "checksum")
-                connection.execute(
-                    sa.insert(features_table), [dict(zip(names, row, strict=True)) for row in found.blocks]
-                )
+                blocks = [dict(zip(names, row, strict=True)) for row in found.blocks]
+                if blocks:
+                    connection.execute(sa.insert(features_table), blocks)
                 last: Event | None = None
                 bad = set(found.report.lost_events)
                 for seq in range(1, max(found.events) + 1):

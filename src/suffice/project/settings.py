@@ -423,8 +423,8 @@ class Settings:
         """The stopping rule, before any observation."""
         return criterion_from_dict(self.rule)
 
-    def estimator(self) -> Any:
-        """The model, not fitted.
+    def require_model(self) -> None:
+        """Raise an error for a model that the project cannot have.
 
         Raises:
             InvalidValueError: A project cannot have this model, it is for the other task, or there are fewer than 2
@@ -443,6 +443,14 @@ class Settings:
             raise InvalidValueError(
                 f"a project of classification needs at least 2 classes, and this one has {len(self.classes)}; name all"
             )
+
+    def estimator(self) -> Any:
+        """The model, not fitted.
+
+        Raises:
+            InvalidValueError: As :meth:`require_model`.
+        """
+        self.require_model()
         options: dict[str, Any] = {"task": self.task, "seed": self.pick_seed}
         if self.task == "regression":
             return make_model(self.model, regularize=self.regularize, **options)
@@ -455,9 +463,13 @@ class Settings:
         Raises:
             InvalidValueError: The rule limits time, or requires fields that the model does not provide.
         """
+        rule = self.criterion()
+        if type(rule) is LabelWorth:
+            # Every model of a project supports it; the imports below take a second.
+            self.require_model()
+            return
         from suffice.learner.prepare import require_provided
 
-        rule = self.criterion()
         if "seconds" in rule.needs():
             raise InvalidValueError(
                 f"the rule {type(rule).__name__} counts seconds, and days may pass between two labels of a project; "

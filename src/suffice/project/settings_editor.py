@@ -79,5 +79,9 @@ class SettingsEditor:
         return bool(self._journal.write(decide)[0])
 
     def history(self) -> list[Event]:
-        """The events that changed settings, classes or the model, the newest first."""
-        return [event for event in reversed(self._journal.events()) if event.kind in _CHANGES]
+        """The events that changed settings, classes or the model, the newest first.
+
+        The event that is written with the features of the items is left out: nobody has changed anything.
+        """
+        changes = (event for event in reversed(self._journal.events()) if event.kind in _CHANGES)
+        return [event for event in changes if "features" not in event.data]

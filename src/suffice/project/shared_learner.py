@@ -36,7 +36,15 @@ class LearnableProject(Protocol):
 
     @property
     def X(self) -> Floats:  # noqa: N802 - the field's own name
-        """Features of its items."""
+        """Features of its items; they are computed if they are missing."""
+
+    @property
+    def features_missing(self) -> bool:
+        """Whether the features of its items are not computed yet."""
+
+    @property
+    def size(self) -> int:
+        """Number of its items."""
 
     @property
     def lock(self) -> AbstractContextManager[Any]:
@@ -167,13 +175,15 @@ class SharedLearner:
         Raises:
             SufficeError: There are too few labels, or the model cannot learn them.
         """
+        # Before the lock, because they may have to be computed.
+        X = self._project.X
         with self._in_use:
             # If no check starts, the model may have learned answers that are withheld.
             self.ahead = True
             learner = self._learner_of(self._project.settings.using(model), answers)
             learner.follow(answers)
             predictor = learner.predictor()
-        return predictor.predict(self._project.X)
+        return predictor.predict(X)
 
     def save(self, files: LearnedFiles, status: LearningStatus, done: LearningWork | None) -> bool:
         """Save the state, and return whether it was saved. A failure has no other effect.

@@ -130,6 +130,7 @@ class ProjectState:
         model_by_person: Whether a person has chosen the present model; False if it was never changed.
         comparison: The newest comparison of models, or None.
         made: The event that made the project; None before it was read.
+        features_missing: Whether the features of the items are not computed yet.
         changes: Settings that were changed since, with their present values. It is replaced, never modified.
         revision: Number of the last event that changed settings, the model or accounts; 0 if there was none.
         accounts: The accounts, by name, in the order in which they were made. It is replaced, never modified.
@@ -161,6 +162,7 @@ class ProjectState:
         self.model_by_person = False
         self.comparison: ModelComparison | None = None
         self.made: Event | None = None
+        self.features_missing = False
         self.changes: Mapping[str, Any] = {}
         self.accounts: Mapping[str, Account] = {}
         self.n_items_made: int | None = None
@@ -211,7 +213,7 @@ class ProjectState:
     def _apply_to_project(self, event: Event) -> None:
         kind, data = event.kind, event.data
         if kind is EventKind.made:
-            self.made = event
+            self.made, self.features_missing = event, data.get("features") is not None
         elif kind is EventKind.advised:
             self.advice = Advice(int(data["n_labelled"]), str(data["reason"]), event.at)
             self.withdrawn, self._changed = None, "model"
@@ -247,6 +249,8 @@ class ProjectState:
             self.changes = {**self.changes, "classes": change.after, **named}
         elif event.kind is EventKind.settings_changed:
             self.changes = {**self.changes, **event.data["settings"]}
+            # Written once, by the program, together with the features.
+            self.features_missing = self.features_missing and "features" not in event.data
         elif event.kind in ACCOUNT_KINDS:
             self.accounts = accounts_after(self.accounts, event)
         else:

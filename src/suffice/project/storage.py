@@ -469,7 +469,7 @@ _ROWS_OF_INSERT: Final = 200
 def write_contents(
     connection: Connection, items: Items, *, after: int = 0, progress: ItemProgress = no_progress
 ) -> None:
-    """Write items and their features.
+    """Write items and their features, if these are computed already.
 
     Args:
         connection: Connection in an exclusive write transaction.
@@ -490,7 +490,18 @@ def write_contents(
             columns = [column.name for column in items_table.columns]
             connection.execute(sa.insert(items_table), [dict(zip(columns, row, strict=True)) for row in rows])
         progress("writing the items", part[-1][0] + 1 - after, len(items))
-    X = np.ascontiguousarray(items.X, dtype="<f8")
+    if items.deferred is None:
+        write_features(connection, items.X)
+
+
+def write_features(connection: Connection, features: Floats) -> None:
+    """Write features of items that have none yet, ``n x D``.
+
+    Args:
+        connection: Connection in an exclusive write transaction.
+        features: Features of the items, in their order.
+    """
+    X = np.ascontiguousarray(features, dtype="<f8")
     rows_at_once = max(1, _BLOCK // (8 * X.shape[1]))
     last = connection.execute(sa.select(sa.func.max(features_table.c.block))).scalar()
     first = 0 if last is None else int(last) + 1
@@ -498,6 +509,11 @@ def write_contents(
         numbers = X[start : start + rows_at_once].tobytes()
         block = {"block": k, "width": X.shape[1], "numbers": numbers}
         connection.execute(sa.insert(features_table), {**block, "checksum": block_checksum(k, X.shape[1], numbers)})
+
+
+def remove_features(connection: Connection) -> None:
+    """Remove all features, in an exclusive write transaction."""
+    connection.execute(sa.delete(features_table))
 
 
 def item_checksum(position: int, name: str, cells: str) -> int:

@@ -113,6 +113,7 @@ def read_csv(path: Path, *, keep_cells: bool = False) -> TableColumns:
         kept or source.cells,
         _HEADER,
         kept().column if kept else source.column_cells,
+        of_cells=source.delimiter != ";",
     )
 
 

@@ -70,6 +70,7 @@ class TableColumns:
             stored, because numbers as text take several times the memory; then the content is parsed again.
         header: What names the columns in the file, "first line" or "first row"; empty if the names are not in a row.
         column_cells: The cells of one column, by its number, if they can be read without those of the others.
+        of_cells: Whether it is known that the columns are those of :func:`column` of the cells.
     """
 
     names: tuple[str, ...]
@@ -79,6 +80,7 @@ class TableColumns:
     cells: Callable[[], TableCells]
     header: str = ""
     column_cells: Callable[[int], Sequence[str]] | None = None
+    of_cells: bool = False
 
     def __len__(self) -> int:
         return len(self.columns[0]) if self.columns else 0
