@@ -151,7 +151,7 @@ def test_a_project_from_each_format_takes_more_of_it(ending: str) -> None:
     note = "- the sheet 'Sheet' was read, and others with data were not: 'older'"
     text = said("add", "mails.suffice", more, "--person", "ann", "--check")
     assert text.startswith(note) == (ending == "xlsx")
-    assert "5 items would be added; the project has 30" in text
+    assert "5 items would be added, 0 with a label; the project has 30" in text
     assert told("add", "mails.suffice", more, "--person", "ann")["size"] == 35
 
     answers = written([{"id": row["id"], "answer": row["kind"], "size": ""} for row in rows[:20]], f"a.{ending}")

@@ -28,13 +28,12 @@ def learner(labels: int = 20, **options: Any) -> sf.ActiveLearner:
 class FixedModel:
     """A model whose predictions are given; it predicts items by their number."""
 
-    classes_ = np.array(["a", "b"])
-
-    def __init__(self, predictions: Any) -> None:
-        self.predictions = predictions
+    def __init__(self, predictions: Any, classes: Any) -> None:
+        self.predictions, self.classes_ = predictions, np.unique(classes)
+        assert len(self.classes_) == 2
 
     def predict_proba(self, rows: Any) -> Any:
-        return np.where((self.predictions[np.ravel(rows)] == "a")[:, None], [0.9, 0.1], [0.1, 0.9])
+        return np.where((self.predictions[np.ravel(rows)] == self.classes_[0])[:, None], [0.9, 0.1], [0.1, 0.9])
 
     def predict(self, rows: Any) -> Any:
         return self.predictions[np.ravel(rows)]
@@ -42,7 +41,7 @@ class FixedModel:
 
 def monitor(pool: Any, predictions: Any, truth: Any, **options: Any) -> sf.StopMonitor:
     made = sf.StopMonitor(pool, sf.Budget(len(pool)), estimate_time=0.0, **options)
-    made.update(FixedModel(predictions), np.arange(4), truth[:4])
+    made.update(FixedModel(predictions, truth), np.arange(4), truth[:4])
     return made
 
 

@@ -30,7 +30,7 @@ def test_a_value_that_is_missing_is_an_error() -> None:
 
 
 def test_whatever_an_error_says_stays_text() -> None:
-    page = rendered("problem.html.jinja", package="suffice.web", sentence="""<script>"&'</script>""")
+    page = rendered("problem.html.jinja", package="suffice.web", sentence="""<script>"&'</script>""", back="")
     assert "<p>&lt;script&gt;&#34;&amp;&#39;&lt;/script&gt;</p>" in page
 
 
