@@ -64,6 +64,7 @@ function formOf(title, note, fields, { wide = false } = {}) {
     dirty = false;
     problem.textContent = "";
     for (const each of fields) each.fill(found);
+    inputs.disabled = false;
     enable();
   };
   const accept = async (event) => {
@@ -91,11 +92,13 @@ function formOf(title, note, fields, { wide = false } = {}) {
       save.disabled = false;
     }
   };
+  // Until the settings have come, nothing can be typed that they would not reach.
+  const inputs = h("fieldset", { class: "all", disabled: true }, fields.map((each) => each.element));
   const element = h("section", { class: wide ? "card wide" : "card" }, h("h3", {}, title), note && quiet(note),
     h("form", { class: "settings", novalidate: true, on: { submit: accept, input: () => {
       dirty = true;
       enable();
-    } } }, fields.map((each) => each.element), problem, h("div", { class: "row end" }, discard, save)));
+    } } }, inputs, problem, h("div", { class: "row end" }, discard, save)));
   return { element, fill: (found) => !dirty && show(found) };
 }
 
