@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 #: Examples of a property that sets no number of its own, in ``make test-slow`` and in ``make test``.
-THOROUGH, FAST = 40, 10
+THOROUGH, FAST = 30, 8
 # The number that the numbers of single properties are compared with.
 _USUAL = 100
 

@@ -283,3 +283,10 @@ def test_a_saved_learner_continues() -> None:
         item = learner.ask()
         assert again.ask().tolist() == item.tolist()
         assert again.tell(item, WIDE[item]) == learner.tell(item, WIDE[item])
+
+
+@pytest.mark.parametrize("shape", [(32, 60), (20, 100), (50, 51)])
+def test_the_number_of_components_is_found_where_the_rest_is_rounding_error(shape: tuple[int, int]) -> None:
+    for seed in range(20):
+        X = np.random.default_rng(seed).normal(size=shape)
+        assert 0 <= PrincipalFeatures().fit(X).transform(X).shape[1] <= min(shape)

@@ -143,12 +143,13 @@ class PrincipalFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return len(variance)
         total = float(variance.sum()) / share
         largest = (1.0 + float(np.sqrt(width / n))) ** 2
-        count, before = len(variance), -1
-        # Noise in components that are taken out makes the rest too small, so the number falls from step to step.
-        while count != before:
-            before = count
+        # Noise in components that are taken out makes the rest too small, so the number falls from step to step. Where
+        # the rest is rounding error it could rise again, without an end.
+        count, fewer = len(variance) + 1, len(variance)
+        while fewer < count:
+            count = fewer
             noise = max(0.0, total - float(variance[:count].sum())) / (width - count)
-            count = int(np.count_nonzero(variance > noise * largest))
+            fewer = int(np.count_nonzero(variance > noise * largest))
         return count
 
     def _compute(self) -> Self:
