@@ -18,6 +18,7 @@ from suffice.errors import InvalidValueError
 from suffice.project.archives import ArchiveLimits
 from suffice.project.create import open_project
 from suffice.project.labelling_project import ConflictError
+from suffice.project.read_items import ReadingOptions, read_items
 from suffice.project.storage import StorageFullError
 from suffice.project.uploaded_files import (
     UPLOADS,
@@ -181,19 +182,50 @@ def test_a_table_with_its_images(store: UploadStore, tmp_path: Path) -> None:
 
 def test_every_guess_is_explained(store: UploadStore) -> None:
     names = ("code", "first", "second", "same", "none", "target")
-    rows = [(f"c{k}", f"a b c {k}", f"d e f {k}", 1, "", k * 1.5) for k in range(30)]
+    rows = [(f"c{k}", f"a b c {k}", f"d e f g {k}", 1, "", k * 1.5) for k in range(30)]
     content = sent(store, "a.csv", text_of(names, rows)).content
     assert content is not None
     assert [(guess.role, guess.reason) for guess in content.columns] == [
         ("feature", "'code' is different in nearly each row; it is shown, and the model does not use it."),
-        ("feature", "'first' holds texts, and so do others; choose one of them as the text to read."),
-        ("feature", "'second' holds texts, and so do others; choose one of them as the text to read."),
+        ("feature", "'first' holds texts too; those of 'second' are longer."),
+        ("text", "'second' has the longest texts (5 words on average); 'first' is a text too."),
         ("ignored", "'same' is the same in each row."),
         ("ignored", "'none' is empty."),
         ("label", "'target' has the name of a label, and holds 30 labels that are numbers."),
     ]
     assert content.columns[0].labels.problem != ""
     assert (content.columns[5].labels.classes, content.columns[5].labels.count) == ((), 30)
+
+
+def test_the_longest_of_several_texts_and_a_column_named_like_an_id(store: UploadStore, tmp_path: Path) -> None:
+    names = ("Mail no", "from", "subject", "body", "label")
+    rows = [
+        (100 - k, f"the person {k} abroad", f"about thing {k}", f"{'word ' * 9}{k}", "spam" if k % 2 else "ham")
+        for k in range(12)
+    ]
+    upload = sent(store, "a.csv", text_of(names, rows))
+    assert upload.content is not None
+    guesses = {guess.name: guess for guess in upload.content.columns}
+    assert [guesses[name].role for name in names] == ["id", "feature", "feature", "text", "label"]
+    assert guesses["body"].reason == (
+        "'body' has the longest texts (10 words on average); 'from' and 'subject' are texts too."
+    )
+    # The same values with decimals, or twice the same one, name nothing.
+    for cells in ([k + 0.5 for k in range(12)], [k // 2 for k in range(12)]):
+        other = [(cell, *row[1:]) for cell, row in zip(cells, rows, strict=True)]
+        content = sent(store, "a.csv", text_of(names, other)).content
+        assert content is not None
+        assert content.columns[0].role == "feature"
+    store.create(upload, ProjectWish("mails"))
+    with open_project(tmp_path / "mails.suffice") as project:
+        assert (project.settings.main, project.item(0).id) == ("body", "100")
+    # The command chooses none, and says how to choose.
+    path = tmp_path / "mails.csv"
+    path.write_bytes(text_of(names, rows))
+    notes = read_items(path, ReadingOptions(target="label")).notes
+    assert "3 columns are texts ('from', 'subject', 'body'); name the one to read with --text" in notes
+    notes = read_items(path, ReadingOptions(target="label", text="body")).notes
+    assert not any("columns are texts" in note for note in notes)
 
 
 def test_what_a_person_changes_counts(store: UploadStore, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The role of each column of a table in a new project, guessed from its name and its values, with the reason."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -17,6 +18,7 @@ from suffice.tables.table_columns import Column, TableColumns, Texts
 Role = Literal["text", "image", "id", "label", "feature", "ignored"]
 
 _LIKE_LABELS: Final = frozenset({"label", "target", "class"})
+_LIKE_IDS: Final = frozenset({"id", "no", "nr", "number", "key"})
 _LONGEST_ID: Final = 500
 # Distinct values that an explanation names.
 _MOST_NAMED: Final = 3
@@ -77,6 +79,17 @@ def id_column(names: Sequence[str]) -> str | None:
         'ID'
     """
     return next((name for name in names if name.lower() == "id"), None)
+
+
+def is_like_id(name: str) -> bool:
+    """Whether the last word of the name of a column is usual for what names an item.
+
+    Examples:
+        >>> [name for name in ("mail_no", "Mail no", "orderId", "paid", "rooms") if is_like_id(name)]
+        ['mail_no', 'Mail no', 'orderId']
+    """
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)
+    return bool(words) and words[-1].lower() in _LIKE_IDS and not name[-1].isdigit()
 
 
 def id_problem(ids: Sequence[str], place: Callable[[int], str]) -> str:
@@ -143,19 +156,45 @@ def guessed_columns(
             roles[name] = "label", f"{name!r} has the name of a label, and {_held(found[name])}."
         elif is_image_column(table[name]):
             roles[name] = _image_role(name, images=images, taken={role for role, _ in roles.values()})
-    by = id_column([name for name in table.names if name not in roles])
+    by = _guessed_id([name for name in table.names if name not in roles], table, rows)
     if by is not None:
-        problem = id_problem([*map(str.strip, rows.column(table.names.index(by)))], table.place)
-        if not problem:
-            roles[by] = "id", f"{by!r} is different in each row, so it names the items."
+        roles[by] = "id", f"{by!r} is different in each row, so it names the items."
     others = {name: table[name] for name in table.names if name not in roles}
-    text, texts = text_column(others)
-    if text is not None and "image" not in {role for role, _ in roles.values()}:
-        roles[text] = "text", f"{text!r} is the only column with longer texts ({_words(others[text])})."
+    _, texts = text_column(others)
+    longest = ""
+    if texts and "image" not in {role for role, _ in roles.values()}:
+        longest = max(texts, key=lambda name: _words(others[name]))
+        roles[longest] = "text", _why_text(longest, texts, _words(others[longest]))
     for name, column in others.items():
         if name not in roles:
-            roles[name] = _feature_role(name, column, table, several=name in texts and text is None)
+            roles[name] = _feature_role(name, column, table, longest=longest if name in texts else "")
     return [ColumnGuess(name, *roles[name], found[name]) for name in table.names]
+
+
+def _guessed_id(names: Sequence[str], table: TableColumns, rows: TableCells) -> str | None:
+    """The column that names the items: the one called id, or the first that is named like one; None if there is none.
+
+    Columns that are not different in each row are not guessed, and numbers with decimals neither.
+    """
+    called = id_column(names)
+    for name in [*([] if called is None else [called]), *filter(is_like_id, names)]:
+        column = table[name]
+        whole = name == called or isinstance(column, Texts) or bool(np.all(column == np.floor(column)))
+        if whole and not id_problem([*map(str.strip, rows.column(table.names.index(name)))], table.place):
+            return name
+    return None
+
+
+def _why_text(name: str, texts: Sequence[str], words: float) -> str:
+    """Why a column is guessed as the text."""
+    average = f"{round(words):,} words on average"
+    if len(texts) == 1:
+        return f"{name!r} is the only column with longer texts ({average})."
+    others = [repr(other) for other in texts if other != name]
+    if len(others) > _MOST_NAMED:
+        others = [*others[:_MOST_NAMED], f"{len(others) - _MOST_NAMED:,} others"]
+    also = f"{', '.join(others[:-1])} and {others[-1]} are texts" if len(others) > 1 else f"{others[0]} is a text"
+    return f"{name!r} has the longest texts ({average}); {also} too."
 
 
 def _image_role(name: str, *, images: bool, taken: set[Role]) -> tuple[Role, str]:
@@ -179,17 +218,18 @@ def _some(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - _MOST_NAMED:,} others" if len(names) > _MOST_NAMED else shown
 
 
-def _words(column: Column) -> str:
+def _words(column: Column) -> float:
+    """Average number of words."""
     assert isinstance(column, Texts)
-    words = np.dot([len(level.split()) for level in column.levels], column.counts) / max(1, column.counts.sum())
-    return f"{round(float(words)):,} words on average"
+    words = np.dot([len(level.split()) for level in column.levels], column.counts)
+    return float(words / max(1, column.counts.sum()))
 
 
-def _feature_role(name: str, column: Column, table: TableColumns, *, several: bool) -> tuple[Role, str]:
-    """The role of a column that is neither text, image, id nor label."""
+def _feature_role(name: str, column: Column, table: TableColumns, *, longest: str) -> tuple[Role, str]:
+    """The role of a column that is neither text, image, id nor label; ``longest`` is the text if this is one too."""
     kind = column_type(name, column, table.place).kind
-    if several:
-        return "feature", f"{name!r} holds texts, and so do others; choose one of them as the text to read."
+    if longest:
+        return "feature", f"{name!r} holds texts too; those of {longest!r} are longer."
     if kind is None:
         return _left_out(name, column)
     if kind == "category":

@@ -408,7 +408,7 @@ def table_items(
         deferred = deferred_features(_feature_columns(source, cells), cells, request.text, known=known, image=image)
         if deferred is not None:
             items = source.items(np.empty((n, 0)), labelling.task, labelling.classes)
-            notes = (*source.notes, *_label_hints(source, request), *labelling.notes)
+            notes = (*source.notes, *_label_hints(source, request), *_text_hints(source), *labelling.notes)
             return replace(items, labels=labelling.labels, notes=notes, deferred=deferred)
     # This import takes a tenth of a second.
     from suffice.models.capacity import most_components
@@ -417,7 +417,8 @@ def table_items(
     most = most_components(len(labelling.classes), n) if labelling.task == "classification" else None
     told = partial(progress, "computing features")
     made = _features_of_columns(source, request, cells, most, told) if given is None else given_features(given, n)
-    notes = (*source.notes, *_label_hints(source, request), *_image_hints(source), *labelling.notes, *made.notes)
+    hints = (*_label_hints(source, request), *_text_hints(source), *_image_hints(source))
+    notes = (*source.notes, *hints, *labelling.notes, *made.notes)
     if not made.names:
         remedy = "name a column of text with --text, or give features with --features FILE.npy"
         raise InvalidValueError(f"{path}: the model can use no column; {'; '.join([*notes[:10], remedy])}")
@@ -463,6 +464,17 @@ def _label_hints(source: TableSource, request: ReadingOptions) -> list[str]:
     use = "used as a feature" if request.features is None else "shown"
     like = [*filter(is_like_label, source.shown)] if request.target is None else []
     return [f"column {name!r} is {use}; give --target {name} if it holds labels" for name in like]
+
+
+def _text_hints(source: TableSource) -> list[str]:
+    """A note if several columns are texts, and none of them is the text to read."""
+    if source.text is not None or source.image is not None:
+        return []
+    _, texts = text_column({name: source.file[name] for name in source.shown})
+    if len(texts) < 2:
+        return []
+    some = ", ".join(map(repr, texts[:5])) + ", ..." * (len(texts) > 5)
+    return [f"{len(texts)} columns are texts ({some}); name the one to read with --text"]
 
 
 def _image_hints(source: TableSource) -> list[str]:
