@@ -148,10 +148,12 @@ def test_an_archive_of_images_is_kept_beside_the_project(store: UploadStore, tmp
     assert content.images[0] == "pets/0.png"
     store.clear()
     added = {"__MACOSX/pets/._0.png": b"x", "pets/.DS_Store": b"x", "pets/notes.pdf": b"x"}
+    added |= {"readme.txt": b"x", "a.json": b"{"}
     upload = sent(store, "pets.zip", archive(IMAGES | added))
     assert upload.content is not None
     assert (upload.content.kind, upload.content.size) == ("images", 6)
-    assert upload.content.notes == ("1 file that is no image left out",)
+    assert upload.content.notes == ("3 files were left out: a.json, pets/notes.pdf, readme.txt",)
+    assert not (upload.unpacked / "readme.txt").exists()
     with pytest.raises(InvalidValueError, match="write the classes, or choose numbers"):
         store.create(upload, ProjectWish("pets"))
     (tmp_path / "taken").mkdir()
@@ -178,6 +180,42 @@ def test_a_table_with_its_images(store: UploadStore, tmp_path: Path) -> None:
     assert alone.content is not None
     assert alone.content.columns[0].role == "feature"
     assert "upload a ZIP archive with this table and the images" in alone.content.columns[0].reason
+
+
+def test_files_beside_a_table_and_folders_named_by_class_are_told(store: UploadStore) -> None:
+    table = text_of(("photo", "class"), [(path, "cat" if "3" in path else "dog") for path in IMAGES])
+    content = sent(store, "pets.zip", archive(IMAGES | {"pets.csv": table, "readme.txt": b"x"})).content
+    assert content is not None
+    assert (content.kind, content.notes) == ("table", ("1 file was left out: readme.txt",))
+    assert [guess.role for guess in content.columns] == ["image", "label"]
+    # A text is a table if there is nothing else.
+    alone = sent(store, "mails.zip", archive({"mails.txt": text_of(NAMES, ROWS)})).content
+    assert alone is not None
+    assert (alone.kind, alone.size) == ("table", 12)
+    by_class = {f"scans/{k % 3}/{k}.png": image(k * 9) for k in range(6)}
+    content = sent(store, "a.zip", archive(by_class)).content
+    assert content is not None
+    assert content.notes == (
+        "the images are in 3 folders (0, 1, 2); if these names are classes: they are not used as labels",
+    )
+    content = sent(store, "a.zip", archive(by_class | {"a.png": image()})).content
+    assert content is not None
+    assert content.notes == ()
+
+
+@pytest.mark.parametrize("below", ["", "some data/"])
+def test_an_image_that_is_missing_in_an_archive(store: UploadStore, tmp_path: Path, below: str) -> None:
+    table = text_of(("photo", "class"), [("pets/1.png", "cat"), ("pets/9.png", "dog"), ("pets/2.png", "dog")])
+    files = {f"{below}{path}": content for path, content in IMAGES.items()}
+    upload = sent(store, "pets.zip", archive(files | {f"{below}pets.csv": table}))
+    assert upload.content is not None
+    said = "line 3: there is no image 'pets/9.png' in the archive; correct the path"
+    assert upload.content.notes == (said,)
+    with pytest.raises(InvalidValueError) as caught:
+        store.create(upload, ProjectWish("missing"))
+    assert str(caught.value).endswith(said)
+    assert str(tmp_path) not in str(caught.value)
+    assert not (tmp_path / "missing").exists()
 
 
 def test_every_guess_is_explained(store: UploadStore) -> None:

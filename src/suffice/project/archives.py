@@ -29,6 +29,8 @@ _PART: Final = 2**20
 _MOST_NAMED: Final = 3
 # Folders that programs add, and that no person has put there.
 _ADDED: Final = frozenset({"__MACOSX"})
+# Tables by their names that are usually something else beside images or another table: a description, say.
+_SELDOM_TABLES: Final = (".txt", ".txt.gz", ".json", ".json.gz")
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,12 @@ class ArchiveLimits:
     ratio: int = 200
 
 
-def unpacked_files(archive: Path, name: str, folder: Path, limits: ArchiveLimits) -> tuple[list[str], list[str], int]:
+def unpacked_files(
+    archive: Path, name: str, folder: Path, limits: ArchiveLimits
+) -> tuple[list[str], list[str], list[str]]:
     """Unpack the images and tables of a ZIP archive.
+
+    Text (.txt) and JSON (.json) count as tables only if there is no image and no other table.
 
     Args:
         archive: The archive.
@@ -56,7 +62,7 @@ def unpacked_files(archive: Path, name: str, folder: Path, limits: ArchiveLimits
         limits: Its limits.
 
     Returns:
-        The images and the tables, relative to the folder, in order; and the number of other files, which are left out.
+        The images, the tables and the other files, which are left out; relative to the folder, in order.
 
     Raises:
         InvalidValueError: It is no archive, has an entry that is not unpacked safely, or exceeds a limit.
@@ -67,12 +73,15 @@ def unpacked_files(archive: Path, name: str, folder: Path, limits: ArchiveLimits
             entries = [entry for entry in opened.infolist() if not entry.is_dir()]
             require_safe_entries(entries, archive.stat().st_size, name, limits)
             visible = [entry for entry in entries if not _is_hidden(entry)]
-            chosen = [entry for entry in visible if _is_wanted(entry)]
-            names = sorted(map(_path_of, chosen))
-            images = [path for path in names if path.lower().endswith(ENDINGS)]
-            tables = [path for path in names if not path.lower().endswith(ENDINGS)]
-            for entry in chosen:
-                _unpack(opened, entry, folder, name)
+            images = sorted(path for path in map(_path_of, visible) if path.lower().endswith(ENDINGS))
+            named = sorted(path for path in map(_path_of, visible) if table_format(Path(path)) is not None)
+            tables = [path for path in named if not path.lower().endswith(_SELDOM_TABLES)]
+            tables = tables if tables or images else named
+            chosen = {*images, *tables}
+            left_out = sorted({*map(_path_of, visible)} - chosen)
+            for entry in visible:
+                if _path_of(entry) in chosen:
+                    _unpack(opened, entry, folder, name)
     except (BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, struct.error, zlib.error) as error:
         if isinstance(error, InvalidValueError):
             raise
@@ -84,7 +93,7 @@ def unpacked_files(archive: Path, name: str, folder: Path, limits: ArchiveLimits
             f"{name} has two files of the name {shown(Path(error.filename).name)}; rename one of them"
         ) from None
     _require_images(folder, images, name)
-    return images, tables, len(visible) - len(chosen)
+    return images, tables, left_out
 
 
 def require_safe_entries(entries: Sequence[ZipInfo], packed: int, name: str, limits: ArchiveLimits) -> None:
@@ -159,10 +168,6 @@ def _path_of(entry: ZipInfo) -> str:
 
 def _is_hidden(entry: ZipInfo) -> bool:
     return any(part.startswith(".") or part in _ADDED for part in PurePosixPath(_path_of(entry)).parts)
-
-
-def _is_wanted(entry: ZipInfo) -> bool:
-    return entry.filename.lower().endswith(ENDINGS) or table_format(Path(entry.filename)) is not None
 
 
 def _unpack(opened: ZipFile, entry: ZipInfo, folder: Path, name: str) -> None:

@@ -7,9 +7,9 @@ import shutil
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -20,11 +20,12 @@ import numpy as np
 
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.files import PRIVATE_FILE, PRIVATE_FOLDER
-from suffice.presentation.text_format import count
+from suffice.presentation.text_format import count, shortened
 from suffice.project.archives import ArchiveLimits, require_safe_entries, unpacked_files
 from suffice.project.column_roles import ColumnGuess, ColumnLabels, Role, guessed_columns
 from suffice.project.create import CreationOptions, has_project, make_project
 from suffice.project.events import printable, shown
+from suffice.project.images import image_paths
 from suffice.project.labelling_project import ConflictError
 from suffice.project.read_items import ReadingOptions, TableSource, TargetColumn, read_labels, read_source
 from suffice.project.storage import StorageError, StorageFullError
@@ -40,6 +41,9 @@ UPLOAD_KINDS: Final = "CSV, TSV, Excel (.xlsx), JSON lines (.jsonl), Parquet, or
 _SHOWN_ROWS: Final = 5
 _SHOWN_CHARACTERS: Final = 200
 _SHOWN_IMAGES: Final = 8
+# Files that are named in a note, and folders whose names may be classes.
+_MOST_NAMED: Final = 5
+_MOST_CLASS_FOLDERS: Final = 50
 # Seconds after which an upload that nobody used is removed, and one of a server that was killed.
 _KEPT_SECONDS: Final = 3600.0
 _ABANDONED_SECONDS: Final = 24 * 3600.0
@@ -428,21 +432,41 @@ def _content(upload: Upload, limits: UploadLimits) -> UploadContent:
     if upload.file.suffix != _ZIP:
         return _table_content(upload.file, limits, images=False)
     upload.unpacked.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-    images, tables, others = unpacked_files(upload.file, shown(upload.name), upload.unpacked, limits.archive)
+    images, tables, left_out = unpacked_files(upload.file, shown(upload.name), upload.unpacked, limits.archive)
     upload.file.unlink()
     if len(tables) > 1:
         some = ", ".join(tables[:5])
         raise InvalidValueError(f"{shown(upload.name)} holds {len(tables)} tables ({some}); upload one of them alone")
     if tables:
-        return _table_content(upload.unpacked / tables[0], limits, images=bool(images))
+        content = _table_content(upload.unpacked / tables[0], limits, images=bool(images))
+        return replace(content, notes=(*content.notes, *_left_out_notes(left_out)))
     if len(images) < 2:
         raise InvalidValueError(
             f"{shown(upload.name)} holds {count(len(images), 'image')} and no table; at least 2 images are required"
         )
-    left = [f"{count(others, 'file')} that {'is' if others == 1 else 'are'} no image left out"] if others else []
-    return UploadContent(
-        "images", upload.unpacked, len(images), images=tuple(images[:_SHOWN_IMAGES]), notes=tuple(left)
-    )
+    notes = (*_left_out_notes(left_out), *_folder_notes(images))
+    return UploadContent("images", upload.unpacked, len(images), images=tuple(images[:_SHOWN_IMAGES]), notes=notes)
+
+
+def _left_out_notes(names: Sequence[str]) -> list[str]:
+    """A note about files of an archive that are not used."""
+    left = f"{count(len(names), 'file')} {'was' if len(names) == 1 else 'were'} left out"
+    return [f"{left}: {_some_names(names)}"] if names else []
+
+
+def _folder_notes(images: Sequence[str]) -> list[str]:
+    """A note if the images are in folders whose names may be their classes."""
+    folders = sorted({Path(image).parent.as_posix() for image in images})
+    if "." in folders or not 2 <= len(folders) <= _MOST_CLASS_FOLDERS:
+        return []
+    return [
+        f"the images are in {len(folders)} folders ({_some_names([Path(each).name for each in folders])}); if these "
+        "names are classes: they are not used as labels"
+    ]
+
+
+def _some_names(names: Sequence[str]) -> str:
+    return ", ".join(shortened(name, 80) for name in names[:_MOST_NAMED]) + ", ..." * (len(names) > _MOST_NAMED)
 
 
 def _table_content(path: Path, limits: UploadLimits, *, images: bool) -> UploadContent:
@@ -452,14 +476,33 @@ def _table_content(path: Path, limits: UploadLimits, *, images: bool) -> UploadC
     if len(rows) > limits.rows or len(source.file.names) > limits.columns:
         raise _too_many(limits)
     guesses = guessed_columns(source.file, rows, lambda name: _labels_in(source, name), images=images)
+    missing = [note for guess in guesses if guess.role == "image" for note in _missing_images(source, guess.name)]
     return UploadContent(
         "table",
         path,
         len(rows),
         columns=tuple(guesses),
         rows=tuple(tuple(_shown_cell(cell) for cell in row) for row in islice(iter(rows), _SHOWN_ROWS)),
-        notes=source.notes,
+        notes=(*source.notes, *missing),
     )
+
+
+def _missing_images(source: TableSource, name: str) -> list[str]:
+    """A note about the first image that a column names and the archive does not contain."""
+    folder = source.path.parent
+    try:
+        image_paths(folder, source.cells(name), source.file.place)
+    except InvalidValueError as error:
+        return [_without_folder(str(error), folder)]
+    return []
+
+
+def _without_folder(message: str, folder: Path) -> str:
+    """A message about the files of an archive without the place where they were unpacked."""
+    for path in (folder.resolve(), folder):
+        message = re.sub(rf"the folder {re.escape(str(path))}(?![^/;]).*?(?=;|$)", "the archive", message)
+        message = message.replace(f"{path}/", "").replace("into that folder", "into the archive")
+    return message
 
 
 def _shown_cell(cell: str) -> str:
@@ -602,12 +645,14 @@ def _create(projects: Path, upload: Upload, content: UploadContent, wish: Projec
         make_project(
             place, kept / content.data.relative_to(upload.unpacked), options, name=name, progress=upload.report
         ).close()
-    except BaseException:
+    except BaseException as error:
         try:
             kept.rename(upload.unpacked)
         except OSError:
             # The upload was discarded meanwhile.
             shutil.rmtree(kept, ignore_errors=True)
+        if isinstance(error, InvalidValueError):
+            raise InvalidValueError(_without_folder(str(error), kept)) from error.__cause__
         raise
     return place.name
 
