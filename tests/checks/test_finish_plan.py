@@ -162,7 +162,7 @@ def test_a_guarantee_for_a_data_set() -> None:
         "At most 50 of all 1,000 labels are wrong, 5 % (95 % confidence): 300 are by people, which count as right, "
         "and 700 are predictions."
     )
-    assert "2 predictions were wrong; of the others, 50 may be wrong." in found.evidence
+    assert "Proven: at most 50 of the other predictions are wrong." in found.evidence
     assert "Where the check found an error, the person's label is used." in found.evidence
     assert DataSetGuarantee.from_dict(json.loads(json.dumps(found.to_dict()))) == found
     assert "At most 50" in found._repr_html_()

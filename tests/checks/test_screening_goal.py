@@ -281,7 +281,7 @@ def test_a_guarantee_of_a_screening() -> None:
     assert found.value == 16 / 328
     assert found.recall_at_least + found.value == pytest.approx(1.0)
     assert found.reached
-    assert "0 items were of the class; 16 may be missed." in found.evidence
+    assert "none of these 1,103 items was of the class. Proven: at most 16 of the class are missed." in found.evidence
     assert "about class 'yes' only" in found.evidence
     assert "People have found" in found._repr_html_()
     saved = json.loads(json.dumps(found.to_dict()))

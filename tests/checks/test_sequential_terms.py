@@ -511,7 +511,8 @@ def test_a_check_is_told_until_it_is_proven() -> None:
     )
     assert str(check) == str(found) == f"{said}(95 % confidence)."
     assert found.evidence == (
-        "A random check of 3,000 items ended after 125 answers. 1 prediction was wrong; 150 are allowed."
+        "A random check: 125 of the 3,000 items were drawn and answered, and 1 of these 125 predictions was wrong. "
+        "Proven: at most 150 of the 3,000 predictions are wrong."
     )
     assert repr(check) == "SequentialCheck(125 answers of 3,000 items, proven)"
     with pytest.raises(InvalidValueError, match="the check is proven and takes no more answers"):

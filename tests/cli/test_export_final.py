@@ -75,6 +75,19 @@ def test_a_project_without_a_goal(tmp_path: Path) -> None:
     half_labelled(tmp_path / "pets.suffice", of="rest").close()
     sentence = refused("export", str(tmp_path / "pets.suffice"), "--statement", str(tmp_path / "s.html"))
     assert "the project has no goal about all labels" in sentence
+    assert "under Settings on its page, or make the project with --at-most 5% --of all" in sentence
+
+
+def test_a_choice_that_there_is_not_is_answered_with_all_choices(pets: Path) -> None:
+    for arguments, choices in [
+        (("export", str(pets), "--format", "xlsx"), "'csv', 'jsonl', 'parquet', 'hf', 'label-studio'"),
+        (("accounts", "add", str(pets), "Bob", "--role", "boss"), "'label', 'review', 'manage'"),
+    ]:
+        result = run_suffice(*arguments)
+        words = " ".join(result.stderr.replace("│", " ").split())
+        assert result.returncode == 2
+        assert f"'{arguments[-1]}' is not one of {choices}." in words
+        assert "Value error" not in words
 
 
 def test_options_that_do_not_fit(pets: Path, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_a_check_is_proven() -> None:
         "At most 20 % of the predictions for the 270 items that were unlabelled at the start of the check are wrong "
         "(95 % confidence)."
     )
-    ended = f"A random check of 270 items ended after {len(flags)} answers. {sum(flags)} prediction"
+    ended = f"A random check: {len(flags)} of the 270 items were drawn and answered, and {sum(flags) or 'none'} of "
     assert found.evidence.startswith(ended)
     newest = learner.guarantee
     assert newest is not None

@@ -3,7 +3,9 @@
 import pytest
 
 from suffice.presentation.audit_words import audit_orders_sentences
+from suffice.presentation.check_words import target_check_words
 from suffice.presentation.demo_words import run_error_sentence, run_wrong_share_sentence
+from suffice.presentation.plan_words import plan_sentence
 from suffice.presentation.report_words import corrections_and_skips, given_and_imported
 from suffice.presentation.run_words import best_stop_sentence, labels_saved_sentence, run_headline, true_error_sentence
 
@@ -21,6 +23,15 @@ MORNING, NOON = "2024-03-05T09:02:59Z", "2024-03-05T12:00:00Z"
 )
 def test_who_gave_the_labels(given: int, last: str, imported: int, sentence: str) -> None:
     assert given_and_imported(given, MORNING, last, imported=imported, source="pets.csv") == sentence
+
+
+def test_a_forecast_of_a_check_never_exceeds_the_number_of_items() -> None:
+    check = {"size": 230, "low": 65, "high": 1055, "success": 0.7}
+    offers = {"target_check": check, "pool": 1055, "seconds": None, "at_most": 0.2}
+    assert "about 230 labels (65 to 1,055)" in target_check_words(offers)
+    plan = {f"check_{name}": check[name] for name in ("size", "low", "high")}
+    words = plan_sentence({**plan, "check_now": True, "success": 0.7, "target": 0.2}, 1055)
+    assert "about 230 random labels (65 to 1,055)" in words
 
 
 def test_nothing_is_said_of_what_did_not_happen() -> None:

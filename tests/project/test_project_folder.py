@@ -116,6 +116,15 @@ def test_the_result_is_stated(tmp_path: Path) -> None:
         # A guarantee does not depend on what the model has learned since.
         for known in (background.learning_status, None):
             assert project_folder.summary_of("p", project, known).statement == f"{figure} {note}."
+        # One of an earlier model is not one of the project as it is.
+        labelled = project.state().labels.by_item
+        for item in [item for item in range(project.size) if item not in labelled][:5]:
+            project.label(item, spam_or_ham(item), person="ann")
+        assert background.wait_settled(60.0)
+        learned = background.learning_status
+        told = status(project, learned)
+        assert told["guarantee"]["about_present_model"] is False
+        assert project_folder.summary_of("p", project, learned).statement == f"{told['decision']['headline']}."
     with make_project(tmp_path / "screen.suffice", positive="spam") as project:
         assert project_folder.kind_in_words(project.settings) == "Table, search for spam"
 

@@ -231,7 +231,8 @@ class FinishPlan:
 
     def _next_words(self) -> str:
         """Labels and answers to come, as a sentence without its full stop."""
-        size, low, high = (two_digits(each) for each in (self.check_size, self.check_low, self.check_high))
+        left = self.check_size + self.predicted
+        size, low, high = (two_digits(each, left) for each in (self.check_size, self.check_low, self.check_high))
         between = interval_words(low, high)
         if self.check_open:
             return f"Next: about {count(size, 'more answer')} in the check{between}"

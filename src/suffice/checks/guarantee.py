@@ -574,13 +574,12 @@ class Guarantee:
 
     def _proof_statement(self) -> str:
         """What a sequential check has proven, about the items that were unlabelled when it started."""
-        fault = "wrong" if self.tolerance is None else f"off by more than {number_at_most(self.tolerance)}"
         items = f"the {count(self.pool, 'item')} that {'was' if self.pool == 1 else 'were'} unlabelled at the start of "
         items += "the check"
         most = percent_at_most(self.value)
         if self.corrected:
-            return f"Of {items}, at most {most} are {fault} after its corrections"
-        return f"At most {most} of the predictions for {items} are {fault}"
+            return f"Of {items}, at most {most} are {self._fault} after its corrections"
+        return f"At most {most} of the predictions for {items} are {self._fault}"
 
     @property
     def evidence(self) -> str:
@@ -592,10 +591,9 @@ class Guarantee:
             counts as wrong. The predictions are those of this model: round 12.
         """
         what = {"recall": "of the class", "precision": "of another class"}.get(self.quantity, "with a wrong prediction")
-        what = what if self.tolerance is None else f"off by more than {number_at_most(self.tolerance)}"
+        what = what if self.tolerance is None else self._fault
         if self.allowed is not None:
-            after = f"A random check of {count(self.pool, 'item')} ended after {count(self.checked, 'answer')}"
-            said = [f"{after}. {self._found_words(self.allowed)}."]
+            said = [self._drawn_words(), self._proven_words(self.allowed)]
         else:
             items = count(self.pool, "item") + ("" if self.group is None else f" of group {self.group!r}")
             said = [f"A random check of {self.checked:,} of {items} found {self.wrong:,} {what}."]
@@ -616,16 +614,25 @@ class Guarantee:
             said.append(f"The predictions are those of this model: {self.model}.")
         return " ".join(said)
 
-    def _found_words(self, allowed: int) -> str:
-        """What a sequential check has found, and what it allows."""
-        were = "was" if self.wrong == 1 else "were"
+    @property
+    def _fault(self) -> str:
+        return "wrong" if self.tolerance is None else f"off by more than {number_at_most(self.tolerance)}"
+
+    def _drawn_words(self) -> str:
+        """What a sequential check has drawn and found, as a sentence."""
+        drawn = f"{self.checked:,} of the {count(self.pool, 'item')} {'was' if self.checked == 1 else 'were'} drawn"
+        what, fault = ("items", "of the class") if self.quantity == "recall" else ("predictions", self._fault)
+        these = f"these {what}" if self.checked == 1 else f"these {self.checked:,} {what}"
+        found = f"{self.wrong:,} of {these}" if self.wrong else f"none of {these}"
+        return f"A random check: {drawn} and answered, and {found} {'was' if self.wrong < 2 else 'were'} {fault}."
+
+    def _proven_words(self, allowed: int) -> str:
+        """What a sequential check has proven about all items, as a sentence."""
+        most, are = f"at most {allowed:,}", "is" if allowed == 1 else "are"
         if self.quantity == "recall":
-            return f"{count(self.wrong, 'item')} {were} of the class; {allowed:,} may be missed"
-        fault = "wrong" if self.tolerance is None else f"off by more than {number_at_most(self.tolerance)}"
-        found = f"{count(self.wrong, 'prediction')} {were} {fault}"
-        if self.corrected:
-            return f"{found}; of the others, {allowed:,} may be {fault}"
-        return f"{found}; {allowed:,} {'is' if allowed == 1 else 'are'} allowed"
+            return f"Proven: {most} of the class {are} missed."
+        which = "other predictions" if self.corrected else f"{self.pool:,} predictions"
+        return f"Proven: {most} of the {which} {are} {self._fault}."
 
     def _repr_html_(self) -> str:
         """The statement and its evidence, for notebooks."""

@@ -128,7 +128,9 @@ class GuaranteePlan:
                 "best."
             )
         else:
-            size, low, high = (two_digits(each or 0) for each in (self.check_size, self.check_low, self.check_high))
+            size, low, high = (
+                two_digits(each or 0, self.pool) for each in (self.check_size, self.check_low, self.check_high)
+            )
             check = f"a check of about {size:,} ({low:,} to {high:,})"
             if self.check_now:
                 parts = f"{check} now, which succeeds with a probability of {percent(self.success)}"

@@ -125,6 +125,14 @@ COMMANDS: Final = {
 class _LazyGroup(TyperGroup):
     """Imports the module of a command when the command is called, or its options are completed."""
 
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            # Pydantic, with which typer reads values, begins sentences with the kind of the error.
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         command = super().get_command(ctx, cmd_name)
         if command is not None and _location(cmd_name) is None:

@@ -206,7 +206,7 @@ def sequential_offer_sentences(offer: Mapping[str, Any]) -> list[str]:
     proven = f"at most {offer['allowed']:,} of the {count(offer['pool'], 'unlabelled item')} are {wrong}"
     takes = f"At least {count(offer['least'], 'answer')} {verb} needed."
     if check["success"] >= _UNLIKELY:
-        size, low, high = (two_digits(check[name]) for name in ("size", "low", "high"))
+        size, low, high = (two_digits(check[name], offer["pool"]) for name in ("size", "low", "high"))
         takes = (
             f"It takes about {count(size, 'answer')} ({low:,} to {high:,}) and succeeds with a probability of "
             f"{percent(check['success'])}. At least {offer['least']:,} {verb} needed."
@@ -307,7 +307,7 @@ def target_check_words(offers: Mapping[str, Any]) -> str:
     check = offers["target_check"]
     if check is None:
         return ""
-    size, low, high = (two_digits(check[name]) for name in ("size", "low", "high"))
+    size, low, high = (two_digits(check[name], offers["pool"]) for name in ("size", "low", "high"))
     time = "" if offers["seconds"] is None else f"; about {duration(size * offers['seconds'])}"
     takes = f"takes about {count(size, 'label')} ({low:,} to {high:,}{time})"
     lead = f"A check until at most {percent_at_most(offers['at_most'])} is proven, your target, {takes}"

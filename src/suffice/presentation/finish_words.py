@@ -106,7 +106,8 @@ def progress_words(plan: Mapping[str, Any]) -> str:
     if screening:
         so_far = f"{count(plan['by_people'], 'item')} {'is' if plan['by_people'] == 1 else 'are'} read"
     if plan["check_now"]:
-        low, high = two_digits(plan["check_low"]), two_digits(plan["check_high"])
+        left = plan["check_size"] + plan["predicted"]
+        low, high = two_digits(plan["check_low"], left), two_digits(plan["check_high"], left)
         parts = f"and a check of about {size:,}{interval_words(low, high)} now"
     elif plan["check_size"]:
         parts = f"about {two_digits(plan['more_labels']):,} more and a check of about {size:,}"

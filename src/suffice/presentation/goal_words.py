@@ -102,7 +102,10 @@ def missing_sentence(missing: Mapping[str, Any]) -> str:
     reason = missing["reason"]
     later = "a later check was given up; " if missing.get("given_up") else ""
     if reason == "no goal":
-        return 'the project has no goal about all labels; set at_most and of="all" in its settings, then start a check'
+        return (
+            "the project has no goal about all labels; set one under Settings on its page, or make the project with "
+            "--at-most 5% --of all; then start a check"
+        )
     if reason == "unchecked":
         most, left = percent_at_most(missing["at_most"]), missing["left"]
         goal = f"at most {most} of all labels are wrong"

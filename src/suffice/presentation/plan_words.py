@@ -50,7 +50,7 @@ def forecast_sentence(decision: Mapping[str, Any]) -> str:
 def plan_sentence(plan: Mapping[str, Any], unlabelled: int) -> str:
     """Time of the check for the target error, and the number of labels."""
     target = f"your target of at most {percent(plan['target'])}"
-    size, low, high = (two_digits(plan[name]) for name in ("check_size", "check_low", "check_high"))
+    size, low, high = (two_digits(plan[name], unlabelled) for name in ("check_size", "check_low", "check_high"))
     labels = f"about {count(size, 'random label')} ({low:,} to {high:,})"
     if plan["check_now"]:
         likely = f"with a probability of {percent(plan['success'])}"

@@ -97,14 +97,15 @@ def number_at_most(value: float) -> str:
     return f"{_rounded_up(Decimal(repr(float(value))), 4):,f}"
 
 
-def two_digits(number: int) -> int:
-    """A number rounded to two digits, for forecasts, which are not more precise.
+def two_digits(number: int, most: int | None = None) -> int:
+    """A number rounded to two digits, for forecasts, which are not more precise; at most ``most``.
 
     Examples:
-        >>> two_digits(1177), two_digits(73)
-        (1200, 73)
+        >>> two_digits(1177), two_digits(73), two_digits(1055, 1055)
+        (1200, 73, 1055)
     """
-    return int(float(f"{number:.2g}"))
+    rounded = int(float(f"{number:.2g}"))
+    return rounded if most is None else min(rounded, most)
 
 
 def interval_words(low: int, high: int) -> str:

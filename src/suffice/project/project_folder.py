@@ -252,7 +252,7 @@ def _statement(told: dict[str, Any], settings: Settings, *, known: bool) -> str:
     goal, guarantee = told["goal"], told["guarantee"]
     if goal is not None and goal["reached"] is not None:
         return _figure(goal["reached"]["figure"], goal["reached"]["figure_note"])
-    if guarantee is not None and settings.checked is None:
+    if guarantee is not None and guarantee.get("about_present_model", True) and settings.checked is None:
         return _figure(*guarantee_figure(guarantee))
     if not told["n_labelled"]:
         return "No label yet."
