@@ -257,6 +257,10 @@ def test_the_longest_of_several_texts_and_a_column_named_like_an_id(store: Uploa
     store.create(upload, ProjectWish("mails"))
     with open_project(tmp_path / "mails.suffice") as project:
         assert (project.settings.main, project.item(0).id) == ("body", "100")
+    # What is only named like an id can be information.
+    store.create(sent(store, "a.csv", text_of(names, rows)), ProjectWish("other", roles={"Mail no": "feature"}))
+    with open_project(tmp_path / "other.suffice") as project:
+        assert (project.settings.columns[0], project.item(0).id) == ("Mail no", "1")
     # The command chooses none, and says how to choose.
     path = tmp_path / "mails.csv"
     path.write_bytes(text_of(names, rows))

@@ -22,7 +22,7 @@ from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.files import PRIVATE_FILE, PRIVATE_FOLDER
 from suffice.presentation.text_format import count, shortened
 from suffice.project.archives import ArchiveLimits, require_safe_entries, unpacked_files
-from suffice.project.column_roles import ColumnGuess, ColumnLabels, Role, guessed_columns
+from suffice.project.column_roles import ColumnGuess, ColumnLabels, Role, guessed_columns, id_column
 from suffice.project.create import CreationOptions, has_project, make_project
 from suffice.project.events import printable, shown
 from suffice.project.images import image_paths
@@ -676,11 +676,11 @@ def _options(content: UploadContent, wish: ProjectWish) -> CreationOptions:
                 f"{shown(names[0])} and {shown(names[1])} are both chosen as {_ROLE_WORDS[role]}; choose one of them"
             )
     one = {role: names[0] for role, names in by_role.items()}
-    guessed = [guess.name for guess in content.columns if guess.role == "id"]
-    if guessed and "id" not in one and roles[guessed[0]] == "feature":
+    # A column of this name is read as the id without being chosen.
+    called = id_column([guess.name for guess in content.columns if guess.role == "id"])
+    if called is not None and "id" not in one and roles[called] == "feature":
         raise InvalidValueError(
-            f"{shown(guessed[0])} is different in each row, so no model can use it; leave it out, or choose it as "
-            "the id"
+            f"{shown(called)} is different in each row, so no model can use it; leave it out, or choose it as the id"
         )
     if wish.classes and wish.numbers:
         raise InvalidValueError("labels are classes or numbers; choose one of them")
