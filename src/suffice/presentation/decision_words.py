@@ -281,7 +281,7 @@ def _error_or(decision: Mapping[str, Any], otherwise: str) -> str:
 
 def _missing(decision: Mapping[str, Any], initial: int) -> int:
     """Number of labels that are needed before the model starts."""
-    return max(0, min(initial, decision["n_labelled"] + decision["unlabelled"]) - decision["n_labelled"])
+    return max(0, min(initial, int(decision["n_labelled"] + decision["unlabelled"])) - int(decision["n_labelled"]))
 
 
 def _too_early_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
