@@ -128,7 +128,7 @@ def test_a_file_is_read_as_data_of_a_project_are(tmp_path: Path) -> None:
         file = tmp_path / "labels.csv"
         file.write_text("id;y\nid-3;1,5\nid-4;x\nid-5;NA\nid-6;2,25\n")
         # One word makes the column one of words, in which commas are no decimal points.
-        with pytest.raises(InvalidValueError, match="1,5 1.* Write numbers, with a point"):
+        with pytest.raises(InvalidValueError, match=r"1,5 1.* Write numbers, with a point"):
             project.import_labels(file, label="y", person="ann")
         file.write_text("id;y\nid-3;1,5\nid-5;NA\nid-6;2,25\n")
         assert project.import_labels(file, label="y", person="ann").labelled == 2

@@ -299,13 +299,12 @@ def _unknown_advice(unknown: Sequence[str], classes: Sequence[str]) -> str:
     if not classes:
         return "Write numbers, with a point"
     like = {name.casefold(): name for name in classes}
-    for label in unknown:
-        if label.casefold() in like:
-            case = f"The label {shown(label)} differs from the class {shown(like[label.casefold()])} in upper and lower case only"
-            return f"{case}; write labels as the classes"
-    return f"The classes are {', '.join(map(shown, classes[:_NAMED_CLASSES]))}" + (
-        " and others" if len(classes) > _NAMED_CLASSES else ""
-    )
+    near = next((label for label in unknown if label.casefold() in like), None)
+    if near is not None:
+        pair = f"The label {shown(near)} differs from the class {shown(like[near.casefold()])}"
+        return f"{pair} in upper and lower case only; write labels as the classes"
+    others = " and others" if len(classes) > _NAMED_CLASSES else ""
+    return f"The classes are {', '.join(map(shown, classes[:_NAMED_CLASSES]))}{others}"
 
 
 def _matching(
