@@ -46,6 +46,7 @@ def test_labels_and_predictions_are_imported(pets: Path, tmp_path: Path) -> None
         "Conflicts with what the project has: 1, such as 'id-0' (project: eel, file: cat). Those of the file replace "
         "those of the project.",
         "Rows with a label that cannot be used: 1 (cow 1).",
+        "The classes are 'cat', 'dog', 'eel'.",
     ]
     assert told("import", str(pets), str(file), "--prediction", "kind", "--person", "Eve")["predicted"] == 2
     with open_project(pets) as project:

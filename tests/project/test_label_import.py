@@ -127,9 +127,9 @@ def test_a_file_is_read_as_data_of_a_project_are(tmp_path: Path) -> None:
     with make(tmp_path / "n.suffice", 20, task="regression") as project:
         file = tmp_path / "labels.csv"
         file.write_text("id;y\nid-3;1,5\nid-4;x\nid-5;NA\nid-6;2,25\n")
-        report = project.import_labels(file, label="y", person="ann")
         # One word makes the column one of words, in which commas are no decimal points.
-        assert report.labelled == 0
+        with pytest.raises(InvalidValueError, match=r"1,5 1.* Write numbers, with a point"):
+            project.import_labels(file, label="y", person="ann")
         file.write_text("id;y\nid-3;1,5\nid-5;NA\nid-6;2,25\n")
         assert project.import_labels(file, label="y", person="ann").labelled == 2
         assert labels_of(project) == {3: 1.5, 6: 2.25}
@@ -261,3 +261,14 @@ def test_many_labels_are_imported_in_one_step(tmp_path: Path) -> None:
         project.import_labels({"text": texts, "y": ["a", "b"] * 1500}, label="y", person="ann")
         assert project.state().seq == seq + 3000
         assert len({event.at for event in project.events(seq)}) == 1
+
+
+def test_labels_that_are_not_classes_are_named_with_the_difference(project: Project) -> None:
+    before = len(project.events())
+    with pytest.raises(InvalidValueError, match=r"no label of .* can be used.*Cat 2.*'Cat' differs"):
+        project.import_labels(table(kind=["Cat", "Cat", "EEL", ""]), label="kind", person="bob")
+    with pytest.raises(InvalidValueError, match=r"no label of .* can be used.*The classes are 'cat', 'dog', 'eel'"):
+        project.import_labels(table(kind=["yes", "no", "no", "no"]), label="kind", person="bob")
+    assert len(project.events()) == before
+    report = project.import_labels(table(kind=["cat", "Dog", "eel", "dog"]), label="kind", person="bob", check=True)
+    assert (report.unknown, "upper and lower case only" in report.notes[-1]) == ({"Dog": 1}, True)

@@ -565,7 +565,7 @@ def test_declining_is_done_once_and_can_be_undone(tmp_path: Path) -> None:
         label_some(project, [4])
         first = project.skip(4, person="bob")
         assert project.skip(4, person="bob") == (first.seq, 4, True)
-        with pytest.raises(ConflictError, match="ann has labelled item 4; undo or correct that"):
+        with pytest.raises(ConflictError, match="ann has labelled this item; undo or correct that"):
             project.skip(4, person="ann")
         project.undo(person="bob")
         assert project.next("bob")[0].position == 4

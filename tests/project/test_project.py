@@ -104,7 +104,7 @@ def test_a_name_that_was_used_for_something_else_is_refused(project: Project) ->
 def test_the_same_label_again_without_a_name_is_not_written_again(project: Project) -> None:
     first = project.label(3, "cat", person="ann")
     assert project.label(3, "cat", person="ann") == (first.seq, 3, True)
-    with pytest.raises(ConflictError, match="ann has labelled item 3 as cat already; correct it"):
+    with pytest.raises(ConflictError, match="ann has labelled this item as cat already; correct it"):
         project.label(3, "dog", person="ann")
     assert kinds(project) == [EventKind.made, EventKind.labelled]
 
@@ -177,10 +177,10 @@ def test_who_skips_what_somebody_else_has_labelled_is_not_asked_for_a_second_opi
 
 
 def test_what_cannot_be_done_is_refused_with_a_sentence(project: Project) -> None:
-    with pytest.raises(ConflictError, match="item 3 has no label to correct; label it"):
+    with pytest.raises(ConflictError, match="this item has no label to correct; label it"):
         project.correct(3, "cat", person="ann")
     project.label(3, "cat", person="ann")
-    with pytest.raises(ConflictError, match="ann has labelled item 3; undo or correct that, it cannot be skipped"):
+    with pytest.raises(ConflictError, match="ann has labelled this item; undo or correct that, it cannot be skipped"):
         project.skip(3, person="ann")
     assert kinds(project) == [EventKind.made, EventKind.labelled]
 

@@ -49,7 +49,7 @@ def test_a_wrong_label_is_listed_until_it_is_confirmed(project: Project) -> None
 
 
 def test_what_can_be_confirmed(project: Project) -> None:
-    with pytest.raises(ConflictError, match="item 80 has no label to confirm"):
+    with pytest.raises(ConflictError, match="this item has no label to confirm"):
         project.confirm(80, person="ann")
     with pytest.raises(InvalidValueError, match="there is no item 100"):
         project.confirm(100, person="ann")

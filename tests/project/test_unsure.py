@@ -60,7 +60,7 @@ def test_somebody_labels_it_later_or_it_is_undone(project: Project) -> None:
     project.label(3, "eel", person="ann")
     assert project.state().skipped() == []
     assert project.state().label_of(3) == "eel"
-    with pytest.raises(ConflictError, match="has labelled item 3; undo or correct that, it cannot be skipped"):
+    with pytest.raises(ConflictError, match="has labelled this item; undo or correct that, it cannot be skipped"):
         project.unsure(3, person="ann")
 
 

@@ -200,9 +200,8 @@ def test_who_labels_corrects_their_own_labels_and_sees_no_others(team: Team) -> 
     assert posted(label, "unsure", person="label", item=3, reason="dark") == 200
     answer = label.post("/api/corrections", json={"person": "label", "item": 1, "label": "spam"})
     assert answer.status_code == 403
-    assert (
-        answer.json()["detail"] == "somebody else has labelled item 1 too; to correct that, the role review is needed"
-    )
+    detail = "somebody else has labelled this item too; to correct that, the role review is needed"
+    assert answer.json()["detail"] == detail
     mine = label.get("/api/labels").json()
     assert [(row["item"], row["label"]) for row in mine["rows"]] == [(3, None), (0, "spam")]
     assert label.get("/api/labels?only=disagreed").json()["total"] == 0

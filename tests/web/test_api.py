@@ -155,7 +155,7 @@ def test_a_person_is_known_by_the_name_without_spaces_around(app: FastAPI, scrip
         ("labels", {"item": 30, "label": "spam"}, 404, "there is no item 30; the project has items 0 to 29"),
         ("corrections", {"item": 2**31, "label": "spam"}, 404, "there is no item 2147483648"),
         ("skips", {"item": 30}, 404, "there is no item 30"),
-        ("corrections", {"item": 5, "label": "spam"}, 409, "item 5 has no label to correct"),
+        ("corrections", {"item": 5, "label": "spam"}, 409, "this item has no label to correct"),
         ("labels", {"item": -1, "label": "spam"}, 422, "item must be the number of an item"),
         ("labels", {"item": 2**31 + 1, "label": "spam"}, 422, "not 2147483649"),
         ("labels", {"item": "3", "label": "spam"}, 422, "not '3'"),

@@ -14,6 +14,7 @@ from suffice.presentation.text_format import as_sentence, count, number, percent
 STOPS: Final = frozenset({"enough", "limit", "complete"})
 #: Used in place of the name of the rule while a model learns the labels of a project again.
 CATCHING_UP: Final = "BackgroundLearner"
+_LEARNING: Final = "The model is being prepared"
 #: The name under which a learner gives a verdict in place of its rule: before the model starts, and at the pool's end.
 _LEARNER: Final = "ActiveLearner"
 _HEADLINES: Final = {
@@ -105,8 +106,8 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
         return _screening_words(decision)
     headline, tone = _HEADLINES[answer]
     planned = decision.get("plan")
-    if answer == "too early" and decision.get("rule") == CATCHING_UP:
-        headline = "Please wait"
+    if answer == "too early" and decision.get("rule") == CATCHING_UP and not _missing(decision, initial):
+        headline = _LEARNING
     if answer == "enough" and decision.get("target_guaranteed"):
         headline = "Your target is guaranteed"
     elif answer == "enough" and decision.get("large_error"):
@@ -278,13 +279,18 @@ def _error_or(decision: Mapping[str, Any], otherwise: str) -> str:
     return error_words(decision) or otherwise
 
 
+def _missing(decision: Mapping[str, Any], initial: int) -> int:
+    """Number of labels that are needed before the model starts."""
+    return max(0, min(initial, int(decision["n_labelled"] + decision["unlabelled"])) - int(decision["n_labelled"]))
+
+
 def _too_early_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
-    missing = min(initial, decision["n_labelled"] + decision["unlabelled"]) - decision["n_labelled"]
-    if missing > 0:
+    missing = _missing(decision, initial)
+    if missing:
         are = "are" if missing > 1 else "is"
         return [f"Too early to say: {count(missing, 'more label')} {are} needed before the model starts."]
     if decision.get("rule") == CATCHING_UP:
-        return [f"Please wait: {decision['reason']}. You can continue to label meanwhile."]
+        return [f"{_LEARNING}: {decision['reason']}. You can continue to label meanwhile."]
     if not decision.get("reason") or decision.get("rule") == _LEARNER:
         return ["Too early to say: the model is learning the first labels."]
     return [f"Too early to say: {decision['reason']}."]
@@ -373,8 +379,8 @@ def rare_class_sentences(rare: Mapping[str, Any]) -> list[str]:
         known = f"The predictions find {part} of its unlabelled items (estimate)."
     if recall is not None and recall >= _GOOD_RECALL:
         return [f"{sentence} {known}"]
-    likeliest = f"suffice label with --positive {name} asks for the likeliest ones first"
-    return [f"{sentence} {known}", f"If its items matter, screen for them: {likeliest}."]
+    screen = f"make a project with --positive {name}, which asks for the likeliest ones first, and import these labels"
+    return [f"{sentence} {known}", f"If its items matter, screen for them: {screen}."]
 
 
 def _doubt_sentence(decision: Mapping[str, Any]) -> str:
@@ -552,7 +558,7 @@ def status_sentences(
         behind: Number of labels that the model has not learned yet.
         checked: Sentences about checks that come before the decision, and after it; see :func:`checks_sentences`.
     """
-    early = words.headline in (_HEADLINES["too early"][0], "Please wait")
+    early = words.headline in (_HEADLINES["too early"][0], _LEARNING)
     first, last = checked
     sentences = [*first, *([] if problem and early else words.sentences), *last]
     sentences += [warning] if warning else []

@@ -17,6 +17,7 @@ from suffice.errors import InvalidValueError
 from suffice.files import digest_of
 from suffice.numerics import Floats
 from suffice.presentation.item_words import import_sentences, items_added_sentences, range_words
+from suffice.presentation.project_words import some_counts
 from suffice.presentation.text_format import count, shortened
 from suffice.project.events import Draft, EventKind, Label, checked_label, shown
 from suffice.project.images import found_images, image_paths
@@ -54,6 +55,8 @@ Conflicts = Literal["keep", "replace", "opinion"]
 MatchBy = Literal["id", "row", "text"]
 # Maximal number of examples in a report.
 _EXAMPLES: Final = 5
+# Classes that a message names.
+_NAMED_CLASSES: Final = 10
 # Items or rows that are read at a time.
 _CHUNK: Final = 5000
 _LISTS: Final = ("unmatched_examples", "conflicting_examples", "outside_range_examples", "notes")
@@ -265,6 +268,12 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
             f"no row of {name} belongs to an item of the project, matched by {how}, so nothing was imported. "
             f"{difference} Write them as in the project, or name another column (id)"
         )
+    advice = _unknown_advice(list(unknown), project.settings.classes)
+    if unknown and not found:
+        raise NoMatchError(
+            f"no label of {name} can be used, so nothing was imported: "
+            f"{some_counts(list(unknown.most_common()))}. {advice}"
+        )
     values = {item: labels[0] for item, labels in found.items() if len(set(labels)) == 1}
     limits = project.settings
     outside = [item for item, value in values.items() if isinstance(value, float) and limits.outside_range(value)]
@@ -280,9 +289,22 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
         outside_range=len(outside),
         outside_range_examples=tuple(f"{shown(names[k])} ({_label_text(values[k])})" for k in outside[:_EXAMPLES]),
         plausible=range_words(limits.lowest, limits.highest, limits.unit) if outside else "",
-        notes=table.notes,
+        notes=(*table.notes, *([advice] if unknown else [])),
     )
     return ImportedRows(values, probabilities, names, report)
+
+
+def _unknown_advice(unknown: Sequence[str], classes: Sequence[str]) -> str:
+    """How labels that are not classes should be written; numbers in a project of numbers."""
+    if not classes:
+        return "Write numbers, with a point"
+    like = {name.casefold(): name for name in classes}
+    near = next((label for label in unknown if label.casefold() in like), None)
+    if near is not None:
+        pair = f"The label {shown(near)} differs from the class {shown(like[near.casefold()])}"
+        return f"{pair} in upper and lower case only; write labels as the classes"
+    others = " and others" if len(classes) > _NAMED_CLASSES else ""
+    return f"The classes are {', '.join(map(shown, classes[:_NAMED_CLASSES]))}{others}"
 
 
 def _matching(

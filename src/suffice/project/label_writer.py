@@ -61,7 +61,7 @@ class LabelWriter:
             given = state.acts.label_by(item, name)
             if given is not None and given.data["label"] != checked_label(self._journal.settings, label):
                 raise ConflictError(
-                    f"{name} has labelled item {item} as {given.data['label']} already; correct it to change that"
+                    f"{name} has labelled this item as {given.data['label']} already; correct it to change that"
                 )
             return given
 
@@ -79,7 +79,7 @@ class LabelWriter:
 
         def check(state: ProjectState, item: int, name: str) -> Event | None:
             if state.acts.label_by(item, name) is not None:
-                raise ConflictError(f"{name} has labelled item {item}; undo or correct that, it cannot be skipped")
+                raise ConflictError(f"{name} has labelled this item; undo or correct that, it cannot be skipped")
             return state.acts.skip_by(item, name)
 
         return self._write_answer(Draft(EventKind.skipped, person, position, data, request), check)
@@ -104,10 +104,10 @@ class LabelWriter:
             self._require_plausible(label, outside_range)
             _note_prediction(state, item, name, data)
             if state.label_of(item) is None:
-                raise ConflictError(f"item {item} has no label to correct; label it")
+                raise ConflictError("this item has no label to correct; label it")
             if only_own and not state.acts.is_only_of(item, name):
                 raise NotAllowedError(
-                    f"somebody else has labelled item {item} too; to correct that, the role review is needed"
+                    "somebody else has labelled this item too; to correct that, the role review is needed"
                 )
             return None
 
@@ -121,7 +121,7 @@ class LabelWriter:
         def decide(state: ProjectState, _: float) -> Draft:
             label = state.label_of(item)
             if label is None:
-                raise ConflictError(f"item {item} has no label to confirm; label it")
+                raise ConflictError("this item has no label to confirm; label it")
             return Draft(EventKind.confirmed, name, item, {"label": label}, message.request)
 
         return self._journal.write_once(message, decide)
@@ -161,7 +161,7 @@ class LabelWriter:
         def decide(state: ProjectState, _: float) -> tuple[list[Draft], PredictedLabel | None]:
             if state.checks.includes(item):
                 raise ConflictError(
-                    f"item {item} belongs to a check, so no prediction is shown for it: the label must not depend on it"
+                    "this item belongs to a check, so no prediction is shown for it: the label must not depend on it"
                 )
             shown = state.predictions.was_shown(item, name)
             drafts = [] if shown else [Draft(EventKind.prediction_shown, name, item)]
@@ -234,7 +234,7 @@ def _require_not_excluded(state: ProjectState, item: int | None) -> None:
     draw = state.checks.open_check
     if draw is not None and draw.asked.unlabelable_as == "excluded" and item in draw.items:
         raise ConflictError(
-            f"item {item} belongs to an open check that does not count items without a label, so that its answer "
+            "this item belongs to an open check that does not count items without a label, so that its answer "
             "cannot be withdrawn; correct it instead"
         )
 
@@ -245,7 +245,7 @@ def _note_prediction(state: ProjectState, item: int, person: str, data: dict[str
         return
     if state.checks.includes(item):
         raise ConflictError(
-            f"item {item} belongs to a check, and {person} has seen a prediction for it; somebody who has not seen it "
+            f"this item belongs to a check, and {person} has seen a prediction for it; somebody who has not seen it "
             "must label it, or skip it: then it counts as wrong"
         )
     data["saw_prediction"] = True
