@@ -76,7 +76,7 @@ function words(next) {
         "You see what is in it before anything is created.")];
   }
   const closed = folder.projects.some((each) => !isShown(each));
-  return [heading(closed ? "Choose a project, or create a new one" : "No project needs more labels"),
+  return [heading(closed ? "Choose a project, or create a new one" : "No project asks for more labels now"),
     h("p", {}, closed ? "Open a project of the list." : "Open a project to see its result, or create a new one.")];
 }
 
