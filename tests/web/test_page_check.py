@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 KEYS = {"inside": "1", "outside": "2"}
 OTHER_SIZE = "dialog input[aria-label='Other number of items']"
 
+# Notes what the window says while a check is started.
+NOTE_START = """() => {
+    const look = () => { window.start = document.querySelector('dialog p[role=status]')?.textContent || window.start };
+    new MutationObserver(look).observe(document.body, { subtree: true, childList: true });
+}"""
+
 
 def status_of(server: Server) -> dict[str, Any]:
     told: dict[str, Any] = call("GET", f"{server.url}api/status", headers=server.headers).json()
@@ -35,6 +41,15 @@ def start(watched: Watched, size: int) -> None:
     page.wait_for_selector(".check-line")
 
 
+def end_of_check(page: "Page", leave: str = "Go on labelling") -> str:
+    """Wait for the window that ends a check, leave it by a button, and return what it said."""
+    page.wait_for_selector("dialog h2:has-text('The check is complete')", timeout=60_000)
+    assert page.evaluate("scrollY") == 0
+    said = shown(page, "dialog")
+    page.click(f"dialog >> text={leave}")
+    return said
+
+
 @pytest.mark.slow
 def test_a_check_from_its_offer_to_its_guarantee(browser: "Browser", tmp_path: Path) -> None:
     circle(tmp_path / "points.suffice", 40).close()
@@ -45,8 +60,7 @@ def test_a_check_from_its_offer_to_its_guarantee(browser: "Browser", tmp_path: P
         page.click(".verdict >> text=Check the predictions")
         page.wait_for_selector("dialog input[type=radio]:checked")
         offer = shown(page, "dialog")
-        assert "100 labels at most" in offer
-        assert "of the predictions for the" in offer
+        assert all(text in offer for text in ("100 labels at most", "of the predictions for the"))
         # Nothing is started by looking.
         page.fill(OTHER_SIZE, "0")
         assert "Write a whole number from 1 to" in shown(page, "dialog")
@@ -77,6 +91,7 @@ def test_a_check_from_its_offer_to_its_guarantee(browser: "Browser", tmp_path: P
         assert guarantee["about_present_model"]
         said = guarantee["sentences"][0].replace("\u00a0", " ")
         assert said.startswith("Guaranteed: at most")
+        assert said in end_of_check(page)
         assert shown(page, ".verdict .guarantee b") == said
         assert shown(page, ".banner .figure b") == guarantee["figure"].replace("\u00a0", " ")
         watched.go("progress")
@@ -109,6 +124,12 @@ def test_after_a_check_text_curve_json_and_report_state_one_error(browser: "Brow
             page.wait_for_selector(".item .chip:has-text('check item')")
             watched.press(KEYS[LABELS[watched.item()]])
         watched.settle()
+        told = end_of_check(page, "Download the results")
+        assert "Further labels change the model. The guarantee does not hold for the changed model." in told
+        page.wait_for_selector("#view-export:visible")
+        watched.go("review")
+        page.wait_for_selector(".review-head:has-text('(Answers of a check are not reviewed.)')", timeout=60_000)
+        watched.go("label")
         page.wait_for_selector(".verdict .guarantee")
         page.wait_for_selector(".verdict .error-now:has-text('estimated from 71 labels of items drawn at random')")
         status = status_of(server)
@@ -178,8 +199,11 @@ def test_a_screening_checks_what_was_missed(browser: "Browser", tmp_path: Path) 
         assert "An item that you skip counts as missed." in shown(page, "dialog details")
         page.fill(OTHER_SIZE, "3")
         page.wait_for_selector("dialog button:has-text('Start: label 3 random items')")
+        page.evaluate(NOTE_START)
         page.click("dialog button.primary")
         page.wait_for_selector(".check-line")
+        # The window says what it waits for.
+        assert re.search("model (learns the labels first|predicts all items)", page.evaluate("window.start"))
         check = status_of(server)["check"]
         assert (check["quantity"], check["class_name"]) == ("recall", "in")
         for _ in range(3):

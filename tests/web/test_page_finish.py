@@ -12,7 +12,7 @@ import pytest
 from suffice.project import Project, create_project
 from suffice.project.read_items import clean
 from tests.web.browsing import Server, Watched, call, served, write_rows
-from tests.web.test_page_check import shown, status_of
+from tests.web.test_page_check import end_of_check, shown, status_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -117,6 +117,7 @@ def answer_the_check(watched: Watched, kinds: list[str]) -> None:
     script = Labeller(server, kinds, "Ann")
     while status_of(server)["check"]["state"] == "open":
         assert script.label(5)
+    assert status_of(server)["goal"]["sentences"][0] in end_of_check(page)
 
 
 def saved_files(watched: Watched) -> dict[str, bytes]:
@@ -246,6 +247,7 @@ def test_a_screening_on_the_page(browser: "Browser", tmp_path: Path) -> None:
         script = Labeller(server, kinds, "Ann")
         while status_of(server)["check"]["state"] == "open":
             assert script.label(5)
+        end_of_check(page)
         page.wait_for_selector(".banner >> text=Finish", timeout=30_000)
         reached = status_of(server)["goal"]["reached"]
         assert reached["figure"].replace("\u00a0", " ") in shown(page, ".banner")

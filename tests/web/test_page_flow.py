@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.web.browsing import call, write_rows
-from tests.web.test_page_check import status_of
+from tests.web.test_page_check import end_of_check, status_of
 from tests.web.test_page_finish import Labeller, download, learned_status
 from tests.web.test_page_projects import FolderServer, ListPage, server
 
@@ -71,6 +71,8 @@ def return_and_set_a_goal(watched: ListPage) -> None:
     page.select_option("#setting-of", "all")
     page.tap("form.settings:has(#setting-of) >> text=Save")
     watched.said("The settings are saved.")
+    watched.go("export")
+    assert "in the folder of the projects;" in page.inner_text("#view-export code")
 
 
 def check_and_finish(watched: ListPage, project: Any) -> dict[str, bytes]:
@@ -85,6 +87,7 @@ def check_and_finish(watched: ListPage, project: Any) -> dict[str, bytes]:
     page.wait_for_selector(".check-line", timeout=60_000)
     while (status_of(project)["check"] or {}).get("state") == "open":
         assert script.label(5)
+    end_of_check(page)
     page.wait_for_selector(".banner >> text=Finish", timeout=30_000)
     watched.until("document.documentElement.scrollWidth <= 360")
     page.tap(".banner >> text=Finish")

@@ -61,6 +61,7 @@ def test_labels_are_confirmed_and_corrected_by_one_key(browser: "Browser", serve
         page.reload()
         page.wait_for_selector("#view-review .segments")
         seen.until("!document.querySelector('#view-review .review-head .muted').textContent.includes('Looking')")
+        assert page.inner_text("#view-review").count("worth a second look") == 1
         listed = call("GET", f"{server.url}api/review", headers=server.headers).json()["labels"]
         assert not {3, 8} & {each["item"] for each in listed}
     assert [event.item for event in server.events(EventKind.confirmed)] == [first]

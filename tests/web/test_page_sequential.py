@@ -9,7 +9,7 @@ import pytest
 
 from suffice.project import Project, create_project
 from tests.web.browsing import Server, Watched, served
-from tests.web.test_page_check import shown, status_of
+from tests.web.test_page_check import end_of_check, shown, status_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -128,6 +128,7 @@ def test_a_check_from_its_target_to_its_proof(browser: "Browser", tmp_path: Path
         assert (guarantee["value"], guarantee["allowed"]) == (0.2, check["sequential"]["allowed"])
         assert "at most 20 % of the predictions" in shown(page, ".verdict .guarantee b")
         assert shown(page, ".banner .figure b") == "≤ 20 %"
+        assert "at most 20 % of the predictions" in end_of_check(page)
         watched.go("progress")
         wrong = check["sequential"]["wrong"]
         found = f"{wrong} wrong prediction{'' if wrong == 1 else 's'}"

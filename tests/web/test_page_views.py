@@ -261,6 +261,7 @@ def test_images_are_shown_and_enlarged(browser: "Browser", tmp_path: Path) -> No
         watched.until("document.querySelector('img.picture').naturalWidth === 20")
         width = "document.querySelector('img.picture').clientWidth"
         usual = watched.page.evaluate(width)
+        assert usual == 320
         for shown in (round(2.5 * usual), usual):
             watched.page.keyboard.press("z")
             assert watched.page.evaluate(width) == shown
@@ -271,6 +272,32 @@ def test_images_are_shown_and_enlarged(browser: "Browser", tmp_path: Path) -> No
         watched.until("document.querySelector('img.picture').naturalWidth === 20")
         assert watched.page.get_attribute(".zoom", "aria-pressed") == "false"
         watched.settle()
+        watched.close()
+
+
+@pytest.mark.slow
+def test_answers_never_hide_an_item_and_show_the_names_of_classes(browser: "Browser", tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for k in range(12):
+        image.new("RGB", (28, 28) if k % 2 else (900, 700), (k * 20, 0, 200)).save(folder / f"{k}.png")
+    classes = [f"talk.politics.of.place{k}" for k in range(10)]
+    seen = """(() => {
+        const { x, y, width, height } = document.querySelector('img.picture').getBoundingClientRect();
+        const found = document.elementFromPoint(x + width / 2, y + height / 2);
+        const cut = [...document.querySelectorAll('.classes .answer span')].filter((each) =>
+            each.scrollHeight > each.clientHeight + 1 || each.scrollWidth > each.clientWidth);
+        return width > 200 && found?.matches('img.picture') && !cut.length;
+    })()"""
+    with served(folder, "--classes", ",".join(classes)) as server:
+        watched = Watched(browser, server, "Hal")
+        for size in ((360, 740), (1280, 800)):
+            watched.page.set_viewport_size({"width": size[0], "height": size[1]})
+            for _ in range(2):
+                watched.press("1")
+                watched.settle()
+                watched.until(seen)
         watched.close()
 
 

@@ -6,6 +6,9 @@ let csrf = "";
 let renew = getProject;
 let signedOut = () => {};
 
+/** Whether this is one of several projects that are served together. */
+export const inProjects = () => /\/p\/[^/]+\/$/.test(location.pathname);
+
 /** What to do where the server wants somebody to sign in. */
 export function whenSignedOut(run) {
   signedOut = run;

@@ -2,12 +2,12 @@
 // is started, and the line above the item while one is open.
 
 import { get } from "./api.js";
-import { button, h, many, put, quiet, short, unbroken } from "./dom.js";
+import { button, count, h, many, put, quiet, short, unbroken } from "./dom.js";
 import { openDialog } from "./dialog.js";
 import { submit } from "./outbox.js";
 import { can, person } from "./person.js";
 import { readNumber } from "./answer.js";
-import { refreshSoon, store } from "./store.js";
+import { refreshSoon, store, watch } from "./store.js";
 import { toast } from "./toast.js";
 
 /** Whether a check is open. */
@@ -62,6 +62,28 @@ function offerPredictionCheck() {
   const dialog = openDialog("Start a check", [form]);
   target.focus();
   target.select();
+}
+
+/** A line in the window of a check that says, from begin to end, why the check has not started yet. */
+export function makeStartLine() {
+  const element = h("p", { class: "muted", role: "status" });
+  let unwatch = () => {};
+  const tell = ({ status }) => {
+    const text = status?.behind > 0 ? `The model learns the labels first, ${count(status.behind)} to go.`
+      : "The model predicts all items before the sample is drawn.";
+    if (element.textContent !== text) element.textContent = text;
+  };
+  return {
+    element,
+    begin() {
+      tell(store);
+      unwatch = watch(tell);
+    },
+    end() {
+      unwatch();
+      element.textContent = "";
+    },
+  };
 }
 
 /** The guarantee in sentences: what is proven, of which model, and from which sample. */
@@ -170,6 +192,7 @@ async function offerCheck(status) {
   const problem = h("p", { class: "problem", role: "alert" });
   const list = h("div", { class: "stack", role: "radiogroup", "aria-label": "Size of the check" });
   const intro = h("p", {}, "");
+  const line = makeStartLine();
   // Either a size or a target is chosen.
   const state = { size: null, target: null, tolerance: null };
   const start = button(() => begin(), { class: "primary" }, "Start");
@@ -354,6 +377,7 @@ async function offerCheck(status) {
   const begin = async () => {
     start.disabled = true;
     start.textContent = "Starting…";
+    line.begin();
     try {
       const asked = screening ? { recall_of: screening.positive, predicted_as_found: false }
         : state.tolerance === null ? {} : { tolerance: state.tolerance };
@@ -366,6 +390,8 @@ async function offerCheck(status) {
     } catch (error) {
       problem.textContent = error.message;
       name();
+    } finally {
+      line.end();
     }
   };
   const measures = screening
@@ -394,7 +420,7 @@ async function offerCheck(status) {
             "checked. Your labels are never lost."),
           h("li", {}, "You can pause, and others can help. If you end the check before it is complete, it guarantees nothing. Each " +
             "check that is started makes the next ones a little larger."))),
-      problem,
+      problem, line.element,
       h("div", { class: "row end" }, button(() => dialog.close(), {}, "Not now"), start)),
   ]);
   if (numbers) tolerance.focus();

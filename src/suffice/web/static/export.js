@@ -1,5 +1,6 @@
 // The view from which labels, predictions and the report are taken away.
 
+import { inProjects } from "./api.js";
 import { button, h, many, put, quiet, unbroken } from "./dom.js";
 import { saving } from "./files.js";
 import { finalFiles, finished, goalOf, goalParts } from "./goal.js";
@@ -97,7 +98,7 @@ function script(project) {
   const get = 'curl -H "Authorization: Bearer $TOKEN"';
   const post = `${get} -H "Content-Type: application/json" ${base}`;
   const lines = [
-    "# the file \"token\" in the folder of the project; with accounts, the token of a personal link",
+    `# the file "token" in the folder of the ${inProjects() ? "projects" : "project"}; with accounts, the token of a personal link`,
     "TOKEN=...",
     "# the next item",
     `${post}api/next -d ${quoted('{"person": "script", "n": 1}')}`,

@@ -1,7 +1,7 @@
 // A goal for all labels of the project: the bar towards it, the check that proves it, and what is taken away at the end.
 
 import { button, count, h, many, quiet, roughly, unbroken } from "./dom.js";
-import { checking } from "./check.js";
+import { checking, makeStartLine } from "./check.js";
 import { openDialog } from "./dialog.js";
 import { saving } from "./files.js";
 import { submit } from "./outbox.js";
@@ -66,9 +66,11 @@ function offerGoalCheck(status) {
   const { plan } = goal;
   const problem = h("p", { class: "problem", role: "alert" });
   const start = button(begin, { class: "primary" }, "Start the check");
+  const line = makeStartLine();
   async function begin() {
     start.disabled = true;
     start.textContent = "Starting…";
+    line.begin();
     try {
       await submit("api/checks", { person: person(), at_most: goal.at_most, of: "all" });
       dialog.close();
@@ -79,6 +81,8 @@ function offerGoalCheck(status) {
       problem.textContent = error.message;
       start.disabled = false;
       start.textContent = "Start the check";
+    } finally {
+      line.end();
     }
   }
   const early = !plan.check_now && `By the plan, about ${roughly(plan.more_labels)} more labels should come first: a check now would ` +
@@ -90,7 +94,7 @@ function offerGoalCheck(status) {
       early && h("p", {}, early),
       h("p", {}, unbroken(first)),
       h("ul", {}, notes.map((each) => h("li", {}, unbroken(each)))),
-      problem,
+      problem, line.element,
       h("div", { class: "row end" }, button(() => dialog.close(), {}, "Not now"), start)),
   ]);
 }

@@ -3,6 +3,7 @@
 import { post } from "./api.js";
 import { makeAnswer } from "./answer.js";
 import { checking, makeCheckLine } from "./check.js";
+import { makeCheckEnd } from "./checkend.js";
 import { openDialog } from "./dialog.js";
 import { button, h, labelText, put, quiet, swap, touched } from "./dom.js";
 import { makeGuidelines } from "./guidelines.js";
@@ -22,6 +23,8 @@ const AHEAD = 2;
 const GLANCE = 200;
 // More items the API does not give at once.
 const MOST = 20;
+// Pixels above an item that was scrolled to; see its scroll margin.
+const TOP = 10;
 
 /** Make the view. */
 export function makeLabelView(root, project) {
@@ -56,6 +59,7 @@ export function makeLabelView(root, project) {
   const prediction = makePredictionCard();
   const statement = makeStatement();
   const checkLine = makeCheckLine();
+  const tellEnd = makeCheckEnd(reveal);
   // The check whose items are asked for.
   let checkNumber = 0;
   put(root, checkLine.element, h("div", { class: "banner-slot" }, statement.element), h("div", { class: "desk" },
@@ -192,6 +196,18 @@ export function makeLabelView(root, project) {
     setTimeout(() => { if (drawn === item && shownAt === began) article.dataset.ready = "true"; }, GLANCE + 20);
   }
 
+  /** Whether the answers hide nothing of the item, or it is at the top of the window and larger than the room. */
+  function inView() {
+    const { top, bottom } = article.getBoundingClientRect();
+    const end = answers.hidden ? innerHeight : answers.getBoundingClientRect().top;
+    return top >= 0 && (bottom <= end || top <= TOP);
+  }
+
+  /** Scroll to the item, unless it is in view. */
+  function reveal() {
+    if (!inView()) article.scrollIntoView({ block: "start" });
+  }
+
   function draw() {
     const item = queue[0] ?? null;
     const fresh = item === null || drawn?.item !== item.item;
@@ -216,7 +232,9 @@ export function makeLabelView(root, project) {
     put(article, h("p", { class: "item-id" }, item.id, item.check && h("span", { class: "chip" }, "check item, drawn at random")),
       ...showItem(item, project));
     why.textContent = `${item.why.charAt(0).toUpperCase()}${item.why.slice(1)}.`;
-    if (article.getBoundingClientRect().top < 0) article.scrollIntoView({ block: "start" });
+    reveal();
+    // An image has its size only when it has come.
+    article.querySelector("img")?.addEventListener("load", () => { if (drawn === item) reveal(); });
     if (!root.hidden) answer.focus();
   }
 
@@ -241,8 +259,12 @@ export function makeLabelView(root, project) {
       if (drawn) toast(project.task === "regression" ? "The unit or the range was changed." : "The classes were changed.");
     }
     if (status) {
+      const seen = inView();
       statement.update(status);
       checkLine.update(status);
+      // The text above the item has become longer.
+      if (seen && !inView()) reveal();
+      tellEnd(status);
       // Items of a check that somebody has just started come before those that wait here.
       const open = checking(status) ? status.check.number : 0;
       if (open && open !== checkNumber) {
@@ -265,7 +287,12 @@ export function makeLabelView(root, project) {
   for (const { body } of pending()) if (body.item !== undefined) answered.add(body.item);
 
   return {
-    show: () => (drawn ? answer.focus() : refill()),
+    show() {
+      if (drawn) {
+        reveal();
+        answer.focus();
+      } else refill();
+    },
     anew() {
       queue = [];
       left = null;

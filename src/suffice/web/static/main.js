@@ -1,6 +1,6 @@
 // Opens the project, and puts header, views and routes together.
 
-import { whenSignedOut } from "./api.js";
+import { inProjects, whenSignedOut } from "./api.js";
 import { makeExportView } from "./export.js";
 import { openJump } from "./jump.js";
 import { count, many } from "./dom.js";
@@ -126,7 +126,7 @@ async function start() {
   if (!project.account?.name) at("person").addEventListener("click", changePerson);
   showPerson();
   // In a folder of projects; people with an account of this project may not see the others.
-  at("all-projects").hidden = !/\/p\/[^/]+\/$/.test(location.pathname) || Boolean(project.account?.name);
+  at("all-projects").hidden = !inProjects() || Boolean(project.account?.name);
   // Removed, or given a new password, while this page is open.
   whenSignedOut(() => signIn({ reload: true }));
   watch(header);

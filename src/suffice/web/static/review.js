@@ -2,12 +2,13 @@
 
 import { makeAnswer } from "./answer.js";
 import { get } from "./api.js";
+import { checking } from "./check.js";
 import { ago, button, count, h, labelText, many, put, quiet, unbroken } from "./dom.js";
 import { showItem } from "./item.js";
 import { submit } from "./outbox.js";
 import { person } from "./person.js";
 import { onKeys } from "./shortcuts.js";
-import { refreshSoon, watch } from "./store.js";
+import { refreshSoon, store, watch } from "./store.js";
 import { hush, toast } from "./toast.js";
 
 const MOST = 200;
@@ -18,6 +19,13 @@ const KINDS = {
   unresolved: { name: "Disagreements", none: "Nobody disagrees, or all disagreements are resolved." },
   skipped: { name: "Skipped", none: "No item was skipped, and nobody is unsure of one." },
 };
+
+/** What the review found, and why it looked at fewer labels than there are. */
+function result({ sentence, n_labelled: reviewed }) {
+  const { status } = store;
+  const checked = status && reviewed > 0 && status.n_labelled > reviewed && (status.held > 0 || checking(status));
+  return unbroken(checked ? `${sentence} (Answers of a check are not reviewed.)` : sentence);
+}
 
 /** Make the view. */
 export function makeReviewView(root, project) {
@@ -72,10 +80,12 @@ export function makeReviewView(root, project) {
         : await get(`api/labels?${new URLSearchParams({ only: kind, limit: MOST })}`);
       if (mine !== newest) return;
       rows = kind === "unlikely" ? page.labels : page.rows;
-      found.textContent = kind === "unlikely" ? unbroken(page.sentence) : many(page.total, "item");
+      found.textContent = kind === "unlikely" ? result(page) : many(page.total, "item");
       note.textContent = kind === "unlikely" ? page.note : "";
       note.parentElement.hidden = !note.textContent;
       draw();
+      // The sentence says already that there is none.
+      if (kind === "unlikely") empty.hidden = true;
     } catch (error) {
       if (mine === newest) found.textContent = error.message;
     }
