@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,12 @@ def test_the_terminal_states_the_same(project: Project) -> None:
     assert f"about {words(figure)}" in shown
 
 
+def without_comparison(status: LearningStatus) -> Any:
+    """The numbers of a decision. Models are compared after a round of learning, which ends after a second."""
+    assert status.numbers is not None
+    return replace(status.numbers, alternative=None)
+
+
 def test_saved_results_are_the_same_after_a_restart(project: Project, tmp_path: Path) -> None:
     with BackgroundLearner(project, project.learned_files) as background:
         assert background.wait_settled(60)
@@ -184,7 +191,7 @@ def test_saved_results_are_the_same_after_a_restart(project: Project, tmp_path: 
         assert complete.n_checked == SIZE
         assert complete != opened
     _, by_hand = learned(project)
-    assert (by_hand.errors, by_hand.numbers) == (complete.errors, complete.numbers)
+    assert (by_hand.errors, without_comparison(by_hand)) == (complete.errors, without_comparison(complete))
     with open_project(tmp_path / "p") as again:
         state = again.state()
         saved = again.learned_files.status(again.settings, state.learned(), state.checked())
@@ -202,7 +209,7 @@ def test_saved_results_are_the_same_after_a_restart(project: Project, tmp_path: 
             later = background.learning_status
         assert (later.n_labelled, later.n_checked) == (BEFORE + SIZE + 1, 0)
         _, by_hand = learned(again)
-        assert (later.errors, later.numbers) == (by_hand.errors, by_hand.numbers)
+        assert (later.errors, without_comparison(later)) == (by_hand.errors, without_comparison(by_hand))
         assert_one_error(again, later, BEFORE + SIZE + 1, BEFORE + SIZE + 1)
 
 

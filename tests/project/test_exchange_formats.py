@@ -128,6 +128,8 @@ def test_predict_and_add(place: Path, tmp_path: Path) -> None:
     assert [(row["x"], row["label"]) for row in rows] == [("-3", "left"), ("3", "right")]
     with pytest.raises(SufficeError, match="must end in"):
         said("predict", str(place), str(new), "-o", str(tmp_path / "x.xls"))
-    assert told("add", str(place), str(new), "--check") == {"added": 2, "size": 60, "written": False, "notes": []}
-    assert said("add", str(place), str(new)).strip() == "2 items were added; the project has 62."
+    trial = told("add", str(place), str(new), "--check")
+    assert (trial["added"], trial["size"], trial["written"], trial["notes"]) == (2, 60, False, [])
+    added = said("add", str(place), str(new)).strip()
+    assert added.splitlines()[0] == "2 items were added, 0 with a label; the project has 62."
     assert told("status", str(place))["size"] == 62
