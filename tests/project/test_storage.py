@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from suffice.errors import SufficeError
-from suffice.project import create, storage
+from suffice.project import create, sqlite_files, storage
 from suffice.project.create import has_project, open_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import ConflictError, Project
@@ -357,7 +357,8 @@ def test_there_is_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.one_in(2)
 def test_a_place_that_somebody_else_keeps_to_themselves(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage, "PATIENCE", 0.2)
+    for module in (storage, sqlite_files):
+        monkeypatch.setattr(module, "PATIENCE", 0.2)
     make(place).close()
     with (
         open_project(place) as project,

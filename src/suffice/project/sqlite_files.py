@@ -55,10 +55,13 @@ def identity(file: Path) -> tuple[int, int] | None:
 def only_writer(file: Path) -> Iterator[None]:
     """Exclude other writers by a lock on the folder, which is still there if a file is removed.
 
-    After 30 seconds, and where folders cannot be locked (as on Windows), the locks of SQLite alone are used.
+    Where folders cannot be locked, as on Windows, the locks of SQLite alone are used.
 
     Args:
         file: The SQLite file.
+
+    Raises:
+        StorageError: Another program has the lock for too long.
     """
     if sys.platform == "win32":
         yield
@@ -70,14 +73,16 @@ def only_writer(file: Path) -> Iterator[None]:
         yield
         return
     try:
-        _wait_for_lock(folder)
+        if not _locked(folder):
+            raise StorageError(busy_sentence(str(file)))
         yield
     finally:
         # This also releases the lock.
         os.close(folder)
 
 
-def _wait_for_lock(folder: int) -> None:
+def _locked(folder: int) -> bool:
+    """Lock a folder where that is possible; False if another program has the lock for too long."""
     end, pause = time.monotonic() + PATIENCE, _FIRST_PAUSE
     while time.monotonic() < end:
         try:
@@ -86,9 +91,15 @@ def _wait_for_lock(folder: int) -> None:
             time.sleep(pause)
             pause = min(2.0 * pause, _LONGEST_PAUSE)
         except OSError:
-            return
+            return True
         else:
-            return
+            return True
+    return False
+
+
+def busy_sentence(place: str) -> str:
+    """What is said if another program writes for too long."""
+    return f"another program has been writing to {place} for {PATIENCE} seconds; try again"
 
 
 class StorageError(SufficeError):

@@ -21,7 +21,15 @@ from suffice.numerics import Floats
 from suffice.project.events import Draft, Event, EventKind
 from suffice.project.items import Item, ItemProgress, Items, no_progress
 from suffice.project.settings import Settings
-from suffice.project.sqlite_files import PATIENCE, OpenFiles, StorageError, has_log, identity, only_writer
+from suffice.project.sqlite_files import (
+    PATIENCE,
+    OpenFiles,
+    StorageError,
+    busy_sentence,
+    has_log,
+    identity,
+    only_writer,
+)
 
 # All modules import SQLAlchemy from here, so that the error message is the same everywhere.
 try:
@@ -420,7 +428,7 @@ class Database:
                 f"the connection to {self.place} was lost, so it is not known whether this was written; try again: "
                 "what is sent again under the same name is not written twice"
             )
-        busy = f"another program has been writing to {self.place} for {PATIENCE} seconds; try again"
+        busy = busy_sentence(self.place)
         sentences = {
             sqlite3.SQLITE_BUSY: busy,
             "55P03": busy,
