@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial, wraps
 from importlib.resources import files
@@ -220,7 +221,11 @@ async def require_permission(request: Request, context: Context) -> None:
     """
     if context.visitor is None:
         return
-    sent = await request.json() if request.method == "POST" else None
+    sent = None
+    if request.method == "POST":
+        # A body that is not JSON is refused afterwards, with what is wrong with it.
+        with suppress(ValueError, RecursionError):
+            sent = await request.json()
     person = sent.get("person") if isinstance(sent, dict) else None
     context.visitor.require(request.method, request.scope["route"].path, person, request.state.accounts)
 
