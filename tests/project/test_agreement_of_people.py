@@ -1,6 +1,7 @@
 """How far any number of people agree, against what is counted by hand."""
 
 import itertools
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given
@@ -57,9 +58,11 @@ def test_numbers_are_compared_by_how_far_they_are_apart() -> None:
 def test_of_two_people_it_does_not_matter_who_came_first(pairs: list[tuple[str, str]]) -> None:
     in_turn = [[("ann", k, one), ("bob", k, other)] for k, (one, other) in enumerate(pairs)]
     mixed = [turn[:: 1 if k % 2 else -1] for k, turn in enumerate(in_turn)]
-    found = agreement(state_of(list(itertools.chain(*in_turn))), about())
-    assert found == agreement(state_of(list(itertools.chain(*mixed))), about())
+    found, other = (agreement(state_of(list(itertools.chain(*each))), about()) for each in (in_turn, mixed))
     assert found is not None
+    assert other is not None
+    # The order of a sum may change its last digit.
+    assert asdict(found) == pytest.approx(asdict(other), nan_ok=True)
     assert found.same == sum(one == other for one, other in pairs)
 
 
