@@ -175,9 +175,14 @@ def test_the_terminal_states_the_same(project: Project) -> None:
 
 
 def without_comparison(status: LearningStatus) -> Any:
-    """The numbers of a decision. Models are compared after a round of learning, which ends after a second."""
+    """The numbers of a decision, and the better model that is named, without how many labels it was compared on.
+
+    Models are compared after a round of learning, which ends after a second.
+    """
     assert status.numbers is not None
-    return replace(status.numbers, alternative=None)
+    better = status.numbers.alternative
+    named = None if better is None else (better.name, better.clear)
+    return replace(status.numbers, alternative=None), named
 
 
 def test_saved_results_are_the_same_after_a_restart(project: Project, tmp_path: Path) -> None:
