@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
-import psutil
 
 from suffice.arguments import whole
 from suffice.errors import InvalidValueError, MissingExtraError, NotEnoughMemoryError, SufficeError
@@ -626,6 +625,9 @@ def rows_on_disk(X: Any) -> DiskRows | None:
 
 def free_memory() -> int:
     """Return the bytes that can be allocated without swapping."""
+    # Imported here, because it takes 50 ms, and most commands never ask.
+    import psutil
+
     return psutil.virtual_memory().available
 
 

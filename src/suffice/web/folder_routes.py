@@ -38,6 +38,7 @@ from suffice.web.folder_messages import (
 from suffice.web.http_messages import MEANINGS
 from suffice.web.open_projects import OpenProjects
 from suffice.web.routes import (
+    HEALTH_PROBLEMS,
     PROJECTS_PAGE,
     JsonRoute,
     assets,
@@ -138,7 +139,7 @@ async def get_projects_page() -> Response:
 
 
 folder_page_router.add_api_route("/static/{name:path}", get_asset, include_in_schema=False)
-folder_page_router.add_api_route("/health", get_health)
+folder_page_router.add_api_route("/health", get_health, responses=HEALTH_PROBLEMS)
 folder_page_router.add_api_route("/health", head_health, methods=["HEAD"], include_in_schema=False)
 
 folder_router = APIRouter(prefix="/api", tags=["folder"], route_class=JsonRoute)

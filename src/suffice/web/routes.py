@@ -265,8 +265,13 @@ def image_url(item: Item, prefix: str = "") -> str | None:
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Documented errors of a route: the given ones, and those that every route can have."""
     return {
-        status: {"model": Problem, "description": _MEANINGS[status]} for status in sorted({*_EVERYWHERE, *statuses})
+        status: {"description": _MEANINGS[status], "content": _PROBLEM} for status in sorted({*_EVERYWHERE, *statuses})
     }
+
+
+# A reference in place of the model: the framework would make the same schema again for each status of each route, at
+# each start. The route of the health names the model itself, so that the schema is part of the description.
+_PROBLEM = {"application/json": {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}
 
 
 _EVERYWHERE = (400, 401, 403, 413, 422, 503)
@@ -473,7 +478,13 @@ async def get_asset(name: str, request: Request) -> Response:
     return Response(asset.content, media_type=asset.media_type, headers=headers)
 
 
-@page_router.get("/health", responses={403: {"model": Problem, "description": "Another host is named."}})
+#: Documented errors of the route for the health of a server.
+HEALTH_PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
+    403: {"model": Problem, "description": "Another host is named."}
+}
+
+
+@page_router.get("/health", responses=HEALTH_PROBLEMS)
 async def get_health() -> Health:
     """Whether the server runs; needs no token."""
     return Health(ok=True)
