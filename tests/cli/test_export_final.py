@@ -5,6 +5,7 @@ import io
 import json
 from pathlib import Path
 
+import openpyxl  # type: ignore[import-untyped]
 import pytest
 from typer.testing import CliRunner
 
@@ -14,7 +15,7 @@ from suffice.project import create_project
 from suffice.project.create import open_project
 from tests.cli.test_project_commands import said, told
 from tests.processes import run_suffice
-from tests.project.test_data_set_goal import SIZE, checked
+from tests.project.test_data_set_goal import LABELLED, SIZE, checked, goal_project
 from tests.project.test_final_files import half_labelled
 
 RUN = CliRunner()
@@ -71,6 +72,26 @@ def test_a_goal_that_is_not_reached(tmp_path: Path) -> None:
     assert not file.exists()
 
 
+def test_all_rows_without_a_goal(tmp_path: Path) -> None:
+    place, file = tmp_path / "pets.suffice", tmp_path / "rows.xlsx"
+    half_labelled(place, of="rest").close()
+    assert f"All rows: {file} ({SIZE} rows)" in said("export", str(place), "--all-rows", str(file))
+    sheet = openpyxl.load_workbook(file).active
+    header, *rows = sheet.iter_rows(values_only=True)
+    source = header.index("source")
+    assert [row[source] for row in rows] == ["person"] * LABELLED + ["model"] * (SIZE - LABELLED)
+    assert told("export", str(place), "--all-rows", str(tmp_path / "rows.csv"), "--bom") == {
+        "all_rows": {"path": str(tmp_path / "rows.csv"), "rows": SIZE},
+        "left_out": "",
+    }
+    assert (tmp_path / "rows.csv").read_bytes().startswith(b"\xef\xbb\xbfid,")
+    with goal_project(tmp_path / "new.suffice", of="rest"):
+        pass
+    early = told("export", str(tmp_path / "new.suffice"), "--all-rows", str(tmp_path / "new.csv"))
+    assert early["left_out"].startswith("No predictions: ")
+    assert {row["source"] for row in csv.DictReader(io.StringIO((tmp_path / "new.csv").read_text(encoding="utf-8")))} == {""}
+
+
 def test_a_project_without_a_goal(tmp_path: Path) -> None:
     half_labelled(tmp_path / "pets.suffice", of="rest").close()
     sentence = refused("export", str(tmp_path / "pets.suffice"), "--statement", str(tmp_path / "s.html"))
@@ -97,6 +118,9 @@ def test_options_that_do_not_fit(pets: Path, tmp_path: Path) -> None:
     assert "--bom is for the CSV file of --final" in refused(
         "export", place, "--final", str(tmp_path / "a.xlsx"), "--bom"
     )
+    assert "give one" in refused("export", place, "--final", file, "--all-rows", file)
+    assert "must end in .csv, .xlsx" in refused("export", place, "--all-rows", str(tmp_path / "a.txt"))
+    assert "leave --out out" in refused("export", place, "--all-rows", file, "--out", str(tmp_path))
     assert "leave --out out" in refused("export", place, "--final", file, "--out", str(tmp_path))
     assert "leave --model out" in refused("export", place, "--final", file, "--model", str(tmp_path / "m.joblib"))
     missing = tmp_path / "missing" / "final.csv"

@@ -7,13 +7,15 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from suffice.errors import SufficeError
+from suffice.errors import InvalidValueError, SufficeError
 from suffice.project import create_project
 from suffice.project.create import open_project
-from suffice.project.final_files import final_digest, final_file, renamed_columns
+from suffice.project.final_files import all_rows_file, final_digest, final_file, renamed_columns
 from suffice.project.labelling_project import Project
+from suffice.project.learning_status import Predictions
 from suffice.tables.file_writer import harmless
 from tests.project.labelled_projects import HOSTILE
 from tests.project.test_data_set_goal import LABELLED, SIZE, answer, checked, goal_project, predict, truth
@@ -133,3 +135,28 @@ def test_before_the_goal_is_reached(tmp_path: Path) -> None:
         answer(project, 3)
         with pytest.raises(SufficeError, match=r"the goal is not reached: \d+ items of the check have no answer"):
             project.final_labels()
+
+
+@pytest.mark.parametrize("rest", ["all", "rest"])
+def test_all_rows_need_no_goal(tmp_path: Path, rest: str) -> None:
+    with half_labelled(tmp_path / "pets.suffice", of=rest) as project:
+        project.skip(50, person="ann")
+        predictions = predict("", [])
+        assert predictions.probabilities is not None
+        file = all_rows_file(project, predictions, "jsonl")
+        assert (file.name, file.rows) == ("all-rows.jsonl", SIZE)
+        rows = [json.loads(line) for line in file.content.decode().splitlines()]
+        for item, row in enumerate(rows):
+            if item < LABELLED:
+                expected = (truth(item), "person", None, "ann")
+            elif item == 50:
+                expected = (None, None, None, None)
+            else:
+                probable = predictions.probabilities[item].max()
+                expected = (predictions.labels[item], "model", pytest.approx(probable), None)
+            assert (row["label"], row["source"], row["probability"], row["labelled_by"]) == expected
+        # Before the model has begun, the labels of people are there.
+        early = [json.loads(line) for line in all_rows_file(project, None, "jsonl").content.decode().splitlines()]
+        assert [row["label"] for row in early] == [row["label"] if row["source"] == "person" else None for row in rows]
+        with pytest.raises(InvalidValueError, match="there are 5"):
+            all_rows_file(project, Predictions(np.array(["cat"] * 5), np.zeros(5), None), "jsonl")

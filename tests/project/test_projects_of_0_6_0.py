@@ -159,6 +159,7 @@ def test_the_model_and_the_rule_say_the_same(name: str, project: Project) -> Non
     # What 0.6.0 did not know of.
     assert (told["error"].pop("random_labels"), told.pop("warning")) == (0, "")
     assert (told.pop("check"), told.pop("guarantee"), told.pop("goal"), told.pop("result")) == (None, None, None, None)
+    assert (told.pop("usual_numbers") is None) == bool(project.settings.classes)
     assert (told.pop("n_unsure"), told.pop("revision"), told.pop("held")) == (0, 0, 0)
     # No forecast exceeds the items that have no label, since version 0.9.
     forecast, rest = expected["status"]["forecast"], project.size - found.verdict.n_labelled

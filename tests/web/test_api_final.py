@@ -71,3 +71,15 @@ def test_the_final_file_and_its_statement(app: FastAPI, script: Script) -> None:
 def test_formats_that_are_not_known(script: Script) -> None:
     wrong = script.get("/api/final", params={"format": "exe"})
     assert (wrong.status_code, wrong.json()["detail"]) == (422, "format must be csv, xlsx, jsonl or parquet, not 'exe'")
+
+
+def test_all_rows_before_the_goal_is_reached(app: FastAPI, script: Script) -> None:
+    early = list(csv.DictReader(io.StringIO(script.get("/api/export/rows").text)))
+    assert [row["label"] for row in early] == [""] * 160
+    label(app, script, 30)
+    answer = script.get("/api/export/rows?bom=true")
+    assert answer.headers["content-disposition"] == 'attachment; filename="all-rows.csv"'
+    rows = list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"))))
+    assert sorted(row["source"] for row in rows) == ["model"] * 130 + ["person"] * 30
+    assert script.get("/api/export/rows?format=xlsx").content[:2] == b"PK"
+    assert script.get("/api/export/rows?format=exe").status_code == 422

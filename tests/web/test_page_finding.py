@@ -124,3 +124,39 @@ def test_a_number_outside_of_the_range_is_asked_about(browser: "Browser", tmp_pa
         seen.settle()
     with open_project(server.project) as project:
         assert sorted(project.state().counts()) == [12.0, 900.0]
+
+
+@pytest.mark.slow
+def test_a_number_far_from_all_labels_is_asked_about(browser: "Browser", tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "cars.csv", ("id", "size"), [(f"c-{k}", k / 7) for k in range(30)])
+    with served(data, "--id", "id", "--regression", "--target", "weight") as server:
+        with open_project(server.project) as project:
+            for item in range(10):
+                project.label(item, 4.0 + item, person="Bob")
+        with closing(Watched(browser, server, "Ann")) as seen:
+            page, item = seen.page, seen.item()
+            page.wait_for_function("() => document.querySelector('.banner')")
+            page.fill("#number", "4200")
+            page.keyboard.press("Enter")
+            page.wait_for_selector("#number-problem:has-text('4200 is far from all labels so far')")
+            assert seen.item() == item
+            page.keyboard.press("Enter")
+            page.wait_for_selector(f"article[data-ready=true]:not([data-item='{item}'])")
+            seen.settle()
+    with open_project(server.project) as project:
+        assert project.state().counts()[4200.0] == 1
+
+
+@pytest.mark.slow
+def test_the_tenth_of_ten_classes_has_a_key(browser: "Browser", tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "pets.csv", ("id", "size"), [(f"p-{k}", k / 7) for k in range(30)])
+    classes = [f"kind {letter}" for letter in "abcdefghij"]
+    options = ("--id", "id", "--classes", ",".join(classes))
+    with served(data, *options) as server, closing(Watched(browser, server, "Ann")) as seen:
+        page, item = seen.page, seen.item()
+        assert page.locator("#view-label .classes .answer kbd").all_inner_texts() == [*"1234567890"]
+        page.keyboard.press("0")
+        page.wait_for_selector(f"article[data-ready=true]:not([data-item='{item}'])")
+        seen.settle()
+    with open_project(server.project) as project:
+        assert project.state().counts() == {"kind j": 1}

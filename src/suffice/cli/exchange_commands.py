@@ -259,11 +259,19 @@ class FinalOptions:
             "not covered.",
         ),
     ] = None
+    all_rows: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write all rows to this file only: the labels of people, and for the others the present predictions. "
+            "No goal is needed, and nothing is guaranteed. A name that ends in .csv, .xlsx, .jsonl or .parquet.",
+        ),
+    ] = None
 
     @property
     def wanted(self) -> bool:
         """Whether one of the files is to be written."""
-        return self.final is not None or self.statement is not None
+        return any(path is not None for path in (self.final, self.statement, self.all_rows))
 
     def require_alone(self, others: dict[str, Path | None]) -> None:
         """Raise an error for options that have no effect together with these.
@@ -274,11 +282,16 @@ class FinalOptions:
         Raises:
             InvalidValueError: An option has no effect.
         """
-        if self.bom and (self.final is None or self.final.suffix.lower() != ".csv"):
-            raise InvalidValueError("--bom is for the CSV file of --final; name it with --final FILE.csv")
+        written = [path for path in (self.final, self.all_rows) if path is not None]
+        if self.bom and not any(path.suffix.lower() == ".csv" for path in written):
+            raise InvalidValueError("--bom is for the CSV file of --final or --all-rows; name a file that ends in .csv")
+        if self.all_rows is not None and (self.final is not None or self.statement is not None):
+            raise InvalidValueError("--all-rows writes present labels, and --final those of a reached goal; give one")
         useless = [name for name, value in others.items() if self.wanted and value is not None]
         if useless:
-            raise InvalidValueError(f"with --final or --statement only these files are written; leave {useless[0]} out")
+            raise InvalidValueError(
+                f"with --final, --statement or --all-rows only these files are written; leave {useless[0]} out"
+            )
 
 
 @with_settings
@@ -316,15 +329,18 @@ def export_command(
     export in DIR/export are replaced; in another folder they are kept unless --force is given. In a CSV a text
     that a spreadsheet could run as a formula has an apostrophe in front; JSON lines and Parquet hold texts as they are.
 
-    With --final or --statement only these files are written. They need a goal for all labels that is reached.
+    With --final or --statement only these files are written. They need a goal for all labels that is reached. With
+    --all-rows only one file with all rows is written: labels of people, and predictions for the others.
 
     Example: suffice export mails.suffice --format parquet --out results
+
+    Example: suffice export mails.suffice --all-rows mails-so-far.xlsx
 
     Example: suffice export mails.suffice --final mails-labelled.xlsx --statement statement.html
     """
     last.require_alone({"--out": out, "--model": model})
     if last.wanted:
-        _export_final(place, last, as_json=as_json)
+        _export_one_file(place, last, as_json=as_json)
         return
     from suffice.report.html_page import require_jinja2
 
@@ -371,6 +387,14 @@ def _require_goal(project: "Project") -> None:
         "one: suffice check FILE --prediction COLUMN --at-most 2% --of all --project FOLDER. The statement of a check "
         "is written by suffice check, where --statement names its file"
     )
+
+
+def _export_one_file(place: str, last: FinalOptions, *, as_json: bool) -> None:
+    """Write the files that are written alone."""
+    if last.all_rows is None:
+        _export_final(place, last, as_json=as_json)
+    else:
+        _export_all_rows(place, last.all_rows, bom=last.bom, as_json=as_json)
 
 
 def _export_final(place: str, last: FinalOptions, *, as_json: bool) -> None:
@@ -421,6 +445,30 @@ def _export_final(place: str, last: FinalOptions, *, as_json: bool) -> None:
             console.print(f"The column {usual} is named {name}, because the data have a column {usual}.")
     if page is not None:
         console.print(f"Statement: {last.statement}")
+
+
+def _export_all_rows(place: str, path: Path, *, bom: bool, as_json: bool) -> None:
+    """Write all rows with the present labels."""
+    from suffice.project.final_files import all_rows_file
+    from suffice.tables.final_writer import final_format
+
+    format = final_format(path)
+    require_writable(path, "the rows")
+    without = ""
+    with reading(place) as learned:
+        try:
+            predictions = learned.predictions()
+        except SufficeError as error:
+            predictions, without = None, f"No predictions: {str(error).rstrip('.')}."
+        file = all_rows_file(learned.project, predictions, format, byte_order_mark=bom)
+    write_bytes_whole(path, file.content)
+    if as_json:
+        typer.echo(json.dumps({"all_rows": {"path": str(path), "rows": file.rows}, "left_out": without}))
+        return
+    console = plain_console()
+    if without:
+        console.print(without)
+    console.print(f"All rows: {path} ({file.rows:,} rows). The column source tells labels of people from predictions.")
 
 
 # Files and folders for other programs.

@@ -9,6 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+# Larger numbers have an exponent: a computer does not hold all of their digits.
+_LONGEST: Final = 1e15
+
 
 def count(number: int, noun: str) -> str:
     """A number with a noun.
@@ -81,10 +84,10 @@ def number(value: float) -> str:
     """A number with four digits at most, or all digits before the decimal point.
 
     Examples:
-        >>> number(1234567.8), number(0.0345678), number(3.0), number(2e12)
-        ('1,234,568', '0.03457', '3', '2e+12')
+        >>> number(1234567.8), number(0.0345678), number(3.0), number(2e12), number(2e20)
+        ('1,234,568', '0.03457', '3', '2,000,000,000,000', '2e+20')
     """
-    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.4g}"
+    return f"{value:,.0f}" if 1e3 <= abs(value) < _LONGEST else f"{value:.4g}"
 
 
 def number_at_most(value: float) -> str:
@@ -200,7 +203,7 @@ def with_interval(value: float, low: float, high: float, *, share: bool) -> tupl
 
 
 def _rounded(value: float, digits: int) -> str:
-    if digits > 6 or abs(value) >= 1e9:
+    if digits > 6 or abs(value) >= _LONGEST:
         return f"{value:.3g}"
     return f"{round(value, digits):,.{max(digits, 0)}f}"
 

@@ -4,10 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.checks.data_set import DataSetGuarantee, FinalGuarantee
 from suffice.checks.random_check import is_wrong
 from suffice.errors import SufficeError
+from suffice.numerics import Floats
 from suffice.presentation.given_words import given_column_sentence
 from suffice.presentation.goal_words import missing_sentence, reached_figure, reached_sentences
 from suffice.presentation.guarantee_words import errors_of_people_words
@@ -17,7 +19,7 @@ from suffice.project.opinions import annotator_error_seen
 from suffice.project.project_check import CheckDraw, ProjectCheck
 from suffice.project.settings import Settings
 from suffice.project.state import ProjectState
-from suffice.session.finish import FinalLabels, joined_labels, proven_data_set, unchecked_data_set
+from suffice.session.finish import MODEL, PERSON, FinalLabels, joined_labels, proven_data_set, unchecked_data_set
 from suffice.session.goals import Goal
 
 
@@ -271,20 +273,74 @@ def joined_final_labels(state: ProjectState, settings: Settings, predictions: Pr
     left_out = [item for item, label in answers.items() if label is None]
     check = reached.check
     if check is None:
-        items = np.array([item for item in range(size) if item not in answers], dtype=np.intp)
-        answered, values, probable = frozenset[int](), np.zeros(0), np.zeros(0)
-        if len(items):
-            assert predictions is not None
-            known = predictions.probabilities
-            values = predictions.labels[items]
-            probable = np.full(len(items), np.nan) if known is None else known[items].max(axis=1)
+        items, values, probable = _predicted_rest(state, predictions)
+        answered = frozenset[int]()
     else:
         items, values, probable = check.draw.delivered()
         answered = frozenset(check.record.labels)
         if check.present_names:
             values = np.array([check.present_names[str(name)] for name in values.tolist()], dtype=object)
     joined = joined_labels(size, (items, values.tolist(), probable), people, answered, left_out, reached.guarantee)
-    person, at = [""] * size, [""] * size
+    person, at = _authors(state)
+    return ProjectLabels(joined.labels, joined.source, joined.probability, joined.guarantee, person, at, reached)
+
+
+@dataclass(frozen=True, eq=False)
+class PresentLabels:
+    """The present label of each item of a project, of which nothing is guaranteed; see :class:`ProjectLabels`.
+
+    Attributes:
+        labels: The label of each item; None for an item without one.
+        source: ``"person"`` or ``"model"``; empty without a label.
+        probability: Probability of each prediction, by the model; NaN for labels of people, and if it is not known.
+        person: Who gave each label; empty for predictions, and without a label.
+        at: When, in UTC; empty as above.
+    """
+
+    labels: list[Any]
+    source: list[str]
+    probability: Floats
+    person: list[str]
+    at: list[str]
+
+
+def present_labels(state: ProjectState, predictions: Predictions | None) -> PresentLabels:
+    """The labels of people, and for the items that nobody has labelled or skipped the given predictions.
+
+    Args:
+        state: The state of the project.
+        predictions: Predictions for all items; None if there are none.
+    """
+    size, answers = state.labels.size, state.labels.by_item
+    labels: list[Any] = [None] * size
+    source, probability = [""] * size, np.full(size, np.nan)
+    if predictions is not None:
+        columns = (column.tolist() for column in _predicted_rest(state, predictions))
+        for item, label, share in zip(*columns, strict=True):
+            labels[item], source[item], probability[item] = label, MODEL, share
+    for item, label in answers.items():
+        if label is not None:
+            labels[item], source[item] = label, PERSON
+    return PresentLabels(labels, source, probability, *_authors(state))
+
+
+def _predicted_rest(
+    state: ProjectState, predictions: Predictions | None
+) -> tuple[NDArray[np.intp], NDArray[Any], Floats]:
+    """The items without an answer, their predictions, and the probabilities of these."""
+    answers = state.labels.by_item
+    items = np.array([item for item in range(state.labels.size) if item not in answers], dtype=np.intp)
+    if not len(items):
+        return items, np.zeros(0), np.zeros(0)
+    assert predictions is not None
+    known = predictions.probabilities
+    probable = np.full(len(items), np.nan) if known is None else known[items].max(axis=1)
+    return items, predictions.labels[items], probable
+
+
+def _authors(state: ProjectState) -> tuple[list[str], list[str]]:
+    """Who labelled each item, and when; empty for others."""
+    person, at = [""] * state.labels.size, [""] * state.labels.size
     for each in state.labelled():
         person[each.item], at[each.item] = each.person, moment(each.at)
-    return ProjectLabels(joined.labels, joined.source, joined.probability, joined.guarantee, person, at, reached)
+    return person, at

@@ -158,26 +158,39 @@ def predictions_file(project: "Project", predictions: "Predictions", format: For
         MissingExtraError: It is Parquet, and pyarrow is not installed.
     """
     known, settings = checked_format(format), project.settings
-    if len(predictions.labels) != project.size:
-        raise InvalidValueError(
-            f"predictions must be those of all {project.size} items of the project; there are {len(predictions.labels)}"
-        )
+    predictions = guaranteed_predictions(project, predictions)
     with project.lock:
         told = {answer.item for answer in project.state().answers() if answer.label is not None}
         skipped = {each.item for each in project.state().skipped()}
-        guarantee = project.guarantee()
-    if guarantee is not None and guarantee.about_present_model:
-        draw, labels = guarantee.check.draw, predictions.labels.copy()
-        # As objects, because arrays of texts would have a fixed length.
-        labels = labels.astype(object)
-        labels[draw.before.unlabelled] = draw.predictions
-        predictions = predictions._replace(labels=labels)
     own = [Column("uncertainty", "number"), Column("skipped", "flag")]
     own += [Column(f"p({name})", "number") for name in settings.classes]
     columns = _columns(settings, [_target(settings), *own])
     positions = [item for item in range(project.size) if item not in told]
     chunks = _chunks(project, positions, lambda part: _predicted_cells(predictions, skipped, part))
     return Exported(f"predictions.{known}", MEDIA_TYPES[known], encoded(columns, chunks, known), len(positions))
+
+
+def guaranteed_predictions(project: "Project", predictions: "Predictions") -> "Predictions":
+    """The predictions, with those that a guarantee covers in their place if it is about the present model.
+
+    Args:
+        project: The project.
+        predictions: Predictions of the model for all items of the project, in their order.
+
+    Raises:
+        InvalidValueError: They are not those of the project's items.
+    """
+    if len(predictions.labels) != project.size:
+        raise InvalidValueError(
+            f"predictions must be those of all {project.size} items of the project; there are {len(predictions.labels)}"
+        )
+    guarantee = project.guarantee()
+    if guarantee is None or not guarantee.about_present_model:
+        return predictions
+    # As objects, because arrays of texts would have a fixed length.
+    draw, labels = guarantee.check.draw, predictions.labels.astype(object)
+    labels[draw.before.unlabelled] = draw.predictions
+    return predictions._replace(labels=labels)
 
 
 def checked_predictions_file(project: "Project", format: Format) -> Exported | None:

@@ -1,12 +1,15 @@
-"""The final file of a project: all rows in the order of the data, with their labels and where these come from."""
+"""Files of all rows of a project in the order of the data, with their labels and where these come from."""
 
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from suffice.project.exported_files import Exported
+from suffice.errors import InvalidValueError
+from suffice.numerics import Floats
+from suffice.project.data_set_goal import present_labels
+from suffice.project.exported_files import Exported, guaranteed_predictions
 from suffice.tables.file_writer import Column, Rows, distinct, finite_cells
 from suffice.tables.final_writer import (
     ADDED,
@@ -22,9 +25,39 @@ from suffice.tables.typed_cells import with_number_columns
 if TYPE_CHECKING:
     from suffice.project.data_set_goal import ProjectLabels
     from suffice.project.labelling_project import Project
+    from suffice.project.learning_status import Predictions
 
 # Items that are read at a time.
 _CHUNK = 5000
+
+
+class RowLabels(Protocol):
+    """A label of each item, as :class:`suffice.project.ProjectLabels` has them."""
+
+    @property
+    def labels(self) -> list[Any]:
+        """The label of each item; None for an item without one."""
+        ...
+
+    @property
+    def source(self) -> list[str]:
+        """Where each comes from; empty without a label."""
+        ...
+
+    @property
+    def probability(self) -> Floats:
+        """Probability of each prediction; NaN for labels of people."""
+        ...
+
+    @property
+    def person(self) -> list[str]:
+        """Who gave each label; empty for predictions."""
+        ...
+
+    @property
+    def at(self) -> list[str]:
+        """When; empty for predictions."""
+        ...
 
 
 def final_file(
@@ -49,6 +82,45 @@ def final_file(
         InvalidValueError: The format is not known, or cannot hold the rows.
         MissingExtraError: It is Parquet, and pyarrow is not installed.
     """
+    return _labelled_rows(project, final, format, "final", byte_order_mark=byte_order_mark)
+
+
+def all_rows_file(
+    project: "Project", predictions: "Predictions | None", format: FinalFormat, *, byte_order_mark: bool = False
+) -> Exported:
+    """All items in the order of the data, with labels of people, and for the others the present predictions.
+
+    The columns are those of :func:`final_file`. No goal is needed, and nothing is guaranteed: how many predictions are
+    wrong is estimated (see :attr:`suffice.project.Project.learning_status`), or what a check says of them holds.
+    Skipped items have no label.
+
+    Args:
+        project: The project.
+        predictions: Predictions of the model for all items of the project; None if there are none: items without a
+            label of somebody then have none.
+        format: csv, xlsx, jsonl or parquet.
+        byte_order_mark: Whether a CSV begins with a byte order mark, by which Excel recognises UTF-8.
+
+    Raises:
+        InvalidValueError: The format is not known, or cannot hold the rows, or people say whether predictions are
+            right in this project.
+        MissingExtraError: It is Parquet, and pyarrow is not installed.
+    """
+    checked = project.settings.checked
+    if checked is not None and checked.answer == "verdict":
+        raise InvalidValueError(
+            "in this project people say whether predictions are right, so that rows have no labels; export the answers"
+        )
+    found = None if predictions is None else guaranteed_predictions(project, predictions)
+    with project.lock:
+        rows = present_labels(project.state(), found)
+    return _labelled_rows(project, rows, format, "all-rows", byte_order_mark=byte_order_mark)
+
+
+def _labelled_rows(
+    project: "Project", final: RowLabels, format: FinalFormat, name: str, *, byte_order_mark: bool
+) -> Exported:
+    """A file of all items with these labels."""
     known = checked_final_format(format)
     columns = final_file_columns(project)
     if known in TYPED_FORMATS:
@@ -57,7 +129,7 @@ def final_file(
             *columns[-len(ADDED) :],
         ]
     content = encoded_final(columns, final_rows(project, final), known, byte_order_mark=byte_order_mark)
-    return Exported(f"final.{known}", FINAL_MEDIA_TYPES[known], content, len(final.labels))
+    return Exported(f"{name}.{known}", FINAL_MEDIA_TYPES[known], content, len(final.labels))
 
 
 def final_file_columns(project: "Project") -> list[Column]:
@@ -67,7 +139,7 @@ def final_file_columns(project: "Project") -> list[Column]:
     return final_columns([named, *settings.columns], numbers=settings.task != "classification")
 
 
-def final_rows(project: "Project", final: "ProjectLabels") -> Iterator[Rows]:
+def final_rows(project: "Project", final: RowLabels) -> Iterator[Rows]:
     """The rows of :func:`final_file`, some at a time."""
     added = zip(
         final.labels,

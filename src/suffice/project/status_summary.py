@@ -39,6 +39,10 @@ from suffice.session.standing_stop import StopWithdrawal
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
 
+# Labels from which a number is known to be unusual, and how far beyond them, in widths of their range.
+_ENOUGH_NUMBERS: Final = 10
+_ROOM: Final = 3.0
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -523,12 +527,31 @@ def _counted(state: ProjectState, settings: Settings, size: int) -> dict[str, An
         "left": state.left,
         "revision": state.revision,
         "classes": [{"name": name, "count": counts.get(name, 0)} for name in settings.classes],
+        "usual_numbers": usual_numbers(state, settings),
         "people": [{"name": name, "labels": each.labels, "last": moment(each.last)} for name, each in people],
         "agreement": None if alike is None else asdict(alike),
         "advice": None
         if advice is None
         else {"n_labelled": advice.n_labelled, "reason": advice.reason, "at": moment(advice.at)},
     }
+
+
+def usual_numbers(state: ProjectState, settings: Settings) -> tuple[float, float] | None:
+    """For numbers: the range of the labels so far, widened on both sides. None for classes, and for few labels.
+
+    A number outside of it is so far from all labels that it is probably a slip, such as a missing decimal point.
+
+    Args:
+        state: The state of the project.
+        settings: Settings of the project.
+    """
+    if settings.task != "regression":
+        return None
+    found = [float(label) for label in state.labels.by_item.values() if label is not None]
+    if len(found) < _ENOUGH_NUMBERS or min(found) == max(found):
+        return None
+    room = _ROOM * (max(found) - min(found))
+    return min(found) - room, max(found) + room
 
 
 def _stated(verdict: Verdict, decision: Decision) -> Verdict:

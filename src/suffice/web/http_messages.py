@@ -1140,7 +1140,10 @@ class ResultAnswer(_Response):
 
 
 class StatusAnswer(_Response):
-    """Status of labelling and learning."""
+    """Status of labelling and learning.
+
+    ``usual_numbers``: for numbers, a wide range around the labels so far; the page asks about a number outside of it.
+    """
 
     n_labelled: int
     n_skipped: int
@@ -1158,6 +1161,7 @@ class StatusAnswer(_Response):
     curve: list[tuple[int, Number, Number]]
     error: ErrorAnswer
     classes: list[ClassCount]
+    usual_numbers: tuple[Number, Number] | None
     people: list[PersonAnswer]
     agreement: AgreementAnswer | None
     advice: AdviceAnswer | None

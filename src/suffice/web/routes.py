@@ -41,7 +41,7 @@ from suffice.project.exported_files import (
     predictions_file,
     skipped_file,
 )
-from suffice.project.final_files import final_file
+from suffice.project.final_files import all_rows_file, final_file
 from suffice.project.item_learner import ItemPredictor
 from suffice.project.items import Item
 from suffice.project.labelling_project import ConflictError, Project, WriteReceipt
@@ -1107,6 +1107,27 @@ def export_predictions(context: Context, format: FormatInQuery = "csv") -> Respo
     context.settle(_EXPORT_WAIT)
     predictions = _or_conflict(context.background.predictions)
     return _attached(predictions_file(context.project, predictions, format))
+
+
+@file_router.get(
+    "/export/rows", response_class=Response, responses=_file_of(FINAL_MEDIA_TYPES.values()) | documented(409, 501)
+)
+@takes_long
+def export_rows(
+    context: Context,
+    format: Annotated[FinalFormat, Query(description=MEANINGS["final_format"])] = "csv",
+    bom: Annotated[bool, Query(description=MEANINGS["bom"])] = False,
+) -> Response:
+    """All rows in the order of the data: labels of people, and predictions for the others. No goal is needed."""
+    context.settle(_EXPORT_WAIT)
+    try:
+        predictions = context.background.predictions()
+    except StorageError:
+        raise
+    except SufficeError:
+        # The model has not started. The labels are there.
+        predictions = None
+    return _attached(all_rows_file(context.project, predictions, format, byte_order_mark=bom))
 
 
 @file_router.get("/export/checked-predictions", response_class=Response, responses=_FILE | documented(409, 501))

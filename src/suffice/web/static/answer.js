@@ -1,8 +1,9 @@
 // How a label is given: a button for each class, with a filter where there are many, or a box for a number.
 
 import { button, h, put, touched } from "./dom.js";
+import { store } from "./store.js";
 
-const KEYS = 9;
+const KEYS = 10;
 
 /**
  * The controls.
@@ -60,7 +61,8 @@ function calm(element) {
   for (const name of ["pointermove", "pointerdown"]) document.addEventListener(name, wake);
 }
 
-const NUMBERS = Array.from({ length: KEYS }, (_, at) => String(at + 1));
+// In the order of the keyboard: 0 is the tenth.
+const NUMBERS = Array.from({ length: KEYS }, (_, at) => String((at + 1) % KEYS));
 
 function fewClasses(project, give) {
   const buttons = project.classes.map((name) => classButton(name, give, project));
@@ -135,7 +137,7 @@ function manyClasses(project, give) {
   narrow();
   const key = (name) => {
     if (name === "/") filter.focus();
-    else if (/^[1-9]$/.test(name)) buttons.get(visible[Number(name) - 1])?.click();
+    else if (/^[0-9]$/.test(name)) buttons.get(visible[NUMBERS.indexOf(name)])?.click();
     else return false;
     return true;
   };
@@ -150,11 +152,23 @@ export function plausible({ lowest, highest, unit }) {
   return `${lowest} to ${highest}${of}`;
 }
 
-/** What is said of a number outside of the plausible range; nothing for any other. */
+/** Whether a number is outside of the plausible range. */
+export const outsideRange = (value, { lowest, highest }) => !within(value, lowest, highest);
+
+/** What is said of a number outside of the plausible range, or far from all labels; nothing for any other. */
 export function implausible(value, project) {
   const { lowest, highest, unit } = project;
-  if ((lowest === null || value >= lowest) && (highest === null || value <= highest)) return "";
+  if (within(value, lowest, highest)) return unusual(value, project);
   return `${value}${unit ? ` ${unit}` : ""} is outside of the plausible range, ${plausible(project)}. If it is right, record it again.`;
+}
+
+const within = (value, lowest, highest) => (lowest === null || value >= lowest) && (highest === null || value <= highest);
+
+/** What is said of a number far from all labels so far, where no plausible range is set; nothing for any other. */
+function unusual(value, { lowest, highest, unit }) {
+  const [low, high] = store.status?.usual_numbers ?? [null, null];
+  if (lowest !== null || highest !== null || within(value, low, high)) return "";
+  return `${value}${unit ? ` ${unit}` : ""} is far from all labels so far. If it is right, record it again.`;
 }
 
 /** A number as it was typed, or a sentence that says why it is none. */
@@ -175,7 +189,7 @@ function numberBox(project, give) {
     id: "number", type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false",
     "aria-describedby": "number-problem number-range",
   });
-  // The number outside of the plausible range that was asked about.
+  // The number that was asked about.
   let asked = null;
   const clear = () => {
     input.value = "";
@@ -193,7 +207,7 @@ function numberBox(project, give) {
       input.setAttribute("aria-invalid", "true");
       input.focus();
       input.select();
-    } else give(read.value, outside ? { outside_range: true } : {});
+    } else give(read.value, outsideRange(read.value, project) ? { outside_range: true } : {});
   };
   input.addEventListener("input", () => {
     problem.textContent = "";

@@ -95,8 +95,9 @@ export const many = (n, noun, plural = `${noun}s`) => `${count(n)} ${n === 1 ? n
 export function short(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 0.001 || size >= 1e6)) return value.toExponential(1).replace("e+", "e");
-  return String(Number(value.toPrecision(3)));
+  if (size !== 0 && (size < 0.001 || size >= 1e15)) return value.toExponential(1).replace("e+", "e");
+  const rounded = Number(value.toPrecision(3));
+  return size >= 1e4 ? count(rounded) : String(rounded);
 }
 
 /** A share as a percentage: 0.0345 is "3.5 %". */

@@ -1,6 +1,6 @@
 // Giving an item of the table another label, in its place.
 
-import { implausible, readNumber } from "./answer.js";
+import { implausible, outsideRange, readNumber } from "./answer.js";
 import { button, h, labelText } from "./dom.js";
 import { submit } from "./outbox.js";
 import { person } from "./person.js";
@@ -23,7 +23,7 @@ export function makeEditor(entry, project, { cancel, saved }) {
   if (!entry.skipped) field.value = labelText(entry.label);
   const save = h("button", { type: "submit", class: "small primary" }, "Save");
 
-  // The number outside of the plausible range that was asked about.
+  // The number that was asked about.
   let asked = null;
   const accept = async (event) => {
     event.preventDefault();
@@ -35,7 +35,7 @@ export function makeEditor(entry, project, { cancel, saved }) {
       problem.textContent = read.problem ?? outside;
       field.focus();
     } else if (read.value === entry.label) cancel();
-    else await send(read.value, outside ? { outside_range: true } : {});
+    else await send(read.value, outside && outsideRange(read.value, project) ? { outside_range: true } : {});
   };
   const send = async (label, more) => {
     save.disabled = true;

@@ -3,7 +3,7 @@
 import { inProjects } from "./api.js";
 import { button, h, many, put, quiet, unbroken } from "./dom.js";
 import { saving } from "./files.js";
-import { finalFiles, finished, goalOf, goalParts } from "./goal.js";
+import { FINAL_FORMATS, finalFiles, finished, goalOf, goalParts } from "./goal.js";
 import { store, watch } from "./store.js";
 import { toast } from "./toast.js";
 
@@ -19,6 +19,7 @@ export function makeExportView(root, project) {
     saving("api/export/skipped", "skipped.csv", problem, { class: null }, "Skipped items and the reasons, CSV"));
   put(root, h("h2", { class: "visually-hidden" }, "Export"), problem, h("div", { class: "board three" },
     final.element,
+    project.checked?.answer !== "verdict" && allRows(problem),
     part("Labels", [h("p", {}, "What was labelled, by whom and when."), summary, skippedRow], "labels", problem),
     part("Predictions", [h("p", {}, "What the model says of the items without a label, and how sure it is.")],
       "predictions", problem),
@@ -40,6 +41,15 @@ function part(title, words, what, problem) {
       const path = `api/export/${what}?format=${format}`;
       return saving(path, `${what}.${format}`, problem, { "aria-label": `${title} as ${name}` }, name);
     })));
+}
+
+/** One file with every row, which needs no goal. */
+function allRows(problem) {
+  return h("section", { class: "card" }, h("h3", {}, "All rows in one file"),
+    h("p", {}, "Every row in its order: the labels of people, and for the others what the model says. The column “source” tells " +
+      "which is which. Nothing is guaranteed of it; the report says how many predictions are expected to be wrong."),
+    h("div", { class: "row" }, FINAL_FORMATS.map(([format, name]) =>
+      saving(`api/export/rows?format=${format}`, `all-rows.${format}`, problem, { "aria-label": `All rows as ${name}` }, name))));
 }
 
 /** The finished data set, where the project has a goal for all labels. */

@@ -9,7 +9,7 @@ import { can, person } from "./person.js";
 import { refreshSoon } from "./store.js";
 import { toast } from "./toast.js";
 
-const FINAL_FORMATS = [
+export const FINAL_FORMATS = [
   ["csv", "CSV"], ["xlsx", "Excel (XLSX)"], ["jsonl", "JSON lines"], ["parquet", "Parquet"],
 ];
 

@@ -54,7 +54,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 const KEYS = [
-  ["1 to 9, or 0", "give the class with that key; 0 where a class is called 0"],
+  ["1 to 9, or 0", "give the class with that key; 0 is the tenth, or the class that is called 0"],
   ["Enter", "record the number that was typed, or the first class found"],
   ["s", "skip this item: nobody is asked for it again"],
   ["n", "not sure: say why, if you like; the item is listed for review"],
