@@ -89,7 +89,8 @@ def test_all_rows_without_a_goal(tmp_path: Path) -> None:
         pass
     early = told("export", str(tmp_path / "new.suffice"), "--all-rows", str(tmp_path / "new.csv"))
     assert early["left_out"].startswith("No predictions: ")
-    assert {row["source"] for row in csv.DictReader(io.StringIO((tmp_path / "new.csv").read_text(encoding="utf-8")))} == {""}
+    rows = csv.DictReader(io.StringIO((tmp_path / "new.csv").read_text(encoding="utf-8")))
+    assert {row["source"] for row in rows} == {""}
 
 
 def test_a_project_without_a_goal(tmp_path: Path) -> None:

@@ -272,3 +272,24 @@ def test_labels_that_are_not_classes_are_named_with_the_difference(project: Proj
     assert len(project.events()) == before
     report = project.import_labels(table(kind=["cat", "Dog", "eel", "dog"]), label="kind", person="bob", check=True)
     assert (report.unknown, "upper and lower case only" in report.notes[-1]) == ({"Dog": 1}, True)
+
+
+def test_rows_that_differ_from_their_items_are_noticed(tmp_path: Path) -> None:
+    data = {
+        "id": [f"r{k}" for k in range(20)],
+        "body": [f"text {k} of some words" for k in range(20)],
+        "size": list(range(20)),
+    }
+    with create_project(tmp_path / "p.suffice", data, classes=["a", "b"], text="body") as project:
+        fits = {**data, "size": [f"{k}.0" for k in range(20)], "kind": ["a"] * 20}
+        assert not project.import_labels(fits, label="kind", person="bob", check=True).notes
+        # The ids are those of the rows before.
+        shifted = {**fits, "id": [f"r{k}" for k in range(1, 21)]}
+        (note,) = project.import_labels(shifted, label="kind", person="bob", check=True).notes
+        assert note == (
+            "19 of 19 compared rows differ from their items in column 'body', such as 'r1'; check that the ids are "
+            "those of this project"
+        )
+        # A few texts may have been corrected.
+        corrected = {**fits, "body": [*data["body"][:15], *(f"better {k}" for k in range(5))]}
+        assert not project.import_labels(corrected, label="kind", person="bob", check=True).notes

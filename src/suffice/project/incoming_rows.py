@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
 from itertools import islice
@@ -55,6 +55,8 @@ Conflicts = Literal["keep", "replace", "opinion"]
 MatchBy = Literal["id", "row", "text"]
 # Maximal number of examples in a report.
 _EXAMPLES: Final = 5
+# Rows of a file that are compared with their items, to notice shifted ids.
+_COMPARED: Final = 200
 # Classes that a message names.
 _NAMED_CLASSES: Final = 10
 # Items or rows that are read at a time.
@@ -241,6 +243,7 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
     found: dict[int, list[Label]] = {}
     probabilities: dict[int, float] = {}
     names: dict[int, str] = {}
+    rows_of_items: dict[int, int] = {}
     empty, unknown, unmatched, matched = 0, Counter[str](), [], 0
     for row, (items, row_cells) in enumerate(zip(_items_of(project, how, keys, len(cells)), cells, strict=True)):
         if not items:
@@ -248,6 +251,7 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
             continue
         matched += 1
         names |= dict.fromkeys(items, str(row + 1) if keys is None else keys[row])
+        rows_of_items |= dict.fromkeys(items, row)
         cell = row_cells[at[value]]
         label = _label(project.settings, cell, column, row)
         if label is None:
@@ -275,6 +279,7 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
             f"{some_counts(list(unknown.most_common()))}. {advice}"
         )
     values = {item: labels[0] for item, labels in found.items() if len(set(labels)) == 1}
+    differs = "" if how == "text" else _different_rows(project, table, rows_of_items, names, {value, where})
     limits = project.settings
     outside = [item for item, value in values.items() if isinstance(value, float) and limits.outside_range(value)]
     report = ImportReport(
@@ -289,9 +294,49 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
         outside_range=len(outside),
         outside_range_examples=tuple(f"{shown(names[k])} ({_label_text(values[k])})" for k in outside[:_EXAMPLES]),
         plausible=range_words(limits.lowest, limits.highest, limits.unit) if outside else "",
-        notes=(*table.notes, *([advice] if unknown else [])),
+        notes=(*table.notes, *([advice] if unknown else []), *([differs] if differs else [])),
     )
     return ImportedRows(values, probabilities, names, report)
+
+
+def _different_rows(
+    project: ReadableProject,
+    table: TableColumns,
+    rows: Mapping[int, int],
+    names: Mapping[int, str],
+    without: Container[str | None],
+) -> str:
+    """A sentence if most rows differ from their items in a column that both have; then the ids may be shifted.
+
+    Args:
+        project: The project.
+        table: The table of the file.
+        rows: The row of each item.
+        names: Name of each item in the file.
+        without: Columns that are not compared.
+    """
+    own, cells = project.settings.columns, table.cells()
+    for at, column in enumerate(table.names):
+        if column not in own or column in without:
+            continue
+        there, here = cells.column(at), own.index(column) + 1
+        items = list(rows)[:_COMPARED]
+        texts = (each[here] for each in project.rows(items))
+        other = [item for item, text in zip(items, texts, strict=True) if not _same_cell(there[rows[item]], text)]
+        if len(other) > max(1, len(items) // 2):
+            return (
+                f"{len(other):,} of {len(items):,} compared rows differ from their items in column {shown(column)}, "
+                f"such as {shown(names[other[0]])}; check that the ids are those of this project"
+            )
+    return ""
+
+
+def _same_cell(one: str, other: str) -> bool:
+    """Whether two cells hold the same text or number."""
+    if clean(one) in _variants(clean(other)) or clean(other) in _variants(clean(one)):
+        return True
+    number = as_number(one)
+    return number is not None and number == as_number(other)
 
 
 def _unknown_advice(unknown: Sequence[str], classes: Sequence[str]) -> str:
