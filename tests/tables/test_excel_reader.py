@@ -194,6 +194,43 @@ def test_which_sheet_is_read() -> None:
     assert saved(book).notes == ()
 
 
+def test_titles_above_the_names_of_the_columns_are_left_out() -> None:
+    table = sheet_of(["Customers 2026"], [], ["as of May"], ["name", "size"], ["Ann", 3], ["Bob", 4])
+    assert (table.names, table.place(0)) == (("name", "size"), "row 5")
+    assert table.notes == ("row 4 names the columns; what stands above it was left out: 'Customers 2026', 'as of May'",)
+
+
+@pytest.mark.parametrize(
+    ("rows", "names", "size"),
+    [
+        # One column of texts, with a remark beside one of them.
+        ([["text"], ["a"], ["b", "odd"], ["c"]], ("text", "column 2"), 3),
+        # A first column without a value in the second one.
+        ([["name", "size"], ["Ann"], ["Bob", 4]], ("name", "size"), 2),
+        # No names: the row with several cells has numbers.
+        ([["x"], [1, 2], [3, 4]], ("x", "column 2"), 2),
+    ],
+)
+def test_what_is_no_title(rows: list[Row], names: tuple[str, ...], size: int) -> None:
+    table = sheet_of(*rows)
+    assert (table.names, len(table), table.notes) == (names, size, ())
+
+
+def test_a_cover_before_the_table_is_not_read() -> None:
+    def with_table(book: Any) -> Any:
+        sheet = book.create_sheet("Data")
+        for row in (["name", "size"], ["Ann", 3], ["Bob", 4]):
+            sheet.append(row)
+        return book
+
+    table = saved(with_table(book_of(["Customers"], ["Made by Ann"], title="About")))
+    assert table.names == ("name", "size")
+    assert table.notes[0].startswith("the sheet 'Data' was read, and others with data were not: 'About'")
+    # A sheet of texts is no cover if it is long, or if nothing else is a table.
+    assert len(saved(with_table(book_of(*([f"text {k}"] for k in range(20)))))) == 19
+    assert len(saved(book_of(["text"], ["a"], ["b"]))) == 2
+
+
 def test_a_chart_that_fills_a_sheet_is_none_with_data() -> None:
     book = book_of(["a"], [1], title="data")
     book.create_chartsheet("chart", 0).add_chart(openpyxl.chart.BarChart())

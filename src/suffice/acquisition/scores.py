@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, NoReturn, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import entr, expit, ndtr
 
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.models.predictive import hermite, moderated_logits, probabilities, weight_draws
@@ -170,7 +170,7 @@ def plogp(p: Floats) -> Floats:
         >>> plogp(np.array([0.0, 1.0, 0.5])).round(4) + 0.0
         array([ 0.    ,  0.    , -0.3466])
     """
-    return np.asarray(-entr(p))
+    return np.asarray(-scipy.special.entr(p))
 
 
 def mass_entropy(rows: Floats) -> float:
@@ -330,7 +330,7 @@ def entropy(probabilities: Floats) -> Floats:
         >>> entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4)
         array([0.6931, 0.    ])
     """
-    return np.asarray(entr(probabilities).sum(axis=1))
+    return np.asarray(scipy.special.entr(probabilities).sum(axis=1))
 
 
 def margin(probabilities: Floats) -> Floats:
@@ -395,7 +395,7 @@ def _binary_bald(mean: Floats, variance: Floats) -> Floats:
     the label's probability and a step function, are concentrated around a logit of 0.
     """
     nodes, weights = hermite(_NODES)
-    p = expit(mean + np.sqrt(variance) * nodes[:, None])
+    p = scipy.special.expit(mean + np.sqrt(variance) * nodes[:, None])
     average, inner = weights @ p, weights @ _coin_entropy(p)
     wide = np.flatnonzero(variance > _WIDE)
     if len(wide):
@@ -411,13 +411,13 @@ def _wide_averages(mean: Floats, deviation: Floats) -> tuple[Floats, Floats]:
         for sign in (1.0, -1.0)
     )
     # Weights e^x, because the quadrature is for integrals against e^-x.
-    bump = weights * np.exp(nodes) * _coin_entropy(expit(-nodes))
-    tail = weights * np.exp(nodes) * expit(-nodes)
-    return ndtr(mean / deviation) + tail @ (below - above), bump @ (above + below)
+    bump = weights * np.exp(nodes) * _coin_entropy(scipy.special.expit(-nodes))
+    tail = weights * np.exp(nodes) * scipy.special.expit(-nodes)
+    return scipy.special.ndtr(mean / deviation) + tail @ (below - above), bump @ (above + below)
 
 
 def _coin_entropy(p: Floats) -> Floats:
-    return np.asarray(entr(p) + entr(1.0 - p))
+    return np.asarray(scipy.special.entr(p) + scipy.special.entr(1.0 - p))
 
 
 def _draws_bald(posterior: Any, features: Floats) -> Floats:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from suffice.arguments import whole
 from suffice.checks.hypergeometric import probability
@@ -424,7 +424,7 @@ def _row_codes(X: Any) -> Iterator[_Codes]:
         return
     if isinstance(X, str | bytes | Mapping) or not (hasattr(X, "__len__") or hasattr(X, "shape")):
         raise InvalidTypeError(f"X must be an array, a table or a series of items, not {type(X).__name__}")
-    X = X.tocsr() if issparse(X) else _as_array(X)
+    X = X.tocsr() if scipy.sparse.issparse(X) else _as_array(X)
     shape = getattr(X, "shape", None) or (len(X),)
     step = max(1, _BLOCK_CELLS // max(1, int(np.prod(shape[1:]))))
     for start in range(0, int(shape[0]), step):
@@ -443,7 +443,7 @@ def _as_array(X: Any) -> Any:
 
 
 def _block_codes(X: Any, start: int, end: int) -> _Codes:
-    if issparse(X):
+    if scipy.sparse.issparse(X):
         block: Any = X[start:end]
         block.sum_duplicates()
         cells = _number_codes(block.data) * _multipliers(X.shape[1])[block.indices]

@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax, logsumexp, ndtr, softmax
 
 from suffice.numerics import Floats, solve_upper
 
@@ -54,8 +54,8 @@ def probabilities(logits: Floats) -> Floats:
         array([[0.5, 0.5]])
     """
     if logits.ndim == 1:
-        return np.column_stack([expit(-logits), expit(logits)])
-    return np.asarray(softmax(logits, axis=1))
+        return np.column_stack([scipy.special.expit(-logits), scipy.special.expit(logits)])
+    return np.asarray(scipy.special.softmax(logits, axis=1))
 
 
 @cache
@@ -260,14 +260,16 @@ def _own_logs(guessed: Guesses, factors: Floats) -> Iterator[Floats]:
         if logits.ndim == 2:
             yield -np.logaddexp(0.0, np.where(guessed.codes == 1, -logits, logits))
         else:
-            yield np.take_along_axis(log_softmax(logits, axis=2), guessed.codes[None, :, None], axis=2)[..., 0]
+            yield np.take_along_axis(scipy.special.log_softmax(logits, axis=2), guessed.codes[None, :, None], axis=2)[
+                ..., 0
+            ]
 
 
 def log_probabilities(logits: Floats) -> Floats:
     """Logs of the probabilities of all classes, ``m x K``, from logits of two classes (``m``) or many (``m x K``)."""
     if logits.ndim == 1:
         return np.column_stack([-np.logaddexp(0.0, logits), -np.logaddexp(0.0, -logits)])
-    return np.asarray(log_softmax(logits, axis=1))
+    return np.asarray(scipy.special.log_softmax(logits, axis=1))
 
 
 # Up to the first variance the series has an error of at most 5e-8. Up to each of the others, Gauss-Hermite with the
@@ -371,7 +373,7 @@ def _by_laguerre(mean: Floats, variance: Floats) -> Floats:
     nodes, weights = _laguerre()
     deviation = np.sqrt(variance)
     z = mean / deviation
-    ramp = mean * ndtr(z) + deviation * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+    ramp = mean * scipy.special.ndtr(z) + deviation * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
     x = nodes[:, None]
     density = np.exp(-0.5 * (x - mean) ** 2 / variance) + np.exp(-0.5 * (x + mean) ** 2 / variance)
     return np.asarray(ramp + weights @ density / (deviation * np.sqrt(2.0 * np.pi)))
@@ -482,7 +484,7 @@ class AveragedPredictions:
             loss = np.maximum(against, 0.0) + np.log1p(np.exp(-np.abs(against)))
             wrong = np.count_nonzero((logits > 0.0) != (self._codes == 1)) if self._classes > 1 else 0
         else:
-            loss = -log_softmax(logits, axis=1)[np.arange(m), self._codes]
+            loss = -scipy.special.log_softmax(logits, axis=1)[np.arange(m), self._codes]
             wrong = np.count_nonzero(logits.argmax(axis=1) != self._codes)
         return ClassLosses(float(loss.mean()), (int(wrong) + self._unknown) / (m + self._unknown))
 
@@ -526,7 +528,7 @@ def quality(log_draws: Any, codes: Any) -> Quality:
     chosen, averaged = as_numbers(log_draws[rows, :, np.asarray(codes)]), as_numbers(exponentials(log_draws).mean(1))
     right = averaged.argmax(axis=1) == np.asarray(codes)
     # From the logarithms, so that a small probability does not become 0.
-    log_loss = float(np.log(chosen.shape[1]) - logsumexp(chosen, axis=1).mean())
+    log_loss = float(np.log(chosen.shape[1]) - scipy.special.logsumexp(chosen, axis=1).mean())
     sure = calibration_error(averaged.max(axis=1), right)
     return Quality(-float(chosen.mean()), log_loss, float(right.mean()), sure)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
-from scipy.special import bdtr
+import scipy
 
 from suffice.criteria import LabelWorth, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError
@@ -163,8 +163,8 @@ def scarce_class(
         k = counts[name]
         if k >= FEW_LABELS:
             return None
-        rare = len(classes) == 2 or bdtr(k, n, 1.0 / len(classes)) <= _ALPHA
-        if rare and name not in may_miss and bdtr(k, n, share) > _ALPHA:
+        rare = len(classes) == 2 or scipy.special.bdtr(k, n, 1.0 / len(classes)) <= _ALPHA
+        if rare and name not in may_miss and scipy.special.bdtr(k, n, share) > _ALPHA:
             return ScarceClass(str(name), k, FEW_LABELS, _first_below(k, share))
     return None
 
@@ -172,11 +172,11 @@ def scarce_class(
 def _first_below(k: int, share: float) -> int:
     """The least number of draws of which more than ``k`` are of a class of this share with 95 % probability."""
     low, high = k, k + 1
-    while bdtr(k, high, share) > _ALPHA:
+    while scipy.special.bdtr(k, high, share) > _ALPHA:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if bdtr(k, middle, share) > _ALPHA else (low, middle)
+        low, high = (middle, high) if scipy.special.bdtr(k, middle, share) > _ALPHA else (low, middle)
     return high
 
 

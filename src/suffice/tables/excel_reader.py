@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from importlib import import_module
 from io import BytesIO
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 from xml.etree import ElementTree
@@ -32,6 +32,9 @@ _OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _HEADER: Final = "first row"
 #: Most bytes of an unpacked workbook: a small file can unpack to any size.
 MOST_UNPACKED: Final = 2**30
+# Lines of a cover, or above the names of the columns; and characters of each that are shown.
+_MOST_TITLES: Final = 10
+_TITLE_SHOWN: Final = 60
 # The limit of the format.
 _MOST_ROWS: Final = 1_048_576
 _ERRORS: Final = frozenset(
@@ -58,12 +61,14 @@ class _Sheet(NamedTuple):
         columns: The cells of the others, by column; columns without a name and a value are left out.
         numbers: The number in the sheet (from 1) of each row, the first included.
         errors: The number of error values in a column, and the first of them with its row.
+        titles: The lines above the row of column names, which are left out.
     """
 
     head: dict[int, str]
     columns: dict[int, list[str]]
     numbers: list[int]
     errors: dict[int, tuple[int, str]]
+    titles: list[str]
 
 
 def is_excel(path: Path) -> bool:
@@ -80,10 +85,11 @@ def is_excel(path: Path) -> bool:
 def read_excel(path: Path) -> TableColumns:
     """Read a sheet of an Excel workbook; see :func:`suffice.tables.file_reader.read_columns`.
 
-    It is the first sheet that is neither hidden nor empty. Its first row that is not empty names the columns; empty
-    rows, and columns without a name and a value, are left out. A cell is the value without its format: a number, a
-    text, ``true`` or ``false``, or a date as ``2024-02-29`` or ``2024-02-29T12:30:00``. Formulas are not computed: the
-    value that is stored with a formula is read. Error values such as ``#DIV/0!`` are missing, with a note.
+    It is the first sheet that is neither hidden nor empty; a cover with a few lines before a table is left out. Its
+    first row that is not empty names the columns, or the first below titles, which have one cell each. Empty rows, and
+    columns without a name and a value, are left out. A cell is the value without its format: a number, a text, ``true``
+    or ``false``, or a date as ``2024-02-29`` or ``2024-02-29T12:30:00``. Formulas are not computed: the value that is
+    stored with a formula is read. Error values such as ``#DIV/0!`` are missing, with a note.
 
     Raises:
         InvalidValueError: It is no workbook that can be read, unpacks to more than 1 GiB, has no data, has merged
@@ -115,6 +121,7 @@ def _read(path: Path) -> tuple[TableColumns, list[list[str]]]:
     names = header_names([found.head.get(k, "") for k in found.columns], path, _HEADER)
     notes = [
         *_sheet_notes(chosen, others),
+        *_title_notes(found),
         *_error_notes(dict(zip(found.columns, names, strict=True)), found.errors),
     ]
     if computed_later:
@@ -198,12 +205,20 @@ def _damaged(path: Path, error: Exception) -> InvalidValueError:
 
 
 def _chosen_sheet(book: Any, path: Path) -> tuple[Any, list[Any]]:
-    """Return the first sheet that is neither hidden nor empty, and the other sheets that are not empty."""
+    """Return the first sheet that is neither hidden nor empty nor a cover, and the other sheets that are not empty.
+
+    A cover has a few lines of text in one column, and a later sheet has a table of several columns.
+    """
     for sheet in book.worksheets:
         # Some programs write wrong dimensions.
         sheet.reset_dimensions()
-    filled = [sheet for sheet in book.worksheets if next(_filled_rows(sheet, path), None) is not None]
-    chosen = next((sheet for sheet in filled if sheet.sheet_state == "visible"), None)
+    starts = {sheet: [*islice(_filled_rows(sheet, path), _MOST_TITLES + 2)] for sheet in book.worksheets}
+    filled = [sheet for sheet, rows in starts.items() if rows]
+    visible = [sheet for sheet in filled if sheet.sheet_state == "visible"]
+    tables = (sheet for sheet in visible if not _is_cover(starts[sheet]) and _is_wide(starts[sheet]))
+    chosen = visible[0] if visible else None
+    if chosen is not None and _is_cover(starts[chosen]):
+        chosen = next(tables, chosen)
     if chosen is None and filled:
         raise InvalidValueError(
             f"{path}: all sheets with data are hidden, such as {filled[0].title!r}; unhide the one to read "
@@ -212,6 +227,37 @@ def _chosen_sheet(book: Any, path: Path) -> tuple[Any, list[Any]]:
     if chosen is None:
         raise InvalidValueError(f"{path} has no sheet with data; a row of column names and rows of data are required")
     return chosen, [sheet for sheet in filled if sheet is not chosen]
+
+
+def _is_cover(rows: Sequence[tuple[int, tuple[Any, ...]]]) -> bool:
+    """Whether the first rows of a sheet are all of its rows, and have one cell each."""
+    return len(rows) <= _MOST_TITLES and all(_filled_cells(values) == 1 for _, values in rows)
+
+
+def _is_wide(rows: Sequence[tuple[int, tuple[Any, ...]]]) -> bool:
+    """Whether several of the first rows of a sheet have several cells."""
+    return sum(_filled_cells(values) > 1 for _, values in rows) > 1
+
+
+def _filled_cells(values: Sequence[Any]) -> int:
+    return sum(not _is_empty(value) for value in values)
+
+
+def _without_titles(
+    rows: Iterator[tuple[int, tuple[Any, ...]]],
+) -> tuple[list[str], Iterator[tuple[int, tuple[Any, ...]]]]:
+    """The titles above the names of the columns, and the rows from the names on.
+
+    Titles are rows with one cell above a row of several texts, the names, if the row below these has several cells too.
+    """
+    start = list(islice(rows, _MOST_TITLES + 2))
+    at = next((k for k, (_, values) in enumerate(start) if _filled_cells(values) > 1), 0)
+    names = start[at][1] if start else ()
+    texts = all(isinstance(value, str) or _is_empty(value) for value in names)
+    if not (at and texts and at + 1 < len(start) and _filled_cells(start[at + 1][1]) > 1):
+        at = 0
+    titles = [_text(next(value for value in values if not _is_empty(value))) for _, values in start[:at]]
+    return titles, chain(start[at:], rows)
 
 
 def _sheet_notes(chosen: Any, others: Sequence[Any]) -> list[str]:
@@ -242,7 +288,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _cells(sheet: Any, path: Path) -> _Sheet:
-    rows = _filled_rows(sheet, path)
+    titles, rows = _without_titles(_filled_rows(sheet, path))
     first, values = next(rows)
     head = {k: _text(value) for k, value in enumerate(values) if not _is_empty(value)}
     columns, errors = {k: CellColumn() for k in head}, dict[int, tuple[int, str]]()
@@ -263,7 +309,7 @@ def _cells(sheet: Any, path: Path) -> _Sheet:
                 cells.add([""] * len(block))
         numbers += places
         require_few_cells(len(numbers), len(columns), path)
-    return _Sheet(head, {k: columns[k].cells for k in sorted(columns)}, numbers, errors)
+    return _Sheet(head, {k: columns[k].cells for k in sorted(columns)}, numbers, errors, titles)
 
 
 def _take_errors(texts: list[str], errors: dict[int, tuple[int, str]], k: int, numbers: Sequence[int]) -> None:
@@ -273,6 +319,13 @@ def _take_errors(texts: list[str], errors: dict[int, tuple[int, str]], k: int, n
             count, first = errors.get(k, (0, f"{text} in row {numbers[place]}"))
             errors[k] = count + 1, first
             texts[place] = ""
+
+
+def _title_notes(found: _Sheet) -> list[str]:
+    if not found.titles:
+        return []
+    listed = ", ".join(repr(" ".join(title.split())[:_TITLE_SHOWN]) for title in found.titles)
+    return [f"row {found.numbers[0]} names the columns; what stands above it was left out: {listed}"]
 
 
 def _error_notes(names: dict[int, str], errors: dict[int, tuple[int, str]]) -> list[str]:
