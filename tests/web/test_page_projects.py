@@ -68,6 +68,8 @@ def test_from_the_list_to_the_first_question(browser: "Browser", server: FolderS
     page.select_option("#role-2", "label")
     assert (page.input_value("#role-3"), page.input_value("#classes")) == ("feature", "0\n1\n2\n3\n4\n5\n6")
     assert "nothing would be left to label" in page.inner_text("#held")
+    assert page.inner_text("#reason-2").startswith("You chose this. The guess was: ")
+    assert page.inner_text("#reason-3").startswith("Now other information, because ")
     page.select_option("#role-3", "label")
     page.select_option("#role-2", "ignored")
     assert "holds 7 labels; they are kept, and you give the other 5" in page.inner_text("#held")

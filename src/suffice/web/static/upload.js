@@ -111,12 +111,17 @@ export function makeUpload(section, { folder, close }) {
   function choose(name, role) {
     const before = Object.keys(roles).find((other) => other !== name && roles[other] === role && SINGLE.includes(role));
     roles[name] = role;
+    const columns = [...section.querySelectorAll(".roles li")];
+    const explain = (column, reason) => {
+      const line = columns.find((each) => each.dataset.column === column);
+      line.querySelector("select").value = roles[column];
+      line.querySelector("p").textContent = reason;
+    };
+    const guessed = found.columns.find((each) => each.name === name);
+    explain(name, role === guessed.role ? guessed.reason : `You chose this. The guess was: ${ROLES[guessed.role]}.`);
     if (before !== undefined) {
       roles[before] = "feature";
-      const selects = [...section.querySelectorAll(".roles li")];
-      const li = selects.find((each) => each.dataset.column === before);
-      li.querySelector("select").value = "feature";
-      li.querySelector("p").textContent = `Now other information, because ${name} is chosen instead.`;
+      explain(before, `Now other information, because ${name} is chosen instead.`);
     }
     labels();
   }
