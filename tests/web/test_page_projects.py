@@ -13,7 +13,7 @@ from tests.web.test_accessibility import require_axe, violations
 from tests.web.web_projects import make_project
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 
 class FolderServer(Server):
@@ -64,16 +64,7 @@ def test_from_the_list_to_the_first_question(browser: "Browser", server: FolderS
     assert found == ["id", "text", "feature", "label"]
     assert "only column with longer texts" in page.inner_text("#reason-1")
     assert page.input_value("#classes") == "ham\nspam"
-    # One column at most is the label; its classes follow, until somebody types others.
-    page.select_option("#role-2", "label")
-    assert (page.input_value("#role-3"), page.input_value("#classes")) == ("feature", "0\n1\n2\n3\n4\n5\n6")
-    assert "nothing would be left to label" in page.inner_text("#held")
-    assert page.inner_text("#reason-2").startswith("You chose this. The guess was: ")
-    assert page.inner_text("#reason-3").startswith("Now other information, because ")
-    page.select_option("#role-3", "label")
-    page.select_option("#role-2", "ignored")
-    assert "holds 7 labels; they are kept, and you give the other 5" in page.inner_text("#held")
-    assert page.input_value("#classes") == "ham\nspam"
+    choose_label_column(page)
     page.fill("#classes", "ham")
     page.click("text=Create project")
     page.wait_for_selector("#new-problem:has-text('At least two classes')")
@@ -106,7 +97,21 @@ def test_from_the_list_to_the_first_question(browser: "Browser", server: FolderS
     assert sorted(path.name for path in (tmp_path / "labels").iterdir()) == ["mails.suffice", "token"]
 
 
-def drop_file(page: Any, name: str, content: bytes) -> None:
+def choose_label_column(page: "Page") -> None:
+    """Choose another column of labels in the preview, and the first one again."""
+    # One column at most is the label; its classes follow, until somebody types others.
+    page.select_option("#role-2", "label")
+    assert (page.input_value("#role-3"), page.input_value("#classes")) == ("feature", "0\n1\n2\n3\n4\n5\n6")
+    assert "nothing would be left to label" in page.inner_text("#held")
+    assert page.inner_text("#reason-2").startswith("You chose this. The guess was: ")
+    assert page.inner_text("#reason-3").startswith("Now other information, because ")
+    page.select_option("#role-3", "label")
+    page.select_option("#role-2", "ignored")
+    assert "holds 7 labels; they are kept, and you give the other 5" in page.inner_text("#held")
+    assert page.input_value("#classes") == "ham\nspam"
+
+
+def drop_file(page: "Page", name: str, content: bytes) -> None:
     page.evaluate(
         """([name, content]) => {
             const data = new DataTransfer();
