@@ -244,7 +244,7 @@ def test_what_was_labelled_in_another_window_is_left_behind(project: Project) ->
     assert other.item == first
     with LabelScreen(labeller) as screen:
         other.label("spam")
-        assert "has labelled item" in screen.press("1")
+        assert "has labelled this item" in screen.press("1")
         assert labeller.item not in (None, first)
         assert project.state().counts() == {"spam": 1}
 

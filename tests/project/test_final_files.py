@@ -148,7 +148,7 @@ def test_all_rows_need_no_goal(tmp_path: Path, rest: str) -> None:
         rows = [json.loads(line) for line in file.content.decode().splitlines()]
         for item, row in enumerate(rows):
             if item < LABELLED:
-                expected = (truth(item), "person", None, "ann")
+                expected: tuple[Any, ...] = (truth(item), "person", None, "ann")
             elif item == 50:
                 expected = (None, None, None, None)
             else:

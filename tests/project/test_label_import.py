@@ -275,7 +275,7 @@ def test_labels_that_are_not_classes_are_named_with_the_difference(project: Proj
 
 
 def test_rows_that_differ_from_their_items_are_noticed(tmp_path: Path) -> None:
-    data = {
+    data: dict[str, list[Any]] = {
         "id": [f"r{k}" for k in range(20)],
         "body": [f"text {k} of some words" for k in range(20)],
         "size": list(range(20)),
@@ -290,6 +290,8 @@ def test_rows_that_differ_from_their_items_are_noticed(tmp_path: Path) -> None:
             "19 of 19 compared rows differ from their items in column 'body', such as 'r1'; check that the ids are "
             "those of this project"
         )
+        # A cell that is left empty says nothing.
+        assert not project.import_labels({**fits, "size": [""] * 20}, label="kind", person="bob", check=True).notes
         # A few texts may have been corrected.
         corrected = {**fits, "body": [*data["body"][:15], *(f"better {k}" for k in range(5))]}
         assert not project.import_labels(corrected, label="kind", person="bob", check=True).notes

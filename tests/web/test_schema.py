@@ -95,6 +95,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("get", "/api/export/predictions"),
         ("get", "/api/export/checked-predictions"),
         ("get", "/api/export/guarantee"),
+        ("get", "/api/export/rows"),
         ("get", "/api/final"),
         ("get", "/api/final/statement"),
         ("get", "/api/report"),

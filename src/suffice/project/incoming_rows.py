@@ -320,7 +320,8 @@ def _different_rows(
         if column not in own or column in without:
             continue
         there, here = cells.column(at), own.index(column) + 1
-        items = list(rows)[:_COMPARED]
+        # A cell that is left empty says nothing.
+        items = [item for item, row in islice(rows.items(), _COMPARED) if clean(there[row])]
         texts = (each[here] for each in project.rows(items))
         other = [item for item, text in zip(items, texts, strict=True) if not _same_cell(there[rows[item]], text)]
         if len(other) > max(1, len(items) // 2):

@@ -523,6 +523,7 @@ ROUTE_ROLES: Final[dict[tuple[str, str], Role]] = {
     ("GET", "/api/export/predictions"): "manage",
     ("GET", "/api/export/checked-predictions"): "manage",
     ("GET", "/api/export/guarantee"): "manage",
+    ("GET", "/api/export/rows"): "manage",
     ("GET", "/api/final"): "manage",
     ("GET", "/api/final/statement"): "manage",
     ("GET", "/api/checks/statement"): "manage",
