@@ -41,7 +41,7 @@ from tests.project.making_projects import make
 from tests.project.test_companion import LONG, until
 from tests.thoroughness import crossed, examples, some, thorough
 
-NAMES = ("status.npz", "predictions.npz", "learner.npz", "earlier-learner.npz")
+NAMES = ("status.npz", "predictions.npz", "learner.npz", "earlier-learner.npz", "predictor.npz")
 RULES: dict[str, Criterion] = {
     # Labels that are worth much: where the rule says stop, models are compared, which takes seconds.
     "worth": LabelWorth(mistake_cost=100.0),

@@ -1,6 +1,8 @@
 """Predictions of new rows from saved files: nothing is learned or fitted again, and files of others are refused."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from suffice.project.create import create_project, open_project
 from suffice.project.incoming_rows import write_predictions
+from suffice.project.learned_project import project_predictor
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.state import Answer
 from suffice.tables.transformers import TableTransformer
@@ -17,9 +20,9 @@ from tests.project.test_new_rows import cars, right
 N, LABELS = 80, 30
 
 
-def make(place: Path, seed: int = 0, labels: int = LABELS) -> None:
+def make(place: Path, seed: int = 0, labels: int = LABELS, model: str | None = None) -> None:
     data = cars(N, seed)
-    with create_project(place, data, classes=["weak", "strong"], id="name", seed=1) as project:
+    with create_project(place, data, classes=["weak", "strong"], id="name", seed=1, model=model) as project:
         for item in range(labels):
             project.label(item, right(data["power"][item]), person="ann")
 
@@ -82,7 +85,7 @@ def test_files_of_another_project_are_refused(tmp_path: Path, work: list[Any]) -
     make(tmp_path / "other", seed=4)
     own, foreign = predicted(tmp_path / "one", tmp_path), predicted(tmp_path / "other", tmp_path)
     assert own != foreign
-    for name in ("transformer.npz", "learner.npz", "earlier-learner.npz"):
+    for name in ("transformer.npz", "learner.npz", "earlier-learner.npz", "predictor.npz"):
         shutil.copy(tmp_path / "other" / "learned" / name, tmp_path / "one" / "learned" / name)
     work.clear()
     assert predicted(tmp_path / "one", tmp_path) == own
@@ -100,6 +103,55 @@ def test_a_damaged_transformer_is_fitted_again(tmp_path: Path, work: list[Any]) 
     work.clear()
     assert predicted(place, tmp_path) == first
     assert work == ["fit"]
+
+
+@pytest.mark.parametrize("model", ["logistic", "kernel", "forest"])
+def test_a_saved_model_predicts_the_same(tmp_path: Path, model: str) -> None:
+    place = tmp_path / "p"
+    make(place, model=model)
+    with open_project(place) as project:
+        found = project_predictor(project).predict(project.X)
+        saved = project.learned_files.predictor(project.current_settings, project.state().learned())
+        # Parts of models of scikit-learn are not saved; these models learn their saved state again.
+        assert (saved is not None) == (model == "logistic")
+        if saved is not None:
+            again = saved.predict(project.X)
+            np.testing.assert_array_equal(np.asarray(again.probabilities), np.asarray(found.probabilities))
+            assert again.class_ratios == found.class_ratios
+        project.label(LABELS, "weak", person="ann")
+        assert project.learned_files.predictor(project.current_settings, project.state().learned()) is None
+
+
+def test_a_damaged_model_is_read_from_the_learner(tmp_path: Path, work: list[Any]) -> None:
+    place = tmp_path / "p"
+    make(place)
+    first = predicted(place, tmp_path)
+    file = place / "learned" / "predictor.npz"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    file.write_bytes(content)
+    work.clear()
+    assert predicted(place, tmp_path) == first
+    assert work == []
+
+
+def test_predicting_again_loads_nothing_that_learns_or_fits(tmp_path: Path) -> None:
+    place = tmp_path / "p"
+    make(place)
+    expected = predicted(place, tmp_path)
+    program = f"""
+import sys
+from suffice.cli import main
+sys.argv[1:] = ["predict", {str(place)!r}, {str(tmp_path / "new.csv")!r}, "-o", {str(tmp_path / "again.csv")!r}]
+try:
+    main()
+finally:
+    parts = "scipy.stats._stats_py", "sklearn.decomposition", "sklearn.metrics", "suffice.learner"
+    print([name for name in parts if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert (tmp_path / "again.csv").read_text(encoding="utf-8") == expected
 
 
 def test_added_rows_have_the_features_of_the_saved_transformer(tmp_path: Path, work: list[Any]) -> None:

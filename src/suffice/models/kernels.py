@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.kernel_approximation import Nystroem
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from suffice.arguments import real, whole
@@ -71,6 +69,8 @@ def scaled_kernel(A: Floats, B: Floats) -> Floats:
 def centred_kernel(a: Floats, half_a: Floats, b: Floats, half_b: Floats) -> Floats:
     """Return the same for points around the origin with known :func:`half_squares`."""
     if half_a.max() + half_b.max() > _FAR:
+        from scipy.spatial.distance import cdist
+
         return np.asarray(np.exp(-0.5 * cdist(a, b, "sqeuclidean")))
     exponent = a @ b.T
     exponent -= half_a[:, None]
@@ -123,6 +123,8 @@ class KernelFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's signature
         """Choose the width of the kernel and the inputs to approximate it by."""
+        from sklearn.kernel_approximation import Nystroem
+
         names = column_names(X)
         inputs: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
         require_finite(inputs, names)

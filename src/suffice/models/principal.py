@@ -5,7 +5,6 @@ from typing import Any, Final, Self
 import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from suffice.arguments import whole
@@ -153,6 +152,8 @@ class PrincipalFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return count
 
     def _compute(self) -> Self:
+        from sklearn.decomposition import PCA
+
         rows = self._rows
         if issparse(rows) and rows.shape[0] * rows.shape[1] <= _MOST_NUMBERS:
             rows = rows.toarray()

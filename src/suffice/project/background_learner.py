@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from suffice.criteria import Verdict
 from suffice.presentation.decision_words import CATCHING_UP
 from suffice.project.background_features import WAITING, BackgroundFeatures
-from suffice.project.item_learner import ItemPredictor, reason
+from suffice.project.item_learner import reason
+from suffice.project.item_predictor import ItemPredictor
 from suffice.project.learned_files import LearnedFiles
 from suffice.project.learning_status import LearningStatus, Predictions
 from suffice.project.model_selection import chooses_model, compared_models

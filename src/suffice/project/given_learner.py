@@ -12,7 +12,8 @@ from suffice.checks.random_check import is_wrong
 from suffice.checks.standing_finish import StandingFinish
 from suffice.criteria import Verdict
 from suffice.numerics import Floats
-from suffice.project.item_learner import ItemLearner, ItemPredictor
+from suffice.project.item_learner import ItemLearner
+from suffice.project.item_predictor import ItemPredictor
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Predictions
 from suffice.project.prediction_settings import given_predictions
 from suffice.project.settings import Settings

@@ -46,7 +46,7 @@ from suffice.tables.table_columns import (
 from suffice.tables.table_columns import Column as ReadColumn
 
 if TYPE_CHECKING:
-    from suffice.project.item_learner import ItemPredictor
+    from suffice.project.item_predictor import ItemPredictor
 
 
 #: What to do with a label in a file if the item has another label.
@@ -521,9 +521,9 @@ def write_predictions(  # noqa: PLR0913 - by keyword
         InvalidValueError: The data cannot be read, or a column is missing.
         SufficeError: There is no model yet, or features of new rows cannot be computed.
     """
-    from suffice.project.learned_project import learned_project
+    from suffice.project.learned_project import project_predictor
 
-    predictor = learned_project(project).predictor()
+    predictor = project_predictor(project)
     tables = iter(_tables(project.settings, data))
     first = next(tables)
     if tell is not None:

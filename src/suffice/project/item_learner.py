@@ -5,33 +5,18 @@ library of models.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
+from suffice.project.item_predictor import ItemPredictor
 from suffice.project.learning_status import LearningStatus, Predictions
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 
 if TYPE_CHECKING:
     from suffice.project.learned_files import LearnedFiles
-
-
-class ItemPredictor(ABC):
-    """Predicts the labels of items. It does not change while more is learned."""
-
-    @abstractmethod
-    def parts(self, X: Floats) -> Iterator[Predictions]:
-        """The predictions of :meth:`predict`, one batch at a time."""
-
-    def predict(self, X: Floats) -> Predictions:
-        """Predict labels, in batches of at most a few thousand items.
-
-        Args:
-            X: Features, ``n x D``.
-        """
-        return Predictions.joined(list(self.parts(X)))
 
 
 class ItemLearner(ABC):

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 import suffice
 from suffice.files import file_mode, make_folder
+from suffice.project.item_predictor import ItemPredictor
 from suffice.project.learning_status import LearningStatus, Predictions
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
@@ -35,6 +36,7 @@ FOLDER: Final = "learned"
 # Version of the file format.
 _FORM: Final = 1
 _STATUS, _PREDICTIONS, _LEARNER, _EARLIER = "status.npz", "predictions.npz", "learner.npz", "earlier-learner.npz"
+_PREDICTOR: Final = "predictor.npz"
 _TRANSFORMER: Final = "transformer.npz"
 #: Largest size of the arrays of a file, in bytes; larger states are not saved.
 MOST_BYTES: Final = 2**28
@@ -139,6 +141,15 @@ class LearnedFiles:
     def keep_predictions(self, settings: Settings, answers: Sequence[Answer], predictions: Predictions) -> bool:
         """Save the predictions for all items after some answers; return whether they were saved."""
         return self._keep(_PREDICTIONS, settings, answers, _packed(settings, predictions))
+
+    def predictor(self, settings: Settings, answers: Sequence[Answer]) -> ItemPredictor | None:
+        """The model after exactly these answers, for predictions, or None; arguments as for :meth:`status`."""
+        value = self._read(_PREDICTOR, settings, answers)
+        return value if isinstance(value, ItemPredictor) else None
+
+    def keep_predictor(self, settings: Settings, answers: Sequence[Answer], predictor: ItemPredictor) -> bool:
+        """Save the model after some answers; return whether it was saved. Models of other libraries are not."""
+        return self._keep(_PREDICTOR, settings, answers, predictor)
 
     def checkpoints(self, settings: Settings, answers: Sequence[Answer]) -> list[Checkpoint]:
         """Saved learners after these answers or the first of them; the learner with most answers is the last.

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from suffice.numerics import Floats
 from suffice.project.given_learner import GivenLearner
 from suffice.project.item_learner import ItemLearner
+from suffice.project.item_predictor import ItemPredictor
 from suffice.project.learned_files import LearnedFiles
 from suffice.project.learning_status import Predictions
 from suffice.project.project_interface import ReadableProject
@@ -45,6 +46,23 @@ def predictions_after(
     if kept is not None:
         return kept
     return _learned(settings, X, answers, files).predict(X)
+
+
+def project_predictor(project: ReadableProject) -> ItemPredictor:
+    """The model of a project after all present answers, from the saved files if they contain it.
+
+    Args:
+        project: The project.
+
+    Raises:
+        SufficeError: The model has not started.
+    """
+    # First, because features that are missing decide about the model.
+    _ = project.X
+    with project.lock:
+        answers, settings = project.state().learned(), project.current_settings
+    kept = project.learned_files.predictor(settings, answers)
+    return learned_project(project).predictor() if kept is None else kept
 
 
 def learned_project(project: ReadableProject) -> ItemLearner:

@@ -47,10 +47,10 @@ class ModelResults:
         """The present model as a scikit-learn pipeline; see :meth:`suffice.project.Project.pipeline`."""
         from sklearn.pipeline import Pipeline
 
-        from suffice.project.learned_project import learned_project
-        from suffice.project.project_learner import require_model
+        from suffice.project.learned_project import project_predictor
+        from suffice.project.predictor import require_model
 
-        predictor = require_model(learned_project(self._contents).predictor())
+        predictor = require_model(project_predictor(self._contents))
         features_given = bool(self._contents.made_with.get("features"))
         steps = [] if features_given else [("features", self._contents.transformer())]
         steps += [] if predictor.transform is None else [("inputs", predictor.transform)]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from suffice.errors import SufficeError
 from suffice.numerics import Floats
-from suffice.project.item_learner import ItemLearner, ItemPredictor
+from suffice.project.item_learner import ItemLearner
+from suffice.project.item_predictor import ItemPredictor
 from suffice.project.learned_files import LearnedFiles
 from suffice.project.learned_project import project_learner
 from suffice.project.learning_status import LearningStatus, Predictions

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline, make_pipeline
 
@@ -44,6 +43,24 @@ class _Parts:
         return features
 
 
+class _SingularComponents:
+    """The fitted components of a TruncatedSVD. Importing that class takes longer than most predictions."""
+
+    components_: Floats
+
+    def transform(self, weights: Any) -> Floats:
+        """The components of a sparse matrix of weights."""
+        components: Floats = weights @ self.components_.T
+        return components
+
+
+def _pca() -> Any:
+    """The class of PCA, imported when it is needed."""
+    from sklearn.decomposition import PCA
+
+    return PCA
+
+
 def transformer_state(transformer: Any) -> dict[str, Any]:
     """A fitted transformer as plain values and arrays.
 
@@ -62,7 +79,7 @@ def transformer_state(transformer: Any) -> dict[str, Any]:
     """
     steps = [step for _, step in transformer.steps] if isinstance(transformer, Pipeline) else [transformer]
     table, *others = steps
-    if not isinstance(table, TableTransformer) or len(others) > 1 or not all(type(each) is PCA for each in others):
+    if not isinstance(table, TableTransformer) or len(others) > 1 or not all(type(each) is _pca() for each in others):
         raise TypeError(f"the transformer {type(table).__name__} is not saved")
     parts: Any = {} if table.transformer_ is None else table.transformer_.named_transformers_
     return {
@@ -100,7 +117,7 @@ def restored_transformer(state: Mapping[str, Any], special: Mapping[str, Any]) -
         for name, each in zip(table.columns_, state["parts"], strict=True)
     ]
     table.transformer_ = _Parts(parts)
-    reductions = [_with_values(PCA(), each) for each in state["reduction"]]
+    reductions = [_with_values(_pca()(), each) for each in state["reduction"]]
     return make_pipeline(table, *reductions) if reductions else table
 
 
@@ -158,7 +175,7 @@ def _restored_part(part: Any, found: ColumnType, state: Mapping[str, Any]) -> An
     if isinstance(last, PrincipalComponents):
         _with_values(last, {name: value for name, value in state.items() if name != "pca"})
         if "pca" in state:
-            last.pca_ = _with_values(PCA(), state["pca"])
+            last.pca_ = _with_values(_pca()(), state["pca"])
         return part
     if isinstance(last, TextComponents | NgramComponents):
         return _restored_text(last, state)
@@ -174,7 +191,7 @@ def _restored_text(part: Any, state: Mapping[str, Any]) -> Any:
     _with_values(part, {name: value for name, value in state.items() if name not in ("svd", "words")})
     if "svd" not in state:
         return part
-    part.svd_ = _with_values(TruncatedSVD(), state["svd"])
+    part.svd_ = _with_values(_SingularComponents(), state["svd"])
     vectorizers = tuple(map(_restored_words, state["words"]))
     if isinstance(part, NgramComponents):
         part.vectorizers_ = vectorizers

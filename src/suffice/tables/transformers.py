@@ -1,4 +1,7 @@
-"""Columns to features with scikit-learn transformers, which can be applied to new rows after they are fitted."""
+"""Columns to features with scikit-learn transformers, which can be applied to new rows after they are fitted.
+
+What only fitting needs is imported there: it loads most of scikit-learn, and new rows are often few.
+"""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -11,10 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
-from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
@@ -176,6 +176,8 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidValueError(f"the table must have the columns {', '.join(missing)}; {came}")
 
     def _fitted(self, table: TableColumns, progress: Callable[[int, int], None] | None = None) -> Floats:
+        from sklearn.compose import ColumnTransformer
+
         self.columns_ = tuple(name for name, found in self.types_.items() if found.kind is not None)
         self.transformer_ = None
         if not self.columns_:
@@ -220,6 +222,8 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if found.kind in {"number", "date"}:
             return StandardizedNumbers(dates=found.kind == "date")
         if found.kind == "boolean":
+            from sklearn.impute import SimpleImputer
+
             return SimpleImputer(strategy="median")
         if found.kind == "category":
             return make_pipeline(
@@ -354,6 +358,8 @@ class TextComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Sequence[str], y: Any = None) -> Floats:  # noqa: ARG002
         """Fit to texts, and return their components; ``y`` is ignored."""
+        from sklearn.decomposition import TruncatedSVD
+
         self.missing_ = sum(not text for text in X)
         self.left_out_, self.kept_ = "", np.zeros(0, dtype=bool)
         weights = self._fit_words(X)
@@ -436,6 +442,8 @@ class NgramComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Sequence[str] | NDArray[Any], y: Any = None) -> Floats:  # noqa: ARG002
         """Fit to texts, and return their components; ``y`` is ignored."""
+        from sklearn.decomposition import TruncatedSVD
+
         self.missing_ = sum(not text for text in X)
         self.left_out_, self.kept_ = "", np.zeros(0, dtype=bool)
         texts = np.asarray(X, dtype=object)
@@ -573,6 +581,8 @@ class PrincipalComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc
 
     def fit_transform(self, X: NDArray[Any], y: Any = None) -> Floats:  # noqa: ARG002
         """Fit to finite numbers, ``n x d``, and return their components; ``y`` is ignored."""
+        from sklearn.decomposition import PCA
+
         self.kept_ = np.zeros(0, dtype=bool)
         if np.ptp(X, axis=0).max() <= 1e-6 * np.abs(X).max():
             return np.empty((len(X), 0))

@@ -42,7 +42,7 @@ from suffice.project.exported_files import (
     skipped_file,
 )
 from suffice.project.final_files import all_rows_file, final_file
-from suffice.project.item_learner import ItemPredictor
+from suffice.project.item_predictor import ItemPredictor
 from suffice.project.items import Item
 from suffice.project.labelling_project import ConflictError, Project, WriteReceipt
 from suffice.project.opinions import majority_of
