@@ -41,7 +41,7 @@ def test_it_is_loaded_once_by_the_first_of_several_threads(loads: Path) -> None:
     assert found == [8] * 8
     assert loads.read_text() == "loaded\n"
     assert not isinstance(sys.modules[MODULE], LateModule)
-    # Whoever imported it before has it too, and a missing attribute is an error as always.
+    # A module that imported it before has it too, and a missing attribute is an error as always.
     assert late.double(1) == 2
     with pytest.raises(AttributeError, match="triple"):
         _ = late.triple
