@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 #: Examples of a property that sets no number of its own, in ``make test-slow`` and in ``make test``.
-THOROUGH, FAST = 30, 8
+THOROUGH, FAST = 20, 8
 # The number that the numbers of single properties are compared with.
 _USUAL = 100
 
@@ -30,13 +30,13 @@ def examples(number: int) -> settings:
 def crossed(*values: Iterable[Any], every: int) -> list[Any]:
     """Return all combinations of values for ``pytest.mark.parametrize``: one of so many in the fast tests.
 
-    Each value is in some combination of the fast tests. The slow tests have half of the other combinations.
+    Each value is in some combination of the fast tests. The slow tests have a third of the other combinations.
     """
     numbered = product(*(list(enumerate(each)) for each in values))
     cases = [([value for _, value in case], sum(k for k, _ in case) % every) for case in numbered]
     fast = [pytest.param(*case) for case, rest in cases if rest == 0]
     slow = [pytest.param(*case, marks=pytest.mark.slow) for case, rest in cases if rest]
-    return [*fast, *slow[::2]]
+    return [*fast, *slow[::3]]
 
 
 def some(cases: Sequence[Any], *, every: int) -> list[Any]:

@@ -99,7 +99,6 @@ def test_at_most_as_many_wrong_labels_as_allowed_are_left(
             for case in [
                 (8, 5, 0.4, 0.8, False),
                 (8, 4, 0.5, 0.9, True),
-                (9, 5, 0.34, 0.7, False),
                 (9, 4, 0.6, 0.8, True),
             ]
         ),

@@ -201,7 +201,7 @@ def false_finishes(number: int) -> int:
     return false
 
 
-@pytest.mark.parametrize("number", [50, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [50, pytest.param(400, marks=pytest.mark.slow)])
 def test_few_finished_data_sets_have_too_many_wrong_labels(number: int) -> None:
     # The check spends half of 1 - confidence.
     level = 0.2

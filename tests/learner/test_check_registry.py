@@ -243,7 +243,7 @@ def test_simulated_runs_take_no_seed() -> None:
 @pytest.mark.slow
 def test_the_best_of_ten_models_with_separate_monitors() -> None:
     """False guarantees with monitors that count alone, and with one registry (nominal: 5 %)."""
-    runs, pool, wrong, checked = 150, np.arange(250), 25, 50
+    runs, pool, wrong, checked = 80, np.arange(250), 25, 50
     rng, false = np.random.default_rng(0), {"alone": 0, "registry": 0}
     for _ in range(runs):
         truth = np.where(rng.random(250) < 0.5, "a", "b")

@@ -37,7 +37,7 @@ def served_verdict(port: int, expected: tuple[bool, float | None]) -> tuple[bool
 @pytest.mark.slow
 def test_servers_killed_at_random_moments(place: str, tmp_path: Path) -> None:
     make(place, SIZE, task="regression", rule=RULE).close()
-    times = 30 if "://" in place else 60
+    times = 20 if "://" in place else 40
     with Mother(place, "web", tmp_path / "log") as mother:
         with under_load(lambda: Web(mother.port)) as clients:
             kill_many_times(mother, clients, times, at_once=1, mean=0.04)

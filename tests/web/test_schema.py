@@ -29,6 +29,7 @@ PROJECT_DECIDES = {
     "/api/items",
     *("/api/labels", "/api/corrections", "/api/model", "/api/classes", "/api/settings"),
     *("/api/checks", "/api/checks/offers", "/api/checks/sequential-offer"),
+    "/api/export/rows",
 }
 
 
