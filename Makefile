@@ -24,7 +24,7 @@ LOWEST_TESTS = tests/criteria tests/tables tests/research/data tests/divergence 
 	tests/project/test_project.py tests/project/test_reading*.py tests/project/test_storage*.py \
 	tests/web/test_access.py tests/web/test_api.py tests/web/test_serving.py
 
-.PHONY: demo page test test-slow test-lowest test-integrations imports types pages lint-js setup docs dist benchmarks reproduction comparison clean
+.PHONY: demo page test test-slow test-processors test-lowest test-integrations imports types pages lint-js setup docs dist benchmarks reproduction comparison clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/suffice demo
@@ -52,6 +52,11 @@ test: $(VENV)/.dev-ready lint-js
 # examples than in `make test`.
 test-slow: $(VENV)/.dev-ready
 	$(call in_parallel,pages,$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile thorough)
+
+# What depends on matrix products, with at least three kernels of OpenBLAS for this architecture. KERNELS="Haswell Zen"
+# chooses some; KERNELS=--fewest tests three.
+test-processors: $(VENV)/.dev-ready
+	$(BIN)/python tests/processors.py $(KERNELS)
 
 imports: $(VENV)/.dev-ready
 	$(BIN)/lint-imports --no-cache

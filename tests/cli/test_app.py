@@ -126,13 +126,15 @@ CALLED_WRONGLY = """
 import sys
 from contextlib import suppress
 from suffice.cli import main
+from suffice.cli.late_modules import LateModule
 
 command = sys.argv[1:]
 for option in ("--help", "--no-such-option", "--threshold=7"):
     sys.argv = ["suffice", *command, option]
     with suppress(SystemExit):
         main()
-print([name for name in ("sklearn", "pandas", "scipy.stats", "matplotlib", "torch") if name in sys.modules])
+heavy = ("sklearn", "pandas", "scipy.stats", "matplotlib", "torch")
+print([name for name in heavy if type(sys.modules.get(name, LateModule(name))) is not LateModule])
 """
 
 

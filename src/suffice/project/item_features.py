@@ -1,8 +1,9 @@
 """Features of items and of new rows: columns, principal components, given features, and text embeddings.
 
 A project does not store its fitted transformers: loading them would need pickle, which runs any code in a file. They
-are fitted again to the items with which the project was made. Fitting is deterministic. The resulting features must
-equal the stored ones.
+are fitted again to the items with which the project was made. Fitting is deterministic, apart from rounding, which
+depends on the processor. The resulting features must equal the stored ones up to rounding; components that rounding
+decides about are found from the stored features.
 """
 
 import hashlib
@@ -343,10 +344,19 @@ def fitted_transformer(project: ReadableProject) -> Any:
         found = limited(_as_items(project.first_settings, np.asarray(made, dtype=np.float64), transformer))
         if _is_same(found.X, X):
             return found.transformer
+        if found.X.shape == X.shape and _adjusted(found.transformer, table, X):
+            return found.transformer
     raise SufficeError(
         "the features of this project cannot be made again: they were given as a file, images have changed, or another "
         "version of a library made them; make a new project of all rows, and take the labels over with suffice import"
     )
+
+
+def _adjusted(transformer: Any, table: TableColumns, X: Floats) -> bool:
+    """Whether a transformer makes given features after its components were changed."""
+    from suffice.tables.adjusted_components import adjust_components
+
+    return adjust_components(transformer, table, X) and _is_same(np.asarray(transformer.transform(table)), X)
 
 
 def _is_same(made: Floats, kept: Floats) -> bool:

@@ -186,7 +186,7 @@ class LearnedFiles:
         Args:
             made: A checksum of all that it was fitted to.
         """
-        about = self._about({"made": made, "program": _program()})
+        about = self._about({"made": made, "program": _software()})
         _, saved = self._open(_TRANSFORMER, lambda found: found == about)
         try:
             return None if saved is None else restored_objects(saved)
@@ -206,7 +206,7 @@ class LearnedFiles:
             saved = saved_objects(state, most_bytes=MOST_BYTES)
         except NotSavableError:
             return False
-        return self._write(_TRANSFORMER, self._about({"made": made, "program": _program()}), saved)
+        return self._write(_TRANSFORMER, self._about({"made": made, "program": _software()}), saved)
 
     def _keep(
         self, name: str, settings: Settings, answers: Sequence[Answer], value: Any, checked: Sequence[Answer] = ()
@@ -329,8 +329,8 @@ def _checksum(text: str) -> str:
 
 
 @cache
-def _program() -> dict[str, Any]:
-    """Versions of the program and the libraries, and the processor: the last bits of a result depend on them."""
+def _software() -> dict[str, Any]:
+    """Versions of the program and the libraries."""
     package = Path(suffice.__file__).parent
     files = sorted(path.relative_to(package) for path in package.rglob("*.py"))
     source = hashlib.sha256()
@@ -341,9 +341,16 @@ def _program() -> dict[str, Any]:
         "suffice": suffice.__version__,
         "source": source.hexdigest(),
         "libraries": [np.__version__, version("scipy"), version("scikit-learn")],
-        "machine": platform.machine(),
-        "processor": np.show_config(mode="dicts").get("SIMD Extensions", {}),
     }
+
+
+def _program() -> dict[str, Any]:
+    """Versions of the software, and the processor: the last bits of what a model has learned depend on them.
+
+    The transformer of rows does not: on each processor it is the one that made the stored features.
+    """
+    processor = np.show_config(mode="dicts").get("SIMD Extensions", {})
+    return {**_software(), "machine": platform.machine(), "processor": processor}
 
 
 def _packed(settings: Settings, predictions: Predictions) -> dict[str, Any]:

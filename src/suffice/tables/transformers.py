@@ -158,6 +158,25 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             at += width
         return tuple(groups)
 
+    def fitted_parts(self, X: Any) -> list[tuple[Any, NDArray[Any]]]:
+        """Return the last step of the transformer of each column that is used, and its inputs of the rows of a table.
+
+        Args:
+            X: The table.
+        """
+        check_is_fitted(self)
+        if self.transformer_ is None:
+            return []
+        array = self._array(self._read(X)[0])
+        found = []
+        for k, name in enumerate(self.columns_):
+            fitted = self.transformer_.named_transformers_[f"column {k}"]
+            values = array[:, k] if self.types_[name].kind == "text" else array[:, [k]]
+            if isinstance(fitted, Pipeline):
+                fitted, values = fitted[-1], fitted[:-1].transform(values)
+            found.append((fitted, values))
+        return found
+
     def _read(self, X: Any) -> tuple[TableColumns, dict[str, tuple[str, ...]]]:
         """Return the columns with texts cut to the characters that are read, and notes by column."""
         table = table_columns(X)
@@ -509,7 +528,8 @@ class NgramComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _shortened(self, texts: NDArray[Any]) -> list[str]:
         return [text[: self.characters_] for text in texts]
 
-    def _weights(self, texts: NDArray[Any]) -> Any:
+    def weights(self, texts: NDArray[Any]) -> Any:
+        """Return the weights of words and n-grams of texts, of which the components are made."""
         blocks = [self.vectorizers_[0].transform(texts)]
         blocks += [each.transform(self._shortened(texts)) for each in self.vectorizers_[1:]]
         return _side_by_side(blocks)
@@ -519,7 +539,7 @@ class NgramComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Z = np.empty((len(texts), len(self.svd_.singular_values_)))
         for first in range(0, len(texts), _LEARNED_TEXTS):
             part = slice(first, first + _LEARNED_TEXTS)
-            Z[part] = self.svd_.transform(self._weights(texts[part]))
+            Z[part] = self.svd_.transform(self.weights(texts[part]))
         return Z
 
 

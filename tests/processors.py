@@ -1,0 +1,95 @@
+"""Run tests with several kernels of OpenBLAS: ``make test-processors``, or ``python tests/processors.py Haswell Zen``.
+
+numpy and scipy multiply matrices with OpenBLAS, which has a kernel for each kind of processor. Kernels add in different
+orders, so the last bits of their results differ. A test that passes with the kernel of one machine can fail on another.
+OpenBLAS uses the kernel that the variable ``OPENBLAS_CORETYPE`` names. That it really does is asserted with
+threadpoolctl, here and in each process of the tests (:mod:`tests.kernel_plugin`). Kernels that this processor cannot
+run are listed as not tested.
+"""
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+#: Kernels by architecture, those first that differ most from each other.
+KERNELS: Final = {
+    "x86_64": ("Prescott", "Haswell", "SkylakeX", "Sandybridge", "Zen"),
+    "aarch64": ("ARMV8", "NEOVERSEN1", "CORTEXA57"),
+}
+#: Fewest kernels that must be tested.
+FEWEST: Final = 3
+#: What depends on the results of OpenBLAS.
+FOLDERS: Final = ("tests/tables", "tests/models", "tests/project")
+# Other names of the architectures.
+_NAMES: Final = {"amd64": "x86_64", "arm64": "aarch64"}
+_PROBE: Final = """
+import numpy as np, scipy.linalg
+from tests.kernel_plugin import require_kernel
+require_kernel()
+A = np.random.default_rng(0).normal(size=(300, 300))
+for each in (A, A.astype(np.float32)):
+    np.linalg.svd(each @ each.T)
+    scipy.linalg.cho_factor(each @ each.T + 300 * np.eye(300, dtype=each.dtype))
+"""
+
+
+def environment(kernel: str) -> dict[str, str]:
+    """The variables of a process that uses a kernel."""
+    return {**os.environ, "OPENBLAS_CORETYPE": kernel, "SUFFICE_KERNEL": kernel, "OMP_NUM_THREADS": "1"}
+
+
+def reason_against(kernel: str) -> str:
+    """Why a kernel cannot be tested on this machine; empty if it can."""
+    probe = subprocess.run(
+        [sys.executable, "-c", _PROBE], cwd=ROOT, env=environment(kernel), capture_output=True, text=True, check=False
+    )
+    if probe.returncode < 0:
+        return f"this processor cannot run it (signal {-probe.returncode})"
+    return "" if probe.returncode == 0 else probe.stderr.strip().splitlines()[-1]
+
+
+def tested(kernel: str, options: Sequence[str]) -> bool:
+    """Run the tests with a kernel; return whether they passed."""
+    workers = str(min(4, 1 + (os.cpu_count() or 1)))
+    command = ["-m", "pytest", "-p", "tests.kernel_plugin", "--dist", "worksteal", "-n", workers, "-q", "-rfE"]
+    start = time.monotonic()
+    run = subprocess.run([sys.executable, *command, *options, *FOLDERS], cwd=ROOT, env=environment(kernel), check=False)
+    print(
+        f"{kernel}: {'passed' if run.returncode == 0 else 'failed'} in {time.perf_counter() - start:.0f} s", flush=True
+    )
+    return run.returncode == 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Test kernels, all of this architecture or those that are named; arguments with a dash are passed to pytest.
+
+    With ``--fewest``, only as many as are needed.
+    """
+    machine = platform.machine().lower()
+    known = KERNELS.get(_NAMES.get(machine, machine), ())
+    fewest = "--fewest" in arguments
+    options = [each for each in arguments if each.startswith("-") and each != "--fewest"]
+    named = [each for each in arguments if not each.startswith("-")]
+    against = {kernel: reason_against(kernel) for kernel in named or known}
+    usable = [kernel for kernel, reason in against.items() if not reason]
+    if fewest:
+        for kernel in usable[FEWEST:]:
+            against[kernel] = f"{FEWEST} others are"
+        del usable[FEWEST:]
+    failed = [kernel for kernel in usable if not tested(kernel, options)]
+    for kernel, reason in against.items():
+        print(f"{kernel}: " + (f"not tested, {reason}" if reason else "failed" if kernel in failed else "passed"))
+    if not named and len(usable) < FEWEST:
+        print(f"only {len(usable)} of the kernels of {machine} can be tested here; {FEWEST} are needed")
+        return 1
+    return 1 if failed or len(usable) < len(named) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
