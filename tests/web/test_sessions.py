@@ -1,6 +1,5 @@
 """Sessions in the database of a project: they outlive the server, and end when they must, in all processes."""
 
-import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -9,12 +8,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 from fastapi import FastAPI
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from suffice.project import accounts as accounts_module
+from suffice.project import storage
 from suffice.project.accounts import Account
 from suffice.project.create import has_project, open_project
 from suffice.project.labelling_project import Project
@@ -29,6 +30,7 @@ from suffice.web.guesses import AccountLimit
 from suffice.web.sessions import SessionMemory, Sessions
 from tests.project.conftest import place, postgres
 from tests.project.making_projects import make
+from tests.web.test_serving import Server, served
 from tests.web.web_projects import TOKEN, Script, make_project, running_app, script_of
 
 __all__ = ["place", "postgres"]
@@ -122,6 +124,30 @@ def test_a_session_ends_in_all_processes(place: str) -> None:
         assert status(second, cookies) == 200
         sign_out(second, cookies)
         assert (status(first, cookies), status(second, cookies)) == (401, 401)
+
+
+def test_the_cookie_of_a_person_who_signed_out_stays_invalid_in_every_process(tmp_path: Path) -> None:
+    """The attack on the last release: two servers of one project, and one that is started again."""
+    place = str(tmp_path / "p")
+    make_team(place)
+
+    def code(server: Server, cookies: dict[str, str]) -> int:
+        with httpx.Client(timeout=60, cookies=cookies) as client:
+            return client.get(f"{server.url}api/project").status_code
+
+    with served(place) as first, served(place) as second:
+        with httpx.Client(timeout=60) as client:
+            client.post(f"{first.url}sign-in", json={"person": "Ann", "password": PASSWORD})
+            other = dict(client.cookies)
+            client.cookies.clear()
+            client.post(f"{first.url}sign-in", json={"person": "Ann", "password": PASSWORD})
+            mine = dict(client.cookies)
+            csrf = client.get(f"{first.url}api/project").json()["csrf"]
+            assert code(second, mine) == 200
+            client.post(f"{first.url}sign-out", json={}, headers={"X-Suffice-CSRF": csrf})
+        assert (code(first, mine), code(second, mine), code(second, other)) == (401, 401, 200)
+    with served(place) as again:
+        assert (code(again, mine), code(again, other)) == (401, 200)
 
 
 CHANGES = {
@@ -294,15 +320,23 @@ def test_a_server_that_only_reads(postgres: Any) -> None:
         assert status(app, before) == 200
 
 
-def test_a_folder_that_is_read_only(tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may write everywhere")
+def test_a_folder_that_is_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "p"
     make_team(str(place))
+    with serving(place) as app:
+        before = signed_in(app)
+    # An administrator may write everywhere, whatever the mode.
+    monkeypatch.setattr(storage, "is_writable", lambda _: False)
     place.chmod(0o500)
     try:
+        written = {path.name: path.read_bytes() for path in place.iterdir()}
         with serving(place) as app:
-            assert status(app, signed_in(app)) == 200
+            assert status(app, before) == 200
+            cookies = signed_in(app)
+            assert status(app, cookies) == 200
+            sign_out(app, cookies)
+            assert (status(app, cookies), status(app, before)) == (401, 200)
+        assert {path.name: path.read_bytes() for path in place.iterdir()} == written
     finally:
         place.chmod(0o700)
 

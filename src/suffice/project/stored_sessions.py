@@ -94,7 +94,7 @@ class StoredSessions:
             connection.execute(sa.delete(table).where(table.c.ends <= now))
             of_account = table.c.account.is_not_distinct_from(session.account)
             latest = sa.select(table.c.digest).where(of_account).order_by(table.c.ends.desc(), table.c.digest)
-            surplus = connection.execute(latest.offset(most - 1).limit(1_000_000)).scalars().all()
+            surplus = connection.execute(latest.offset(most - 1)).scalars().all()
             if surplus:
                 connection.execute(sa.delete(table).where(table.c.digest.in_(surplus)))
             connection.execute(sa.insert(table), [asdict(session)])
