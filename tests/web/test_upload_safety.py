@@ -157,7 +157,7 @@ def test_nothing_is_a_formula_in_any_exported_workbook(tmp_path: Path) -> None:
             assert b"<f" not in sheets
             for sign in ("=0", "=1+1", "@SUM(A1)", "=no", "@yes", "+Ann", "=id", "@text", "+n"):
                 assert f'preserve">{sign}<'.encode() in sheets, sign
-            # Whoever edits such a cell does not make it a formula either.
+            # A person who edits such a cell does not make it a formula either.
             assert sheets.count(b's="2" t="inlineStr"') >= len(SIGNS)
 
 

@@ -58,8 +58,8 @@ class _Attempts:
     """Wrong attempts by key. One is forgotten in each period of some seconds.
 
     The number of keys is limited. If there are more, those without attempts are removed. If that is not enough, the
-    tenth of the keys whose attempts are forgotten soonest is removed. So whoever wants to have the attempts for a key
-    forgotten has to make more attempts for each of many other keys.
+    tenth of the keys whose attempts are forgotten soonest is removed. So a person who wants the attempts for a key
+    to be forgotten has to make more attempts for each of many other keys.
 
     Args:
         seconds: Time after which one is forgotten.

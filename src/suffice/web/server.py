@@ -123,7 +123,7 @@ _LARGEST_HEADER: Final = 32 * 1024
 _TURN_SECONDS: Final = 0.0005
 
 
-class Certificate(NamedTuple):
+class TlsCertificate(NamedTuple):
     """A certificate for TLS, as PEM.
 
     Attributes:
@@ -140,12 +140,12 @@ class ServerOptions:
     """Network options of a server.
 
     Attributes:
-        tls: Certificate for its connections; None for plain HTTP.
+        tls: TlsCertificate for its connections; None for plain HTTP.
         proxies: Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted.
         limits: Limits for its connections; those that suit this process if left out.
     """
 
-    tls: Certificate | None = None
+    tls: TlsCertificate | None = None
     proxies: tuple[str, ...] = ()
     limits: ConnectionLimits | None = None
 
@@ -190,7 +190,7 @@ def server_options(cert: Path | None = None, key: Path | None = None, proxies: t
             f"{files} must be files in PEM format with a certificate and its private key, without a password: "
             f"{_reason(error)}"
         ) from None
-    return ServerOptions(tls=Certificate(cert, key), proxies=proxies)
+    return ServerOptions(tls=TlsCertificate(cert, key), proxies=proxies)
 
 
 def serve_on(
@@ -308,7 +308,7 @@ def url_of(host: str, port: int, *, tls: bool = False) -> str:
     return f"{scheme}://[{name}]:{port}/" if ":" in name else f"{scheme}://{name}:{port}/"
 
 
-def _tls_settings(tls: Certificate | None) -> dict[str, Any]:
+def _tls_settings(tls: TlsCertificate | None) -> dict[str, Any]:
     """The settings of uvicorn for TLS. Without a list of ciphers, those of Python are used in all its versions."""
     return {} if tls is None else {"ssl_certfile": tls.cert, "ssl_keyfile": tls.key, "ssl_ciphers": ""}
 

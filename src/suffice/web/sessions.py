@@ -122,8 +122,8 @@ class Sessions:
     password or link, and for the owner with another token of the server. All processes that serve the project see this
     at the next request. An account has at most a hundred sessions; one more ends the one that would end first.
 
-    If the database cannot be written, people can sign in all the same. Their sessions are then kept in memory, until
-    this process ends.
+    If the database cannot be written, people can still sign in. Their sessions are then kept in memory, until this
+    process ends.
 
     Args:
         project: The project with its accounts.
