@@ -243,7 +243,7 @@ def test_10_000_sessions_and_their_ends_leave_little(tmp_path: Path) -> None:
             running.end(Response(), request)
         assert (len(running.memory), rows(project)) == (0, [])
         for _ in range(150):
-            answer = running.start(Response(), ann, secure=False)
+            answer = running.start(Response(), ann, "192.0.2.1", secure=False)
         value = answer.headers["set-cookie"].partition(";")[0]
         assert len(rows(project)) == 100
         assert running.with_cookie(Headers({"cookie": value}), project.accounts()) is not None
@@ -478,6 +478,50 @@ def test_a_session_makes_its_network_known_after_a_restart(tmp_path: Path) -> No
         browser = Script(app, base_url="http://127.0.0.1:8000", client=("198.51.100.2", 1), cookies=cookies)
         assert browser.get("/api/project").status_code == 200
         assert attempt(app, "Ann", PASSWORD, "198.51.100.1").status_code == 200
+
+
+def test_known_networks_are_stored(place: str) -> None:
+    make_team(place)
+    home, elsewhere = "198.51.100.1", "203.0.113.1"
+    with serving(place) as app:
+        cookies = dict(attempt(app, "Ann", address=home).cookies)
+        sign_out(app, cookies)
+    with serving(place) as app:
+        app.state.context.sessions.limits.accounts = AccountLimit(each=1, clock=lambda: 0.0)
+        for name in ("Ann", "Bob", "Eve"):
+            assert attempt(app, name, "wrong", "192.0.3.1").status_code == 401
+        assert attempt(app, "ann ", address="198.51.100.2").status_code == 200
+        # Each account has its own networks.
+        assert [attempt(app, name, address=home).status_code for name in ("Bob", "Eve")] == [429, 429]
+        assert attempt(app, "Ann", address=elsewhere).status_code == 429
+        app.state.context.project.reset_account("Ann", person="me", password=PASSWORD)
+    with serving(place) as app:
+        app.state.context.sessions.limits.accounts = AccountLimit(each=1, clock=lambda: 0.0)
+        assert attempt(app, "Ann", "wrong", "192.0.3.1").status_code == 401
+        assert attempt(app, "Ann", address=home).status_code == 429
+
+
+def test_stored_networks_are_limited_and_have_no_addresses(tmp_path: Path) -> None:
+    make_team(str(tmp_path / "p"))
+    with open_project(tmp_path / "p") as project:
+        found, day = project.stored_sessions, 24 * 3600.0
+        assert not found.knows_network("n0", now=0.0)
+        for k in range(30):
+            found.add(stored(f"s{k}"), now=float(k), network=f"n{k}")
+        found.add(stored("again"), now=30.0, network="n12")
+        found.add(stored("bob", "Bob"), now=31.0, network="of Bob")
+        kept = [k for k in range(30) if found.knows_network(f"n{k}", now=31.0)]
+        assert kept == [*range(10, 30)]
+        assert found.knows_network("n12", now=90 * day + 29.0)
+        assert not found.knows_network("n13", now=90 * day + 29.0)
+        found.add(stored("later"), now=90 * day + 29.0, network="new")
+        with project.journal.database.reading() as connection:
+            left = connection.execute(sa.text("SELECT digest FROM suffice_networks")).scalars().all()
+        assert sorted(left) == ["n12", "new", "of Bob"]
+    with serving(tmp_path / "p") as app:
+        attempt(app, address="203.0.113.77")
+    written = b"".join(path.read_bytes() for path in (tmp_path / "p").iterdir() if path.is_file())
+    assert b"203.0.113" not in written
 
 
 def test_10_000_addresses_leave_tables_of_a_fixed_size(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""Sessions of signed-in people, in a table of their own in the database of a project.
+"""Sessions of signed-in people, and networks that they signed in from, in tables beside those of a project.
 
-The table is not part of the layout of a project: it is created with the first session, versions without it open the
-project as before, and a repaired project has none. It contains no secrets. From its rows nobody can compute what a
-browser sends, nor the token of the server.
+The tables are not part of the layout of a project: they are created with the first session, versions without them open
+the project as before, and a repaired project has none. They contain no secrets. From their rows nobody can compute what
+a browser sends, nor the token of the server.
 """
 
 import hashlib
@@ -16,13 +16,24 @@ from suffice.project.storage import Connection, Database, sa, undamaged
 
 #: Sessions of one account at a time. One more ends the session that would end first.
 MOST_OF_ACCOUNT: Final = 100
+# Networks of one account, and seconds after the last sign-in for which they are stored: 90 days.
+_MOST_NETWORKS: Final = 20
+_NETWORK_SECONDS: Final = 90 * 24 * 3600
 
+_TABLES = sa.MetaData()
 _sessions_table = sa.Table(
     "suffice_sessions",
-    sa.MetaData(),
+    _TABLES,
     sa.Column("digest", sa.Text, primary_key=True),
     sa.Column("account", sa.Text),
     sa.Column("binding", sa.Text, nullable=False),
+    sa.Column("ends", sa.Double, nullable=False),
+)
+_networks_table = sa.Table(
+    "suffice_networks",
+    _TABLES,
+    sa.Column("digest", sa.Text, primary_key=True),
+    sa.Column("account", sa.Text),
     sa.Column("ends", sa.Double, nullable=False),
 )
 
@@ -51,7 +62,7 @@ def session_digest(secret: str) -> str:
 
 
 class StoredSessions:
-    """The sessions in the database of a project, which all processes that serve the project share.
+    """Sessions and networks in the database of a project, which all processes that serve the project share.
 
     Args:
         database: The database.
@@ -59,7 +70,7 @@ class StoredSessions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._exists = False
+        self._exist = False
 
     def find(self, digests: Sequence[str]) -> list[StoredSession]:
         """The sessions with these digests, also those that have ended by themselves.
@@ -71,34 +82,55 @@ class StoredSessions:
             StorageError: The database cannot be read.
         """
         with self._database.reading() as connection, undamaged(self._database.place):
-            if not self._has_table(connection):
+            if not self._has_tables(connection):
                 return []
             rows = connection.execute(sa.select(_sessions_table).where(_sessions_table.c.digest.in_(digests))).all()
             return [StoredSession(row.digest, row.account, row.binding, float(row.ends)) for row in rows]
 
-    def add(self, session: StoredSession, *, now: float, most: int = MOST_OF_ACCOUNT) -> None:
+    def knows_network(self, digest: str, *, now: float) -> bool:
+        """Whether a network is stored.
+
+        Args:
+            digest: The digest with which it was added.
+            now: The present time, in seconds since 1970.
+
+        Raises:
+            StorageError: The database cannot be read.
+        """
+        table = _networks_table
+        with self._database.reading() as connection, undamaged(self._database.place):
+            if not self._has_tables(connection):
+                return False
+            ends = connection.execute(sa.select(table.c.ends).where(table.c.digest == digest)).scalar()
+            return ends is not None and float(ends) > now
+
+    def add(
+        self, session: StoredSession, *, now: float, network: str | None = None, most: int = MOST_OF_ACCOUNT
+    ) -> None:
         """Add a session, and remove those that have ended. It is on the disk when this returns.
 
         Args:
             session: The session.
             now: The present time, in seconds since 1970.
+            network: Digest of the network of the person; None if it is not stored. An account has at most 20. They are
+                removed 90 days after the last sign-in.
             most: Sessions of its account that may be stored. Those that would end first are removed.
 
         Raises:
             StorageError: The database cannot be written.
         """
-        table = _sessions_table
         with self._database.exclusive() as connection:
-            if not self._has_table(connection):
-                table.create(connection)
-            connection.execute(sa.delete(table).where(table.c.ends <= now))
-            of_account = table.c.account.is_not_distinct_from(session.account)
-            latest = sa.select(table.c.digest).where(of_account).order_by(table.c.ends.desc(), table.c.digest)
-            surplus = connection.execute(latest.offset(most - 1)).scalars().all()
-            if surplus:
-                connection.execute(sa.delete(table).where(table.c.digest.in_(surplus)))
-            connection.execute(sa.insert(table), [asdict(session)])
-        self._exists = True
+            if not self._has_tables(connection):
+                _TABLES.create_all(connection)
+            _make_room(connection, _sessions_table, session.account, now, most)
+            connection.execute(sa.insert(_sessions_table), [asdict(session)])
+            if network is not None:
+                known = _networks_table
+                connection.execute(sa.delete(known).where(known.c.digest == network))
+                _make_room(connection, known, session.account, now, _MOST_NETWORKS)
+                row = {"digest": network, "account": session.account, "ends": now + _NETWORK_SECONDS}
+                connection.execute(sa.insert(known), [row])
+        self._exist = True
 
     def remove(self, digests: Sequence[str]) -> None:
         """Remove sessions. They are gone from the disk when this returns.
@@ -110,13 +142,23 @@ class StoredSessions:
             StorageError: The database cannot be written.
         """
         with self._database.exclusive() as connection:
-            if self._has_table(connection):
+            if self._has_tables(connection):
                 connection.execute(sa.delete(_sessions_table).where(_sessions_table.c.digest.in_(digests)))
 
-    def _has_table(self, connection: Connection) -> bool:
-        # It is never removed, so it is looked for only until it is found.
-        self._exists = self._exists or _sessions_table.name in self._database.tables(connection)
-        return self._exists
+    def _has_tables(self, connection: Connection) -> bool:
+        # They are never removed, so they are looked for only until they are found.
+        self._exist = self._exist or self._database.tables(connection) >= set(_TABLES.tables)
+        return self._exist
+
+
+def _make_room(connection: Connection, table: sa.Table, account: str | None, now: float, most: int) -> None:
+    """Remove rows that have ended, and those of an account that end first, so that it can have one more."""
+    connection.execute(sa.delete(table).where(table.c.ends <= now))
+    of_account = table.c.account.is_not_distinct_from(account)
+    latest = sa.select(table.c.digest).where(of_account).order_by(table.c.ends.desc(), table.c.digest)
+    surplus = connection.execute(latest.offset(most - 1)).scalars().all()
+    if surplus:
+        connection.execute(sa.delete(table).where(table.c.digest.in_(surplus)))
 
 
 @contextmanager

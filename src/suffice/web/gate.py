@@ -1,7 +1,6 @@
 """The gate of the server: passes a request to the application, or refuses it."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -143,8 +142,8 @@ class Gate:
         if visitor is None or wrong is not None:
             return wrong or _not_signed_in()
         page = RedirectResponse(f"{self._prefix}/", status_code=303)
-        start = partial(self._sessions.start, page, visitor.account, secure=is_encrypted(request))
-        return await run_in_threadpool(start)
+        start, address = self._sessions.start, address_of(request)
+        return await run_in_threadpool(start, page, visitor.account, address, secure=is_encrypted(request))
 
     def _welcome(self, *, secure: bool) -> Response:
         """Store in a cookie that the token was right, and remove the token from the address."""

@@ -149,8 +149,9 @@ class AccountLimit:
     """Counts wrong passwords by account, from all networks together.
 
     If there are too many, sign-ins to the account from unknown networks are refused for some time, also with the right
-    password. A network in which somebody has used the account lately is known, and this limit is not for it. So guesses
-    from elsewhere lock nobody out who works where they worked before. Names without an account are counted in the same
+    password. A network in which somebody has used the account is known, and this limit is not for it. So guesses from
+    elsewhere lock nobody out who works where they worked before. Networks of earlier runs of the server are in the
+    database, see :class:`suffice.web.sessions.Sessions`. Names without an account are counted in the same
     way, so that the answers do not tell which accounts there are.
 
     Both tables have a fixed number of entries. If there are more, the names whose guesses are forgotten soonest and the

@@ -507,10 +507,10 @@ session_router = APIRouter(route_class=JsonRoute, include_in_schema=False)
 @session_router.post(SIGN_IN_PATH)
 async def sign_in(sent: SignInSent, request: Request, context: Context) -> Response:
     """Sign in to an account with its password. The session is stored in a cookie."""
-    account = await context.sessions.sign_in(sent.person, sent.password, address_of(request))
+    address = address_of(request)
+    account = await context.sessions.sign_in(sent.person, sent.password, address)
     answer = JSONResponse(VisitorAnswer(name=account.name, role=account.role).model_dump())
-    start = partial(context.sessions.start, answer, account, secure=is_encrypted(request))
-    return await run_in_threadpool(start)
+    return await run_in_threadpool(context.sessions.start, answer, account, address, secure=is_encrypted(request))
 
 
 @session_router.post(SIGN_OUT_PATH)

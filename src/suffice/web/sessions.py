@@ -122,6 +122,9 @@ class Sessions:
     password or link, and for the owner with another token of the server. All processes that serve the project see this
     at the next request. An account has at most a hundred sessions; one more ends the one that would end first.
 
+    The network of a person who signs in is stored as a keyed hash, so that wrong passwords from elsewhere do not lock
+    that person out after a restart either.
+
     If the database cannot be written, people can still sign in. Their sessions are then kept in memory, until this
     process ends.
 
@@ -197,12 +200,13 @@ class Sessions:
             self.limits.accounts.note_right(self._key_of(visitor.name), address)
         return visitor
 
-    def start(self, answer: Response, account: Account | None, *, secure: bool) -> Response:
-        """Start a session for an authenticated person.
+    def start(self, answer: Response, account: Account | None, address: str, *, secure: bool) -> Response:
+        """Start a session for an authenticated person. The network of the person then is one of the account.
 
         Args:
             answer: The response that sets the cookie.
             account: The account; None for the owner.
+            address: Address of the person.
             secure: Whether the browser sends the cookie only with TLS.
         """
         secret, now = secrets.token_urlsafe(_SECRET_BYTES), time.time()
@@ -212,7 +216,7 @@ class Sessions:
         try:
             if stored is None:
                 raise StorageError(f"{self._project.place} has no database for sessions")
-            stored.add(session, now=now)
+            stored.add(session, now=now, network=None if account is None else _network_digest(account, address))
         except StorageError:
             # People can see the results of a project that cannot be written.
             self.memory.add(session, now=now)
@@ -257,6 +261,7 @@ class Sessions:
         if not accounts:
             raise HTTPException(409, "this project has no accounts, so nobody needs to sign in")
         account_key = self._key_of(name)
+        await self._recall_network(account_key, address, accounts)
         self._require_patience(account_key, address)
         # Guesses from other networks do not delay the owner of a name.
         key = folded(name), network_prefix(address)
@@ -280,6 +285,17 @@ class Sessions:
         finally:
             self._names.discard(key)
         raise HTTPException(401, "the name or the password is wrong")
+
+    async def _recall_network(self, account_key: tuple[str, str], address: str, accounts: tuple[Account, ...]) -> None:
+        """Find out whether the network of a person is stored, if that matters."""
+        account = next((each for each in accounts if folded(each.name) == account_key[1]), None)
+        stored = self._project.stored_sessions
+        if account is None or stored is None or not self.limits.accounts.wait_for(account_key, address):
+            return
+        digest = _network_digest(account, address)
+        with suppress(StorageError):
+            if await run_in_threadpool(stored.knows_network, digest, now=time.time()):
+                self.limits.accounts.note_right(account_key, address)
 
     def _require_patience(self, account_key: tuple[str, str], address: str) -> None:
         if seconds := self.limits.networks.wait_for(address):
@@ -340,6 +356,11 @@ def too_many_from_network(seconds: int) -> str:
         seconds: Time until the next one is accepted.
     """
     return f"too many wrong tokens or passwords came from this network; try again in {seconds} seconds"
+
+
+def _network_digest(account: Account, address: str) -> str:
+    """Digest of the network of an address, another one for each account and each of its passwords."""
+    return keyed_digest(account.stamp, f"network {network_prefix(address)}")
 
 
 def _visitor(account: Account | None, secret: str) -> Visitor:
