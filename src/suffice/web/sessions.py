@@ -105,7 +105,8 @@ class SessionMemory:
 
     def ended(self) -> tuple[str, ...]:
         """Digests of the stored sessions that were ended without being removed."""
-        return tuple(self._ended)
+        with self._lock:
+            return tuple(self._ended)
 
     def forget_ended(self, digests: Iterable[str]) -> None:
         """Forget ends of sessions that were removed from the database."""
