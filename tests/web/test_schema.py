@@ -12,7 +12,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.labelling_project import Project
-from suffice.web.security import Access
+from suffice.web.access import Access
 from suffice.web.server import create_app
 from tests.thoroughness import examples, some, thorough
 from tests.web.web_projects import make_project, running_app, script_of
