@@ -75,6 +75,11 @@ class FittedModel:
         return self._source.name
 
     @property
+    def asks_function(self) -> bool:
+        """Whether the caller's function predicts."""
+        return self._source.predict is not None
+
+    @property
     def model(self) -> Any:
         """The model itself."""
         return self._source.model

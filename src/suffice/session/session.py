@@ -173,16 +173,17 @@ class Session:
         return self.verdict
 
     def _labelled_classes(self) -> frozenset[Any]:
-        """The classes of all labels; empty for numbers."""
-        if not self.estimates.share:
+        """The classes of all labels; empty for numbers, and for right or wrong answers."""
+        if not self.estimates.share or self.estimates.right_or_wrong:
             return frozenset()
         return frozenset(np.asarray(as_labels(list(self.labels.without_sample.values()))).tolist())
 
     def _scarce_class(self, view: ModelView | None) -> ScarceClass | None:
         """The rare class with so few labels that a stop is held back; None if there is none, or in a screening."""
-        if view is None or not self.estimates.share or self.positive is not None:
+        estimates = self.estimates
+        if view is None or not estimates.share or estimates.right_or_wrong or self.positive is not None:
             return None
-        labels, classes = self.labels.without_sample.values(), self.estimates.known_classes(view)
+        labels, classes = self.labels.without_sample.values(), estimates.known_classes(view)
         return scarce_class(labels, classes, self.labels.size, self._may_miss)
 
     @property
@@ -265,6 +266,9 @@ class Session:
             rare_class=None if view is None or self.positive is not None else self.estimates.rare_class(view),
         )
         numbers = numbers_from_labels(verdict, numbers, self.history.rule, self.labels.learned, self.labels.random)
+        if self.estimates.right_or_wrong:
+            # Such answers do not say how good a trivial prediction is.
+            numbers = replace(numbers, baseline=None, common=None)
         if view is None or screening is not None:
             return numbers
         advice = self._advice.of(target, n)
