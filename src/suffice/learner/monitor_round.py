@@ -11,9 +11,9 @@ from suffice.criteria import committee_agreement, relevance_facts
 from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.divergence import kl
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.learner.given_predictions import GivenAnswers, GivenClasses, GivenPredictions
 from suffice.learner.learning_loop import model_family
 from suffice.learner.model_predictions import ComparedPosteriors, FittedModel, KnownPosterior
+from suffice.learner.pool_predictions import GivenAnswers, GivenClasses, PoolPredictions
 from suffice.learner.refitted import can_be_fitted_again, refitted
 from suffice.learner.step_inputs import (
     LOSS_FIELDS,
@@ -504,7 +504,7 @@ class MonitorView:
         """Inputs of items for :meth:`judged_model`."""
         if isinstance(self._kept, RememberedModel):
             raise SufficeError("the model of the last update is not saved with a monitor; call update first")
-        if isinstance(self._kept.model, GivenPredictions):
+        if isinstance(self._kept.model, PoolPredictions):
             raise SufficeError("this requires a model, and update was given predictions; call update(model, ...) first")
         return np.asarray(self._kept.transformed(np.asarray(items, dtype=np.intp)), dtype=np.float64)
 
@@ -599,7 +599,7 @@ class MonitorView:
         kept = self._kept
         if isinstance(kept, RememberedModel):
             return None, [kept.predicted[place] for place in kept.places(items).tolist()]
-        model = None if isinstance(kept.model, GivenPredictions) else kept.model
+        model = None if isinstance(kept.model, PoolPredictions) else kept.model
         return model, kept.predicted(items, list(self._labels.values())).tolist() if len(items) else []
 
     def compared_inputs(self, items: Indices) -> Any:
@@ -638,7 +638,7 @@ def why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: PL
     """Reason why a model does not provide some fields, and the remedy."""
     name = fitted.name
     lacks = frozenset(missing)
-    if isinstance(fitted.model, GivenPredictions) and (reason := _why_not_given(lacks, fitted)):
+    if isinstance(fitted.model, PoolPredictions) and (reason := _why_not_given(lacks, fitted)):
         return reason
     if "control_found" in lacks and not lacks & SCREENING_FIELDS:
         return "give control= to StopMonitor, items of the positive class that were drawn at random, and positive="

@@ -19,19 +19,6 @@ from suffice.criteria import RULES, Criterion, LabelWorth, QuantileRecall, Step,
 from suffice.criteria.base import example_rule, require_rule, requiring_rule
 from suffice.criteria.step_and_verdict import FIELD_KINDS
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError
-from suffice.learner.given_predictions import (
-    SOURCES,
-    GivenAnswers,
-    GivenClasses,
-    GivenPredictions,
-    KnownSoFar,
-    flag,
-    given_predictions,
-    given_probabilities,
-    is_function,
-    predicted_by,
-    right_or_wrong,
-)
 from suffice.learner.model_predictions import FittedModel, PoolRows, Predict
 from suffice.learner.monitor_round import (
     COMMITTEE_FIELDS,
@@ -47,6 +34,19 @@ from suffice.learner.monitor_round import (
     StepEvidence,
     UpdateMark,
     why_missing,
+)
+from suffice.learner.pool_predictions import (
+    SOURCES,
+    GivenAnswers,
+    GivenClasses,
+    KnownSoFar,
+    PoolPredictions,
+    flag,
+    given_predictions,
+    given_probabilities,
+    is_function,
+    predicted_by,
+    right_or_wrong,
 )
 from suffice.learner.prepare import checked_indices
 from suffice.learner.session_driver import SessionDriver
@@ -453,7 +453,7 @@ class StopMonitor(SessionDriver):
 
     def _checked_model(self, model: Any) -> FittedModel:
         """The fitted model, or predictions, if they are of the same kind as those before."""
-        if isinstance(model, GivenPredictions):
+        if isinstance(model, PoolPredictions):
             fitted = FittedModel(model, None, PoolRows(np.arange(len(self._pool))))
         else:
             fitted = FittedModel(model, self._predict, self._pool)
@@ -792,10 +792,6 @@ class StopMonitor(SessionDriver):
     # Checks.
 
     def _draw_check(self, m: int | None, asked: dict[str, Any]) -> ModelCheck:
-        named = [name for name in ("recall_of", "precision_of") if asked[name] is not None]
-        if self._session.estimates.right_or_wrong and (named or asked["of"] == "all"):
-            what = f"{named[0]} is about a class" if named else 'of="all" is about final labels'
-            raise InvalidValueError(f"{what}, and correct= says only whether predictions are right; leave it out")
         check = self._session.check(self._required_view(), m, self, asked)
         if not check.open:
             self._check_closed(check)

@@ -14,7 +14,7 @@ import numpy as np
 from suffice.checks import Guarantee
 from suffice.checks.registry import RegisteredItems
 from suffice.criteria import Criterion, Step, Verdict
-from suffice.errors import SufficeError
+from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
 from suffice.session.advice import AdviceByTarget
@@ -351,6 +351,11 @@ class Session:
         Returns:
             The error probability of all checks together, and the quantity to guarantee.
         """
+        for name in ("recall_of", "precision_of"):
+            if asked[name] is not None:
+                self.require_labels(f"{name} is about a class")
+        if asked["of"] == "all":
+            self.require_labels('of="all" is about final labels')
         self.checks.registered.require_free()
         alpha = self.checks.alpha(asked["confidence"])
         quantity = checked_quantity(
@@ -380,6 +385,18 @@ class Session:
         expected = None if m is not None else self.plans.expected_share(view, quantity)
         frozen = self.frozen(view, probabilities=quantity.of == "all")
         return self.checks.draw(m, quantity, frozen, owner, alpha, expected)
+
+    def require_labels(self, reason: str) -> None:
+        """Raise an error if labels say only that predictions were right or wrong.
+
+        Args:
+            reason: What needs classes or numbers, as the start of the message.
+
+        Raises:
+            InvalidValueError: They say only that.
+        """
+        if self.estimates.right_or_wrong:
+            raise InvalidValueError(f"{reason}, and correct= says only whether predictions are right; leave it out")
 
     def continue_from(self, other: "Session") -> None:
         """Take the checks and the stop of a session of the same items, whose model is replaced.

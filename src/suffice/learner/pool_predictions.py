@@ -35,7 +35,7 @@ class KnownSoFar(NamedTuple):
     task: str | None
 
 
-class GivenPredictions:
+class PoolPredictions:
     """Predictions for all items of a pool in place of a model. The "inputs" of an item are its number.
 
     Attributes:
@@ -44,12 +44,12 @@ class GivenPredictions:
 
     shown_name = "the given table"
 
-    def __deepcopy__(self, memo: Any) -> "GivenPredictions":
+    def __deepcopy__(self, memo: Any) -> "PoolPredictions":
         """Itself, because it is never changed."""
         return self
 
 
-class GivenProbabilities(GivenPredictions):
+class GivenProbabilities(PoolPredictions):
     """Class probabilities of all items, ``N x C``, and the class of each column.
 
     Args:
@@ -69,7 +69,7 @@ class GivenProbabilities(GivenPredictions):
         return self.classes_[self._table[items].argmax(axis=1)]
 
 
-class GivenClasses(GivenPredictions):
+class GivenClasses(PoolPredictions):
     """The predicted class of all items.
 
     Args:
@@ -98,7 +98,7 @@ class GivenAnswers(GivenClasses):
         self.classes_ = np.array([True, False])
 
 
-class GivenNumbers(GivenPredictions):
+class GivenNumbers(PoolPredictions):
     """The predicted number of all items.
 
     Args:
@@ -113,7 +113,7 @@ class GivenNumbers(GivenPredictions):
         return np.asarray(self._mean[items])
 
 
-class GivenDistributions(GivenPredictions):
+class GivenDistributions(PoolPredictions):
     """The predicted number of all items, with its standard deviation.
 
     Args:
@@ -187,7 +187,7 @@ def _class_names(classes: Any) -> Any:
     return names
 
 
-def given_predictions(predictions: Any, classes: Any, known: KnownSoFar, who: str = "predictions") -> GivenPredictions:
+def given_predictions(predictions: Any, classes: Any, known: KnownSoFar, who: str = "predictions") -> PoolPredictions:
     """Predicted classes or numbers of all items of a pool, validated.
 
     Text and flags are classes. Whole numbers are classes if the labels are whole numbers too. All other numbers are
