@@ -20,7 +20,7 @@ from suffice.errors import MissingInputError
 _RNG = np.random.default_rng(0)
 # Whole numbers, for categorical naive Bayes. Every one occurs among the first labels.
 X = _RNG.integers(0, 4, size=(160, 4)).astype(float)
-CLASSES = np.where(X[:, 0] + X[:, 1] + _RNG.normal(size=160) > 3.0, "yes", "no")
+CLASSES = (X[:, 0] + X[:, 1] + _RNG.normal(size=160) > 3.0).astype(int)
 # Above 0, for the regressions of counts and times.
 NUMBERS = 5.0 + X[:, 0] + 0.5 * X[:, 1] + 0.3 * _RNG.normal(size=160)
 ROUNDS = (40, 50, 60)
@@ -91,7 +91,7 @@ def works(monitor: sf.StopMonitor, labels: Any, tolerance: float | None) -> None
 @pytest.mark.parametrize(("name", "made"), every("classifier"))
 def test_every_classifier(name: str, made: Any) -> None:
     model = made(**SETTINGS.get(name, {}))
-    if hasattr(model, "predict_proba"):
+    if hasattr(clone(model).fit(X, CLASSES), "predict_proba"):
         assert followed(model, CLASSES, sf.LabelWorth()).rule_verdict.ready
     else:
         with pytest.raises(MissingInputError, match=r"^LabelWorth requires .*Rules that work: .*Budget"):
