@@ -45,7 +45,7 @@ from suffice.learner.step_inputs import (
     new_step_inputs,
     positive_class,
 )
-from suffice.models.inputs import as_labels
+from suffice.models.inputs import SETS_OF_CLASSES, as_labels
 from suffice.models.threads import SingleUse, one_at_a_time, one_thread
 from suffice.saved_state import decoded_array, encoded_array, restored, sealed
 from suffice.session.guarantee_rules import ErrorGuarantee, rules_of_type
@@ -429,6 +429,7 @@ class ActiveLearner(SessionDriver):
         if given.shape != items.shape:
             raise InvalidValueError(
                 f"{len(items)} items came with labels of shape {given.shape}; one label for each is needed"
+                + (f"; {SETS_OF_CLASSES}" if given.ndim == 2 and given.shape[1] > 1 else "")
             )
         labelled = items[self._session.labels.status[items] == LABELLED]
         if len(labelled):

@@ -86,7 +86,8 @@ class PoolModel:
         self.model, self.predict, self.pool = model, predict, pool
         self.last_step = model.steps[-1][1] if _is_pipeline(model) else model
         # Predictions that are given in place of a model have a name for messages.
-        self.name: str = getattr(type(self.last_step), "shown_name", type(self.last_step).__name__)
+        shown = getattr(self.last_step, "shown_name", None)
+        self.name: str = shown if isinstance(shown, str) else type(self.last_step).__name__
 
     def frozen(self) -> "PoolModel | None":
         """The same object with a copy of the model, which later fits do not change; None if it cannot be copied."""

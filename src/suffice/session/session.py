@@ -173,15 +173,15 @@ class Session:
         return self.verdict
 
     def _labelled_classes(self) -> frozenset[Any]:
-        """The classes of all labels; empty for numbers, and for right or wrong answers."""
-        if not self.estimates.share or self.estimates.right_or_wrong:
+        """The classes of all labels; empty if labels are something else than one class for each item."""
+        if not self.estimates.one_class_each:
             return frozenset()
         return frozenset(np.asarray(as_labels(list(self.labels.without_sample.values()))).tolist())
 
     def _scarce_class(self, view: ModelView | None) -> ScarceClass | None:
         """The rare class with so few labels that a stop is held back; None if there is none, or in a screening."""
         estimates = self.estimates
-        if view is None or not estimates.share or estimates.right_or_wrong or self.positive is not None:
+        if view is None or not estimates.one_class_each or self.positive is not None:
             return None
         labels, classes = self.labels.without_sample.values(), estimates.known_classes(view)
         return scarce_class(labels, classes, self.labels.size, self._may_miss)
@@ -387,14 +387,18 @@ class Session:
         return self.checks.draw(m, quantity, frozen, owner, alpha, expected)
 
     def require_labels(self, reason: str) -> None:
-        """Raise an error if labels say only that predictions were right or wrong.
+        """Raise an error if labels say only that predictions were right or wrong, or are sets of classes.
 
         Args:
-            reason: What needs classes or numbers, as the start of the message.
+            reason: What needs one class or number for each item, as the start of the message.
 
         Raises:
-            InvalidValueError: They say only that.
+            InvalidValueError: Labels are something else.
         """
+        if self.estimates.label_columns:
+            raise InvalidValueError(
+                f"{reason}, and labels are sets of classes; leave it out, or use one StopMonitor for each class"
+            )
         if self.estimates.right_or_wrong:
             raise InvalidValueError(f"{reason}, and correct= says only whether predictions are right; leave it out")
 
