@@ -28,7 +28,7 @@ class OneColumnView:
         """None, because the model cannot leave its labels out."""
         return None
 
-    def expected_losses(self, items: Indices) -> Floats | None:
+    def expected_losses(self, items: Indices) -> None:
         """None, because the model says nothing about them."""
         del items
 
@@ -36,7 +36,7 @@ class OneColumnView:
         """Whether each item is predicted to have the class."""
         return [said._replace(label=said.label[self._column], logs=None) for said in self._view.predictions(items)]
 
-    def predictions_without(self, items: Indices) -> Sequence[HeldOutPrediction] | None:
+    def predictions_without(self, items: Indices) -> None:
         """None: nothing is fitted again for a single class."""
         del items
 
