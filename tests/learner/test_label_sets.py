@@ -24,6 +24,8 @@ import suffice as sf
 from suffice.checks.random_check import spent_alpha
 from suffice.errors import InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.label_sets import label_codes, label_matrix
+from suffice.project.events import checked_label
+from suffice.project.settings import Settings
 
 N = 300
 _RNG = np.random.default_rng(0)
@@ -186,6 +188,9 @@ def test_other_loops_name_the_remedy() -> None:
             learner.tell(items, labels)
     with pytest.raises(InvalidValueError, match=r"for sets of classes give suffice.StopMonitor a matrix"):
         sf.simulate(LogisticRegression(), X, SETS)
+    settings = Settings("p", "classification", ("red", "blue"), "tag", "table", ("a",), None, "gp", {})
+    with pytest.raises(InvalidValueError, match=r"an item has one class: make a project for each class"):
+        checked_label(settings, ["red", "blue"])
 
 
 @pytest.mark.slow

@@ -470,6 +470,7 @@ class StopMonitor(SessionDriver):
             answers, before = self._all_answers(correct, items), self._session.labels.everything
             flags = [answers.get(item, before.get(item, True)) for item in items.tolist()]
             return _Told(GivenAnswers(len(self._pool)), flags, answers, [])
+        labels = labels if hasattr(labels, "__len__") or not hasattr(labels, "__iter__") else list(labels)
         of_sets = is_label_matrix(labels)
         if self._task is not None and of_sets != bool(self._names):
             now, then = ("sets of classes", "one each") if of_sets else ("one each", "sets of classes")
