@@ -1,6 +1,6 @@
 """A process that has everything imported and forks servers of one project, which its parent kills.
 
-Its arguments are ``PLACE web|lines|acts LOG``. It prints its port, then forks a server for each line "start" that it
+Its arguments are ``PLACE web|lines|acts|record LOG``. It prints its port, then forks a server for each line "start" that it
 reads, and prints its process number; for "reap NUMBER" it waits for the end of one.
 """
 
@@ -28,7 +28,7 @@ from suffice.project.labelling_project import Project
 from suffice.project.storage import StorageError
 from suffice.web.security import Access
 from suffice.web.server import create_app, listening, serve_on
-from tests.project.crash_acts import act_until_killed
+from tests.project.crash_acts import act_and_record, act_until_killed
 from tests.project.making_projects import about, some_items
 
 
@@ -150,7 +150,7 @@ def fork_servers() -> None:
     gc.collect()
     gc.freeze()
     children = set()
-    serve = {"web": serve_web, "lines": serve_lines, "acts": act_until_killed}[kind]
+    serve = {"web": serve_web, "lines": serve_lines, "acts": act_until_killed, "record": act_and_record}[kind]
     with listening("127.0.0.1", 0) as listener:
         print(listener.getsockname()[1], flush=True)
         for line in sys.stdin:

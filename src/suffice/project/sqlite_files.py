@@ -2,7 +2,8 @@
 
 All processes that use a database must have the same three files open. If one of them is removed or replaced, SQLite
 does not notice it. Then a process writes to a log that nobody else can find, or two processes write to the same log
-without seeing each other's locks. :class:`OpenFiles` notices it, and lets only one process at a time write.
+without seeing each other's locks. If the log is cut off, SQLite writes behind the gap, and nothing there is found again.
+:class:`OpenFiles` notices both, and lets only one process at a time write.
 """
 
 import ctypes
@@ -49,6 +50,27 @@ def identity(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _size(file: Path) -> int:
+    """Bytes of a file; 0 if there is none."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _has_gap(file: Path) -> bool:
+    """Whether a part of a file was never written, as after a write behind its end."""
+    if not hasattr(os, "SEEK_HOLE"):
+        return False
+    with suppress(OSError):
+        opened = os.open(file, os.O_RDONLY)
+        try:
+            return os.lseek(opened, 0, os.SEEK_HOLE) < os.fstat(opened).st_size
+        finally:
+            os.close(opened)
+    return False
 
 
 @contextmanager
@@ -140,6 +162,8 @@ class OpenFiles:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
         self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         self._opened = _Identities.of(file)
+        self._log_size = _size(log_of(file))
+        self._has_gap = _has_gap(log_of(file))
 
     @classmethod
     def require_usable(cls, file: Path) -> None:
@@ -162,8 +186,14 @@ class OpenFiles:
             written: Whether something has been written since the files were compared last.
         """
         now = _Identities.of(self._file)
+        this = "it is not known whether this was written" if written else "this was not written"
         if now == self._opened:
-            return ""
+            if not self._is_log_cut_off():
+                return ""
+            return (
+                f"{log_of(self._file)} was cut off while the project was open: {this}, and what was acknowledged last "
+                "may be lost; start again"
+            )
         gone, busy = shared_memory_of(self._file), 0
         if now.log != self._opened.log:
             gone = log_of(self._file)
@@ -171,7 +201,6 @@ class OpenFiles:
                 busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             except sqlite3.Error:
                 busy = 1
-        this = "it is not known whether this was written" if written else "this was not written"
         saved = (
             "what was acknowledged could not be saved; stop what else uses the project and try again"
             if busy
@@ -179,9 +208,34 @@ class OpenFiles:
         )
         return f"{gone} was removed or replaced while the project was open: {this}, and {saved}"
 
+    def _is_log_cut_off(self) -> bool:
+        """Whether the log became shorter, although it has data that are not in the main file.
+
+        If another process has written behind the gap, the log is longer again, and the gap shows it. A gap is found if
+        it is larger than a block of the file system, where that knows gaps.
+        """
+        log = log_of(self._file)
+        size = _size(log)
+        if size >= self._log_size:
+            self._log_size = size
+            return not self._has_gap and _has_gap(log)
+        if size == 0:
+            # Another program may have moved all data into the main file. Otherwise this reads a part of the log that is
+            # gone, and fails before it writes anything.
+            with suppress(sqlite3.Error):
+                if self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[:2] == (0, 0):
+                    self._log_size = 0
+                    return False
+        return True
+
     def close(self) -> None:
-        """Close the connection; not if other files have taken the names, because that would write to them."""
-        if identity(self._file) is not None and _Identities.of(self._file).memory != self._opened.memory:
+        """Close the connection, unless that would write to other files or from a log that is cut off."""
+        if identity(self._file) is None:
+            usable = True
+        else:
+            now = _Identities.of(self._file)
+            usable = now.memory == self._opened.memory and (now.log != self._opened.log or not self._is_log_cut_off())
+        if not usable:
             self._left_open.add(identity(self._file))
             return
         self._connection.close()
