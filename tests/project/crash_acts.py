@@ -4,6 +4,7 @@ import json
 import os
 import random
 import socket
+import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -94,6 +95,16 @@ def one_act(project: Project, rng: random.Random) -> Callable[[], Any]:
     return possible[rng.choice(list(possible))]
 
 
+def act_once(place: str) -> None:
+    """Make a project and write events of all kinds to it, so that everything is imported that this needs."""
+    made(place)
+    with open_project(place) as project:
+        for name in acts(project, random.Random(0)):
+            possible = acts(project, random.Random(0))
+            with suppress(SufficeError, TypeError, AttributeError, IndexError):
+                possible[name]()
+
+
 def act_until_killed(place: str, _: socket.socket) -> None:
     """Write events of all kinds; after each, append number and digest of the newest event to a file."""
     rng = random.Random(os.getpid())
@@ -153,6 +164,15 @@ def act_and_record(place: str, _: socket.socket) -> None:
         return events, result
 
     ProjectJournal._write = recorded  # type: ignore[assignment]
+    connect = sqlite3.connect
+
+    def connected(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        # The log is moved into the main file often, so that a process is killed then, too.
+        connection = connect(*arguments, **options)
+        connection.execute("PRAGMA wal_autocheckpoint=60")
+        return connection
+
+    sqlite3.connect = connected
     try:
         with open_project(place) as project:
             while True:
@@ -160,10 +180,10 @@ def act_and_record(place: str, _: socket.socket) -> None:
                     one_act(project, rng)()
                 except StorageError as error:
                     record(time.monotonic(), str(error))
-                    # As people do, who try again.
-                    time.sleep(0.002)
                 except SufficeError:
                     pass
+                # The other writers and the faults have their turn.
+                time.sleep(0.001 * rng.random())
     except SufficeError as error:
         record(time.monotonic(), f"not opened: {error}")
         time.sleep(3600)

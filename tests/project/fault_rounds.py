@@ -113,7 +113,7 @@ class Rounds:
         if answers:
             since = len(self._lines)
             self._wait(lambda: {line[0] for line in self._lines[since:] if _events(line)} >= set(started))
-            time.sleep(min(0.1, self.rng.expovariate(1.0 / 0.015)))
+            time.sleep(min(0.1, self.rng.expovariate(1.0 / 0.03)))
 
     def kill(self) -> None:
         """Kill all writers at once."""
@@ -218,7 +218,8 @@ class Rounds:
         """The state is what the events come to."""
         with open_project(self.place) as project:
             events, size = project.events(), project.size
-            assert picture(project.state(), size, 0.0) == picture(replayed(events, SIZE), size, 0.0)
+            found, expected = picture(project.state(), size, 0.0), picture(replayed(events, SIZE), size, 0.0)
+        assert [(name, found[name], expected[name]) for name in found if found[name] != expected[name]] == []
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
 
     # --- rounds ---
@@ -251,7 +252,7 @@ class Rounds:
             elif rng.random() < 0.6 and fault != "memory cut off":
                 # Without the memory that they share, processes end.
                 self.wait_for_refusals(_NOTICED)
-            time.sleep(min(0.1, rng.expovariate(1.0 / 0.015)))
+            time.sleep(min(0.1, rng.expovariate(1.0 / 0.03)))
         self.kill()
         if later:
             damage_side_files(file, fault.removesuffix(" later"), rng)

@@ -1,11 +1,14 @@
 """Damage of the files of a project is noticed, and what can be verified is recovered."""
 
+import fcntl
 import json
+import os
 import random
 import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -14,12 +17,12 @@ import pytest
 
 from suffice.errors import SufficeError
 from suffice.presentation.project_words import damage_sentences
-from suffice.project import create_project
+from suffice.project import create_project, storage
 from suffice.project.create import open_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import Project
 from suffice.project.repair import LABELS_FILE, repair_project
-from suffice.project.storage import FILE, StorageError, read_head
+from suffice.project.storage import FILE, Head, StorageError, read_head
 from tests.project.making_projects import make
 from tests.project.project_workers import begin, finish, start
 from tests.thoroughness import some
@@ -142,6 +145,58 @@ def test_a_write_ahead_file_that_is_removed_loses_nothing(tmp_path: Path) -> Non
     with open_project(place) as project:
         assert [project.state().label_of(k) for k in (30, 31, 32)] == ["cat", "dog", None]
         project.label(32, "cat", person="ann")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_a_write_ahead_file_that_is_cut_off_is_noticed_and_the_rest_is_kept(tmp_path: Path, share: float) -> None:
+    place = labelled(tmp_path, 5)
+    log = place / f"{FILE}-wal"
+    with open_project(place) as project:
+        for k in range(30, 40):
+            project.label(k, "cat", person="ann")
+        os.truncate(log, int(share * log.stat().st_size))
+        for _ in range(2):
+            with pytest.raises(StorageError, match=r"-wal was cut off while .*acknowledged last may be lost"):
+                project.label(29, "cat", person="ann")
+        main = (place / FILE).read_bytes()
+    # Nothing is moved from such a file into the main file.
+    assert (place / FILE).read_bytes() == main
+    with pytest.raises(StorageError, match="start the program again"):
+        open_project(place)
+    place = Path(shutil.copytree(place, tmp_path / "as a new process finds it"))
+    with pytest.raises(StorageError, match=r"events are missing.*suffice repair"):
+        open_project(place)
+    assert repair_project(place).repaired
+    with open_project(place) as project:
+        assert (project.state().n_labelled > 5) == (share > 0.0)
+        assert project.state().label_of(29) is None
+
+
+def test_a_write_ahead_file_that_is_cut_off_while_something_is_written_is_noticed(tmp_path: Path) -> None:
+    place = labelled(tmp_path, 5)
+    with open_project(place) as project:
+        for k in range(30, 40):
+            project.label(k, "cat", person="ann")
+        database = project.journal.database
+        with (
+            pytest.raises(StorageError, match=r"-wal was cut off while .* it is not known whether this was written"),
+            database.exclusive() as connection,
+        ):
+            connection.exec_driver_sql("UPDATE about SET value = value")
+            # SQLite writes behind the gap, so that the file is as long as before.
+            os.truncate(place / f"{FILE}-wal", 0)
+
+
+def test_a_write_ahead_file_that_another_program_has_emptied_is_no_damage(tmp_path: Path) -> None:
+    place = labelled(tmp_path, 5)
+    with open_project(place) as project:
+        project.label(30, "cat", person="ann")
+        with closing(sqlite3.connect(place / FILE)) as other:
+            assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() == (0, 0, 0)
+        assert (place / f"{FILE}-wal").stat().st_size == 0
+        project.label(31, "cat", person="ann")
+    with open_project(place) as project:
+        assert [project.state().label_of(k) for k in (30, 31)] == ["cat", "cat"]
 
 
 @pytest.mark.parametrize("ending", ["-wal", "-shm"])
@@ -335,6 +390,12 @@ def test_the_last_event_is_noted_and_a_damaged_note_is_ignored_or_noticed(place:
     for text in ("", "17", "x y\n", "\xff\n"):
         note.write_text(text, encoding="latin-1")
         assert not isinstance(opened(place), str)
+    note.write_text("x" * 1000)
+    with open_project(place) as project:
+        project.label(30, "cat", person="ann")
+        last = project.state().last
+        assert last is not None
+    assert read_head(place / FILE) == (last.seq, last.digest)
     note.write_text(f"{last.seq} {'0' * 64}\n", encoding="ascii")
     assert "it has other events" in opened(place)
     report = repair_project(place)
@@ -345,3 +406,46 @@ def test_the_last_event_is_noted_and_a_damaged_note_is_ignored_or_noticed(place:
 
 def test_the_report_is_json(place: Path) -> None:
     assert json.loads(json.dumps(repair_project(place).as_dict()))["intact"] is True
+
+
+def test_the_note_of_the_last_event_is_never_empty_while_events_are_written(place: Path) -> None:
+    note = place / f"{FILE}-head"
+    with open_project(place) as project:
+        # A process can be killed between any two steps: the note is overwritten in one.
+        opened = os.open(note, os.O_RDONLY)
+        try:
+            lengths, stop = set(), Event()
+
+            def look() -> None:
+                while not stop.is_set():
+                    lengths.add(os.fstat(opened).st_size)
+
+            project.label(30, "cat", person="ann")
+            looking = Thread(target=look)
+            looking.start()
+            for k in range(31, 39):
+                project.label(k, "cat", person="ann")
+            stop.set()
+            looking.join()
+        finally:
+            os.close(opened)
+    assert lengths == {note.stat().st_size}
+
+
+def test_the_last_event_is_noted_before_another_process_can_write(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked = []
+
+    def write(file: Path, head: Head) -> None:
+        folder = os.open(file.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locked.append(False)
+        except BlockingIOError:
+            locked.append(True)
+        finally:
+            os.close(folder)
+
+    monkeypatch.setattr(storage, "write_head", write)
+    with open_project(place) as project:
+        project.label(30, "cat", person="ann")
+    assert locked == [True]

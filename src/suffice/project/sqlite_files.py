@@ -139,6 +139,9 @@ class _Identities(NamedTuple):
         return cls(identity(log_of(file)), identity(shared_memory_of(file)))
 
 
+_MAY_BE_LOST: Final = "what was acknowledged last may be lost; start again"
+
+
 class OpenFiles:
     """The files that a process has open, kept open by a connection that does nothing.
 
@@ -188,12 +191,7 @@ class OpenFiles:
         now = _Identities.of(self._file)
         this = "it is not known whether this was written" if written else "this was not written"
         if now == self._opened:
-            if not self._is_log_cut_off():
-                return ""
-            return (
-                f"{log_of(self._file)} was cut off while the project was open: {this}, and what was acknowledged last "
-                "may be lost; start again"
-            )
+            return f"{cut}: {this}, and {_MAY_BE_LOST}" if (cut := self._cut_off()) else ""
         gone, busy = shared_memory_of(self._file), 0
         if now.log != self._opened.log:
             gone = log_of(self._file)
@@ -207,6 +205,14 @@ class OpenFiles:
             else "all that was acknowledged is saved; start again"
         )
         return f"{gone} was removed or replaced while the project was open: {this}, and {saved}"
+
+    def _cut_off(self) -> str:
+        """What happened if the log was cut off; empty if it was not."""
+        return f"{log_of(self._file)} was cut off while the project was open" if self._is_log_cut_off() else ""
+
+    def reading_problem(self) -> str:
+        """Why a part of the log cannot be read; empty if it was not cut off."""
+        return f"{cut}: {_MAY_BE_LOST}" if (cut := self._cut_off()) else ""
 
     def _is_log_cut_off(self) -> bool:
         """Whether the log became shorter, although it has data that are not in the main file.

@@ -262,10 +262,10 @@ def remove_head(file: Path) -> None:
 def read_head(file: Path) -> Head | None:
     """The recorded last event; None if there is none, or if it cannot be read."""
     try:
-        found = re.fullmatch(r"(\d{1,18}) ([0-9a-f]{64})\n", _head_file(file).read_text(encoding="ascii"))
-    except (OSError, UnicodeDecodeError):
+        found = re.fullmatch(rb"(\d{1,18}) ([0-9a-f]{64})\n", _head_file(file).read_bytes())
+    except OSError:
         return None
-    return None if found is None else Head(int(found[1]), found[2])
+    return None if found is None else Head(int(found[1]), found[2].decode())
 
 
 #: Errors that are raised by reading data that suffice has not written.
@@ -443,6 +443,8 @@ class Database:
             return StorageFullError(
                 f"the disk of {self.place} {found}: this was not written, all before it was; make room and try again"
             )
+        if code == sqlite3.SQLITE_IOERR and self._files is not None and (problem := self._files.reading_problem()):
+            return StorageError(problem)
         if error.connection_invalidated or state in _CUT_OFF:
             return StorageError(
                 f"the connection to {self.place} was lost, so it is not known whether this was written; try again: "
