@@ -4,7 +4,6 @@ import json
 import os
 import random
 import socket
-import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +14,7 @@ import numpy as np
 
 from suffice.errors import SufficeError
 from suffice.project import journal as journal_module
+from suffice.project import sqlite_files
 from suffice.project.create import create_project, open_project
 from suffice.project.events import Event
 from suffice.project.journal import ProjectJournal
@@ -164,15 +164,8 @@ def act_and_record(place: str, _: socket.socket) -> None:
         return events, result
 
     ProjectJournal._write = recorded  # type: ignore[assignment]
-    connect = sqlite3.connect
-
-    def connected(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        # The log is moved into the main file often, so that a process is killed then, too.
-        connection = connect(*arguments, **options)
-        connection.execute("PRAGMA wal_autocheckpoint=60")
-        return connection
-
-    sqlite3.connect = connected
+    # The log is moved into the main file often, so that a process is killed then, too.
+    sqlite_files._WRITES_BEFORE_MOVE = 20
     try:
         with open_project(place) as project:
             while True:

@@ -1,7 +1,7 @@
 """A process that has everything imported and forks servers of one project, which its parent kills.
 
-Its arguments are ``PLACE web|lines|acts|record LOG``. It prints its port, then forks a server for each line "start" that it
-reads, and prints its process number; for "reap NUMBER" it waits for the end of one.
+Its arguments are ``PLACE web|lines|acts|record LOG``. It prints its port, then forks a server for each line "start"
+that it reads, and prints its process number; for "reap NUMBER" it waits for the end of one.
 """
 
 import asyncio

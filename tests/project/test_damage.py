@@ -22,7 +22,7 @@ from suffice.project.create import open_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import Project
 from suffice.project.repair import LABELS_FILE, repair_project
-from suffice.project.storage import FILE, Head, StorageError, read_head
+from suffice.project.storage import FILE, Head, StorageError, read_head, sa
 from tests.project.making_projects import make
 from tests.project.project_workers import begin, finish, start
 from tests.thoroughness import some
@@ -156,7 +156,7 @@ def test_a_write_ahead_file_that_is_cut_off_is_noticed_and_the_rest_is_kept(tmp_
             project.label(k, "cat", person="ann")
         os.truncate(log, int(share * log.stat().st_size))
         for _ in range(2):
-            with pytest.raises(StorageError, match=r"-wal was cut off while .*acknowledged last may be lost"):
+            with pytest.raises(StorageError, match=r"was cut off while .*acknowledged last may be lost"):
                 project.label(29, "cat", person="ann")
         main = (place / FILE).read_bytes()
     # Nothing is moved from such a file into the main file.
@@ -177,14 +177,37 @@ def test_a_write_ahead_file_that_is_cut_off_while_something_is_written_is_notice
     with open_project(place) as project:
         for k in range(30, 40):
             project.label(k, "cat", person="ann")
-        database = project.journal.database
-        with (
-            pytest.raises(StorageError, match=r"-wal was cut off while .* it is not known whether this was written"),
-            database.exclusive() as connection,
-        ):
-            connection.exec_driver_sql("UPDATE about SET value = value")
-            # SQLite writes behind the gap, so that the file is as long as before.
+        cut = False
+
+        def cut_off(*_: object) -> None:
+            # After the last comparison; SQLite writes behind the gap, so that the file is as long as before.
+            nonlocal cut
             os.truncate(place / f"{FILE}-wal", 0)
+            cut = True
+
+        sa.event.listen(project.journal.database._engine, "commit", cut_off)
+        with pytest.raises(StorageError, match=r"-wal was cut off while .* it is not known whether this was written"):
+            project.label(29, "cat", person="ann")
+        assert cut
+
+
+@pytest.mark.parametrize("left", [0, 16_384])
+def test_a_shared_memory_that_is_cut_off_is_noticed_and_nothing_is_lost(tmp_path: Path, left: int) -> None:
+    place = labelled(tmp_path, 5)
+    with open_project(place) as project:
+        for k in range(30, 40):
+            project.label(k, "cat", person="ann")
+        database = project.journal.database
+        with database.exclusive() as connection:
+            connection.exec_driver_sql("SELECT 1")
+        assert database._files is not None
+        os.truncate(place / f"{FILE}-shm", left)
+        assert database._files.cut_off().endswith("-shm was cut off while the project was open")
+        # Reading from it could end this process.
+        copy = Path(shutil.copytree(place, tmp_path / "as a new process finds it"))
+        os.truncate(place / f"{FILE}-shm", 32_768)
+    with open_project(copy) as project:
+        assert project.state().n_labelled == 15
 
 
 def test_a_write_ahead_file_that_another_program_has_emptied_is_no_damage(tmp_path: Path) -> None:
@@ -370,6 +393,45 @@ def test_pages_that_cannot_be_read_lose_only_what_is_on_them(tmp_path: Path) -> 
         assert len(project.items(range(6000))) == 6000
 
 
+def test_the_last_row_before_a_page_that_cannot_be_read_is_kept(tmp_path: Path) -> None:
+    place = tmp_path / "many.suffice"
+    with create_project(place, [f"text {k}" for k in range(300)], classes=["a", "b"]) as project:
+        for k in range(200):
+            project.label(k, "a", person="ann")
+    file = place / FILE
+    content = bytearray(file.read_bytes())
+    with closing(sqlite3.connect(file)) as connection:
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+        root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'events'").fetchone()[0]
+    # The cell of the first leaf in the interior page: its page, and its highest row as a variable-length number.
+    start = (root - 1) * size
+    cell = start + int.from_bytes(content[start + 12 : start + 14], "big")
+    second = start + int.from_bytes(content[start + 14 : start + 16], "big")
+    last, page = content[cell + 4], int.from_bytes(content[second : second + 4], "big")
+    assert last < 128
+    content[(page - 1) * size : (page - 1) * size + 8] = b"\xff" * 8
+    file.write_bytes(content)
+    report = repair_project(place)
+    assert report.repaired
+    assert min(report.lost_events) == last + 1
+
+
+def test_a_file_that_is_shorter_than_it_says_is_read_as_far_as_possible(place: Path) -> None:
+    """As if the process was killed while the log was moved into the file, and the log was removed."""
+    file = place / FILE
+    with closing(sqlite3.connect(file)) as connection:
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+    content = bytearray(file.read_bytes())
+    content[28:32] = (len(content) // size + 1).to_bytes(4, "big")
+    file.write_bytes(content)
+    with pytest.raises(StorageError, match=r"is damaged.*suffice repair"):
+        open_project(place)
+    report = repair_project(place)
+    assert (report.repaired, report.lost_events, report.damaged_items) == (True, (), ()), report
+    with open_project(place) as project:
+        assert project.state().label_of(0) == "dog"
+
+
 def test_bad_places(tmp_path: Path) -> None:
     with pytest.raises(SufficeError, match="there is no project in"):
         repair_project(tmp_path)
@@ -435,7 +497,7 @@ def test_the_note_of_the_last_event_is_never_empty_while_events_are_written(plac
 def test_the_last_event_is_noted_before_another_process_can_write(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     locked = []
 
-    def write(file: Path, head: Head) -> None:
+    def write(file: Path, _: Head) -> None:
         folder = os.open(file.parent, os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -34,9 +34,7 @@ def named(seed: str, number: int, fault: str) -> Iterator[None]:
 
 
 @contextmanager
-def rounds_in(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: random.Random
-) -> Iterator[Rounds]:
+def rounds_in(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: random.Random) -> Iterator[Rounds]:
     """A new project, and a process that forks its writers."""
     told, clocks, log = tmp_path / "told", tmp_path / "clocks", tmp_path / "log"
     monkeypatch.setenv(ACKNOWLEDGED, str(told))

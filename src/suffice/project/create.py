@@ -680,13 +680,12 @@ def _require_head(project: Project, database: Database) -> None:
         digests = [event.digest for event in project.events(head.seq - 1)[:1]] if head.seq <= last else []
         if digests == [head.digest]:
             return
-    else:
-        lost = f"its last {head.seq - last:,} events are missing" if head.seq > last else "it has other events"
-        raise StorageError(
-            f"{database.place} is not the journal that was written last: {lost}. Was its write-ahead file removed, or "
-            f"an older copy put in its place? Put the right files back, or accept what is there: "
-            f"suffice repair {database.file.parent if database.file else ''}"
-        )
+    lost = f"its last {head.seq - last:,} events are missing" if head.seq > last else "it has other events"
+    raise StorageError(
+        f"{database.place} is not the journal that was written last: {lost}. Was its write-ahead file removed, or "
+        f"an older copy put in its place? Put the right files back, or accept what is there: "
+        f"suffice repair {database.file.parent if database.file else ''}"
+    )
 
 
 def has_project(place: str | Path) -> bool:

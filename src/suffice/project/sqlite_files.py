@@ -2,8 +2,9 @@
 
 All processes that use a database must have the same three files open. If one of them is removed or replaced, SQLite
 does not notice it. Then a process writes to a log that nobody else can find, or two processes write to the same log
-without seeing each other's locks. If the log is cut off, SQLite writes behind the gap, and nothing there is found again.
-:class:`OpenFiles` notices both, and lets only one process at a time write.
+without seeing each other's locks. If the log is cut off, SQLite writes behind the gap, and nothing there is found
+again. If the shared memory is cut off, SQLite takes old pages for new ones. :class:`OpenFiles` notices all this, and
+lets only one process at a time write.
 """
 
 import ctypes
@@ -58,6 +59,15 @@ def _size(file: Path) -> int:
         return file.stat().st_size
     except OSError:
         return 0
+
+
+def _start(log: Path) -> bytes:
+    """The first bytes of a log, which differ each time that it is started again; empty if it is."""
+    try:
+        with log.open("rb") as file:
+            return file.read(32)
+    except OSError:
+        return b""
 
 
 def _has_gap(file: Path) -> bool:
@@ -139,11 +149,13 @@ class _Identities(NamedTuple):
         return cls(identity(log_of(file)), identity(shared_memory_of(file)))
 
 
+# The log is moved into the main file after so many writes of a process, or when it has grown by so many bytes.
+_WRITES_BEFORE_MOVE, _BYTES_BEFORE_MOVE = 250, 2**22
 _MAY_BE_LOST: Final = "what was acknowledged last may be lost; start again"
 
 
 class OpenFiles:
-    """The files that a process has open, kept open by a connection that does nothing.
+    """The files that a process has open, kept open by a connection that only moves the log into the main file.
 
     Args:
         file: The SQLite file. Its log and its shared memory are made if there are none.
@@ -165,8 +177,12 @@ class OpenFiles:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
         self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         self._opened = _Identities.of(file)
-        self._log_size = _size(log_of(file))
-        self._has_gap = _has_gap(log_of(file))
+        log = log_of(file)
+        self._log_size, self._log_name = _size(log), _start(log)
+        self._has_gap = _has_gap(log)
+        self._writes, self._moved_size = 0, self._log_size
+        self._memory_size = _size(shared_memory_of(file))
+        self._is_damaged = False
 
     @classmethod
     def require_usable(cls, file: Path) -> None:
@@ -191,7 +207,7 @@ class OpenFiles:
         now = _Identities.of(self._file)
         this = "it is not known whether this was written" if written else "this was not written"
         if now == self._opened:
-            return f"{cut}: {this}, and {_MAY_BE_LOST}" if (cut := self._cut_off()) else ""
+            return f"{cut}: {this}, and {_MAY_BE_LOST}" if (cut := self.cut_off()) else ""
         gone, busy = shared_memory_of(self._file), 0
         if now.log != self._opened.log:
             gone = log_of(self._file)
@@ -206,13 +222,35 @@ class OpenFiles:
         )
         return f"{gone} was removed or replaced while the project was open: {this}, and {saved}"
 
-    def _cut_off(self) -> str:
-        """What happened if the log was cut off; empty if it was not."""
-        return f"{log_of(self._file)} was cut off while the project was open" if self._is_log_cut_off() else ""
+    def move_log(self) -> None:
+        """Move the log into the main file after some writes; call it after :meth:`problem`.
 
-    def reading_problem(self) -> str:
-        """Why a part of the log cannot be read; empty if it was not cut off."""
-        return f"{cut}: {_MAY_BE_LOST}" if (cut := self._cut_off()) else ""
+        SQLite would do it at the end of a transaction, and would copy a gap of a log that was cut off during that.
+        """
+        self._writes += 1
+        if self._writes < _WRITES_BEFORE_MOVE and self._log_size < self._moved_size + _BYTES_BEFORE_MOVE:
+            return
+        self._writes, self._moved_size = 0, self._log_size
+        # What a reader still needs is moved the next time.
+        with suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
+    def unreadable(self) -> str:
+        """What to say if a part of the files is gone. They are not moved into each other afterwards."""
+        self._is_damaged = True
+        return f"a part of {self._file} or of its log was cut off while the project was open: {_MAY_BE_LOST}"
+
+    def cut_off(self) -> str:
+        """Which file was cut off; empty if none was."""
+        memory = shared_memory_of(self._file)
+        if _Identities.of(self._file) != self._opened:
+            # What was removed is another matter.
+            return ""
+        if not self._is_damaged and _size(memory) >= self._memory_size and not self._is_log_cut_off():
+            return ""
+        self._is_damaged = True
+        gone = memory if _size(memory) < self._memory_size else log_of(self._file)
+        return f"{gone} was cut off while the project was open"
 
     def _is_log_cut_off(self) -> bool:
         """Whether the log became shorter, although it has data that are not in the main file.
@@ -221,9 +259,12 @@ class OpenFiles:
         it is larger than a block of the file system, where that knows gaps.
         """
         log = log_of(self._file)
-        size = _size(log)
-        if size >= self._log_size:
-            self._log_size = size
+        size, name = _size(log), _start(log)
+        if size and not any(name):
+            return True
+        # A log that was started again has other numbers at its start. All that it had is in the main file.
+        if size >= self._log_size or (size and name != self._log_name):
+            self._log_size, self._log_name = size, name
             return not self._has_gap and _has_gap(log)
         if size == 0:
             # Another program may have moved all data into the main file. Otherwise this reads a part of the log that is
@@ -236,13 +277,14 @@ class OpenFiles:
 
     def close(self) -> None:
         """Close the connection, unless that would write to other files or from a log that is cut off."""
-        if identity(self._file) is None:
-            usable = True
-        else:
-            now = _Identities.of(self._file)
-            usable = now.memory == self._opened.memory and (now.log != self._opened.log or not self._is_log_cut_off())
-        if not usable:
+        if identity(self._file) is not None and not self._is_closable():
             self._left_open.add(identity(self._file))
             return
         self._connection.close()
         ctypes.pythonapi.Py_DecRef(ctypes.py_object(self._connection))
+
+    def _is_closable(self) -> bool:
+        now = _Identities.of(self._file)
+        if self._is_damaged or now.memory != self._opened.memory:
+            return False
+        return now.log != self._opened.log or not self.cut_off()

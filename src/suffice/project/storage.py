@@ -329,7 +329,7 @@ class Database:
             self.read_only = full or not (new or is_writable(place))
             self._engine = sqlite_engine(place, new=new, read_only=self.read_only)
             if not (new or self.read_only):
-                sa.event.listen(self._engine, "connect", lambda *_: self._keep_open())
+                sa.event.listen(self._engine, "connect", lambda connection, _: self._keep_open(connection))
         else:
             self.file, self.read_only = None, False
             self._engine = postgres_engine(place)
@@ -353,6 +353,9 @@ class Database:
                         "back, then start again"
                     )
                 yield own
+                # This rolls back.
+                if self._files is not None and (cut := self._files.cut_off()):
+                    raise StorageError(f"{cut}: this was not written; start again")
             heads.append(connection.info.pop("head", None))
         # A new file is created under another name first.
         if self.file is not None and self._new:
@@ -379,6 +382,8 @@ class Database:
             for head in heads:
                 if head is not None:
                     write_head(self.file, head)
+            if self._files is not None:
+                self._files.move_log()
 
     def _require_files(self, *, written: bool) -> None:
         # A file that is gone itself is noticed by the caller.
@@ -387,8 +392,9 @@ class Database:
         if problem := self._files.problem(written=written):
             raise StorageError(problem)
 
-    def _keep_open(self) -> None:
-        """Keep the files of a SQLite database open from the first connection on."""
+    def _keep_open(self, connection: Any) -> None:
+        """Keep the files of a SQLite database open from the first connection on. They decide when the log is moved."""
+        connection.execute("PRAGMA wal_autocheckpoint=0")
         if self._files is None and self.file is not None:
             self._files = OpenFiles(self.file)
 
@@ -443,8 +449,8 @@ class Database:
             return StorageFullError(
                 f"the disk of {self.place} {found}: this was not written, all before it was; make room and try again"
             )
-        if code == sqlite3.SQLITE_IOERR and self._files is not None and (problem := self._files.reading_problem()):
-            return StorageError(problem)
+        if extended == sqlite3.SQLITE_IOERR_SHORT_READ and self._files is not None:
+            return StorageError(self._files.unreadable())
         if error.connection_invalidated or state in _CUT_OFF:
             return StorageError(
                 f"the connection to {self.place} was lost, so it is not known whether this was written; try again: "
