@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 
 class Message(NamedTuple):
@@ -71,7 +72,7 @@ class InProcess:
             "http_version": "1.1",
             "method": message.method,
             "scheme": "http",
-            "path": _decoded(path),
+            "path": unquote(path),
             "raw_path": path.encode("latin-1"),
             "root_path": "",
             "query_string": query.encode("latin-1"),
@@ -96,9 +97,3 @@ class InProcess:
         start = sent[0]
         given = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
         return Reply(start["status"], given, b"".join(part.get("body", b"") for part in sent[1:]))
-
-
-def _decoded(path: str) -> str:
-    from urllib.parse import unquote
-
-    return unquote(path)
