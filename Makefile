@@ -54,9 +54,9 @@ test-slow: $(VENV)/.dev-ready
 	$(call in_parallel,pages,$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile thorough)
 
 # What depends on matrix products, with at least three kernels of OpenBLAS for this architecture. KERNELS="Haswell Zen"
-# chooses some; KERNELS=--fewest tests three.
+# chooses some; KERNELS=--beside-own leaves out that of this processor, which `make test` tests.
 test-processors: $(VENV)/.dev-ready
-	$(BIN)/python tests/processors.py $(KERNELS)
+	$(BIN)/python -m tests.processors $(KERNELS)
 
 imports: $(VENV)/.dev-ready
 	$(BIN)/lint-imports --no-cache

@@ -1,4 +1,4 @@
-"""Run tests with several kernels of OpenBLAS: ``make test-processors``, or ``python tests/processors.py Haswell Zen``.
+"""Run tests with several kernels of OpenBLAS: ``make test-processors``, or ``python -m tests.processors Haswell Zen``.
 
 numpy and scipy multiply matrices with OpenBLAS, which has a kernel for each kind of processor. Kernels add in different
 orders, so the last bits of their results differ. A test that passes with the kernel of one machine can fail on another.
@@ -16,12 +16,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.kernel_plugin import REPORTED
+
 ROOT: Final = Path(__file__).parents[1]
 #: Kernels by architecture, those first that differ most from each other.
 KERNELS: Final = {
     "x86_64": ("Prescott", "Haswell", "SkylakeX", "Sandybridge", "Zen"),
     "aarch64": ("ARMV8", "NEOVERSEN1", "CORTEXA57"),
 }
+#: Option for a run after ``make test``.
+BESIDE_OWN: Final = "--beside-own"
 #: Fewest kernels that must be tested.
 FEWEST: Final = 3
 #: What depends on the results of OpenBLAS.
@@ -66,27 +70,38 @@ def tested(kernel: str, options: Sequence[str]) -> bool:
     return run.returncode == 0
 
 
+def own_kernel() -> str:
+    """The kernel that OpenBLAS chooses on this processor."""
+    probe = "import numpy; from tests.kernel_plugin import used_kernels; print(*used_kernels())"
+    run = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
+    return run.stdout.strip()
+
+
 def main(arguments: Sequence[str]) -> int:
     """Test kernels, all of this architecture or those that are named; arguments with a dash are passed to pytest.
 
-    With ``--fewest``, only as many as are needed.
+    With ``--beside-own`` only as many are tested as are needed beside the one that ``make test`` uses.
     """
     machine = platform.machine().lower()
     known = KERNELS.get(_NAMES.get(machine, machine), ())
-    fewest = "--fewest" in arguments
-    options = [each for each in arguments if each.startswith("-") and each != "--fewest"]
+    options = [each for each in arguments if each.startswith("-") and each != BESIDE_OWN]
     named = [each for each in arguments if not each.startswith("-")]
+    own = own_kernel() if BESIDE_OWN in arguments else ""
     against = {kernel: reason_against(kernel) for kernel in named or known}
     usable = [kernel for kernel, reason in against.items() if not reason]
-    if fewest:
-        for kernel in usable[FEWEST:]:
-            against[kernel] = f"{FEWEST} others are"
-        del usable[FEWEST:]
-    failed = [kernel for kernel in usable if not tested(kernel, options)]
+    enough = usable
+    if own:
+        # That of this processor is tested by `make test`, whatever its name is.
+        enough = [kernel for kernel in usable if REPORTED.get(kernel.lower(), kernel.lower()) != own.lower()]
+        enough = enough[: FEWEST - 1]
+        against |= {kernel: "others are enough" for kernel in usable if kernel not in enough}
+        against |= {own: "it is that of make test"}
+    failed = [kernel for kernel in enough if not tested(kernel, options)]
     for kernel, reason in against.items():
         print(f"{kernel}: " + (f"not tested, {reason}" if reason else "failed" if kernel in failed else "passed"))
-    if not named and len(usable) < FEWEST:
-        print(f"only {len(usable)} of the kernels of {machine} can be tested here; {FEWEST} are needed")
+    count = len(enough) + bool(own)
+    if not named and count < FEWEST:
+        print(f"only {count} of the kernels of {machine} can be tested here; {FEWEST} are needed")
         return 1
     return 1 if failed or len(usable) < len(named) else 0
 

@@ -103,6 +103,36 @@ def test_a_pool_on_disk_and_in_memory(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.indices, sf.simulate(BayesianLogistic(), X, CLASSES, steps=30).indices)
 
 
+def test_features_that_differ_by_rounding_are_those_of_the_same_run(tmp_path: Path) -> None:
+    """As after they were computed again on another processor; a change of any value by a thousandth is none."""
+    path = tmp_path / "run"
+    sf.simulate(BayesianRidge(), X, NUMBERS, steps=5, checkpoint=path)
+    rounded = X * (1.0 + 1e-13 * np.random.default_rng(0).choice([-1.0, 1.0], X.shape))
+    assert (rounded != X).any()
+    found = sf.simulate(BayesianRidge(), rounded, NUMBERS, steps=5, checkpoint=path)
+    np.testing.assert_array_equal(found.indices, sf.simulate(BayesianRidge(), X, NUMBERS, steps=5).indices)
+    for row, column in ((0, 0), (len(X) - 1, X.shape[1] - 1)):
+        changed = X.copy()
+        changed[row, column] += 1e-3
+        with pytest.raises(CheckpointError, match="its X_pool is"):
+            sf.simulate(BayesianRidge(), changed, NUMBERS, steps=5, checkpoint=path)
+    with pytest.raises(CheckpointError, match="its X_pool is"):
+        sf.simulate(BayesianRidge(), X[::-1], NUMBERS[::-1], steps=5, checkpoint=path)
+
+
+def test_a_checkpoint_without_sums_goes_on(tmp_path: Path) -> None:
+    """As 1.0.0rc1 wrote it."""
+    path = tmp_path / "run"
+    sf.simulate(BayesianRidge(), X, NUMBERS, steps=5, checkpoint=path)
+    saved = json.loads(path.read_text())
+    saved["run"]["X_pool"] = saved["run"]["X_pool"].partition(", sums")[0]
+    path.write_text(json.dumps(saved))
+    sf.simulate(BayesianRidge(), X, NUMBERS, steps=5, checkpoint=path)
+    path.write_text(json.dumps(saved))
+    with pytest.raises(CheckpointError, match="its X_pool is"):
+        sf.simulate(BayesianRidge(), X + 1e-9, NUMBERS, steps=5, checkpoint=path)
+
+
 def test_other_runs_and_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "run"
     run: dict[str, Any] = {"steps": 5, "checkpoint": path}

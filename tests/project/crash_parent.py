@@ -26,7 +26,7 @@ from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import open_project, write_project
 from suffice.project.labelling_project import Project
 from suffice.project.storage import StorageError
-from suffice.web.security import Access
+from suffice.web.access import Access
 from suffice.web.server import create_app, listening, serve_on
 from tests.project.crash_acts import act_and_record, act_once, act_until_killed
 from tests.project.making_projects import about, some_items

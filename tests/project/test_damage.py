@@ -332,6 +332,33 @@ def test_a_damaged_digest_loses_nothing(place: Path, which: str) -> None:
     assert repair_project(place).intact
 
 
+@pytest.mark.parametrize(
+    ("change", "lost"),
+    [
+        ("UPDATE events SET data = '{}', digest = 'x' WHERE seq = (SELECT max(seq) FROM events)", 1),
+        ("UPDATE events SET person = 'eve' WHERE seq > (SELECT max(seq) FROM events) - 3", 3),
+        ("UPDATE events SET seq = 1000000000000 WHERE seq = (SELECT max(seq) FROM events)", 1),
+    ],
+)
+def test_damaged_events_at_the_end_are_lost_and_the_project_opens(place: Path, change: str, lost: int) -> None:
+    with open_project(place) as project:
+        before = contents(project)[2]
+    with closing(sqlite3.connect(place / FILE)) as database, database:
+        database.execute(change)
+    assert isinstance(opened(place), str)
+    report = repair_project(place)
+    last = before[-1][0]
+    assert report.repaired
+    assert report.lost_events == tuple(range(last - lost + 1, last + 1))
+    assert report.missing_events == 0
+    with open_project(place) as project:
+        after = contents(project)[2]
+        assert after[: last - lost] == before[: last - lost]
+        assert [event[1] for event in after[last - lost :]] == [EventKind.lost] * lost
+        project.label(30, "dog", person="ann")
+    assert repair_project(place, check=True).intact
+
+
 def test_an_event_that_depends_on_a_lost_one_is_lost_too(place: Path) -> None:
     with open_project(place) as project:
         (undone,) = (event for event in project.events() if event.kind is EventKind.undone)

@@ -7,8 +7,8 @@ import pytest
 from fastapi import FastAPI
 
 from suffice.errors import InvalidValueError
+from suffice.web.access import Access, granted_access, host_name, is_loopback, made_token
 from suffice.web.http_messages import PAGE_POLICY, SECURITY_HEADERS
-from suffice.web.security import Access, granted_access, host_name, is_loopback, made_token
 from tests.web.web_projects import TOKEN, csrf_of, make_project, running_app, script_of
 
 NEXT = {"person": "Ann"}

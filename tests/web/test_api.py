@@ -21,9 +21,10 @@ from suffice.project.label_writer import LabelWriter
 from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
 from suffice.project.storage import StorageError, StorageFullError
+from suffice.web.access import granted_access
 from suffice.web.http_messages import REPORT_POLICY, problem_page, status_of
+from suffice.web.request_limits import LARGEST_BODY
 from suffice.web.routes import assets
-from suffice.web.security import LARGEST_BODY, granted_access
 from suffice.web.server import create_app
 from tests.web.web_projects import ODD, Script, make_image_project, make_project, running_app, script_of
 

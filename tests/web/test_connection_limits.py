@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from suffice.web import security
-from suffice.web.security import ConnectionLimits, Remarks, connection_limits, network_of
+from suffice.web import connections
+from suffice.web.connections import ConnectionLimits, Remarks, connection_limits, network_of
 from suffice.web.server import ServerOptions, listening, serve_on
 from tests.web.test_serving import Server, posted, served
 
@@ -215,12 +215,12 @@ def test_what_happens_often_is_written_once_a_minute() -> None:
     now = [0.0]
     remarks = Remarks(lambda: now[0])
     written = logging.StreamHandler(io.StringIO())
-    security._LOG.addHandler(written)
+    connections._LOG.addHandler(written)
     for _ in range(5):
         remarks.note("Closed {} connection(s).")
     now[0] = 61.0
     remarks.note("Closed {} connection(s).")
-    security._LOG.removeHandler(written)
+    connections._LOG.removeHandler(written)
     assert written.stream.getvalue() == "Closed 1 connection(s).\nClosed 5 connection(s).\n"
 
     def record(text: str, **others: Any) -> logging.LogRecord:

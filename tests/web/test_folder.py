@@ -15,9 +15,10 @@ import pytest
 from suffice.project import accounts as accounts_module
 from suffice.project.project_folder import ProjectFolder
 from suffice.project.uploaded_files import UPLOADS, UploadLimits
-from suffice.web import open_projects, security
+from suffice.web import guesses, open_projects
+from suffice.web.access import Access, granted_access
+from suffice.web.connections import ConnectionLimits
 from suffice.web.folder_server import UPLOAD_PATHS, FolderApp, folder_app
-from suffice.web.security import Access, ConnectionLimits, granted_access
 from suffice.web.server import ServerOptions
 from tests.web.test_connection_limits import connected, rest, running
 from tests.web.web_projects import TOKEN, Script, make_project, script_of
@@ -33,7 +34,7 @@ FOR_BROWSERS = {"Sec-Fetch-Site": "same-origin"}
 @pytest.fixture(autouse=True)
 def _cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(accounts_module.SCRYPT, "n", 16)
-    monkeypatch.setattr(security, "_GUESS_SECONDS", 0.01)
+    monkeypatch.setattr(guesses, "_GUESS_SECONDS", 0.01)
 
 
 @contextmanager

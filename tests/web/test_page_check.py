@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
+from suffice.project.create import create_project
 from tests.project.test_screening_project import Y, labelled_screening
 from tests.project.test_switching import LABELS, circle
 from tests.web.browsing import Server, Watched, call, served
@@ -182,6 +184,26 @@ def test_a_check_that_is_given_up_proves_nothing(browser: "Browser", tmp_path: P
         page.wait_for_selector(".check-line", state="detached")
         found = status_of(server)
         assert (found["check"]["state"], found["guarantee"]) == ("aborted", None)
+        watched.close()
+
+
+@pytest.mark.slow
+def test_an_item_on_the_screen_becomes_part_of_a_check(browser: "Browser", tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = {"a": rng.normal(size=24).tolist(), "b": rng.normal(size=24).tolist()}
+    with create_project(tmp_path / "p", rows, classes=["inside", "outside"], seed=1) as project:
+        for item in range(23):
+            project.label(item, "inside" if rows["a"][item] > 0.0 else "outside", person="ann")
+    with served(tmp_path / "p") as server:
+        watched = Watched(browser, server, "Ann")
+        page = watched.page
+        assert watched.item() == 23
+        assert page.query_selector(".item .chip") is None
+        page.click(".verdict >> text=Check the predictions")
+        page.fill(OTHER_SIZE, "1")
+        page.click("dialog button:has-text('Start: label 1 random item')")
+        page.wait_for_selector(".item .chip:has-text('check item')")
+        assert watched.item() == 23
         watched.close()
 
 

@@ -16,7 +16,7 @@ from suffice.project.labelling_project import Project
 from suffice.project.project_learner import ProjectLearner
 from suffice.report.project_report import report_page
 from suffice.web import routes
-from suffice.web.security import granted_access
+from suffice.web.access import granted_access
 from tests.web.web_projects import TOKEN, Script, make_image_project, make_project, running_app, script_of
 
 LONG = 60.0

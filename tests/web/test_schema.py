@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from suffice.project.accounts import ROLES
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.labelling_project import Project
-from suffice.web.security import Access
+from suffice.web.access import Access
 from suffice.web.server import create_app
 from tests.thoroughness import examples, some, thorough
 from tests.web.requests_in_process import InProcess, Message

@@ -14,8 +14,10 @@ from starlette.testclient import TestClient as Script
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from suffice.errors import InvalidValueError
-from suffice.web import security
-from suffice.web.security import TOKEN_FILE, GuessLimit, granted_access, kept_token, made_token
+from suffice.web import guesses
+from suffice.web.access import TOKEN_FILE, granted_access, kept_token, made_token
+from suffice.web.connections import network_of
+from suffice.web.guesses import AccountLimit, NetworkLimit
 from suffice.web.server import server_options
 from tests.processes import start_suffice
 from tests.web.test_connection_limits import certificate
@@ -27,7 +29,7 @@ LONG = made_token()
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(security, "_GUESS_SECONDS", 0.0)
+    monkeypatch.setattr(guesses, "_GUESS_SECONDS", 0.0)
 
 
 @pytest.fixture(params=[TOKEN, LONG], ids=["short", "long"])
@@ -52,7 +54,7 @@ def test_repeated_wrong_tokens_are_refused_whatever_the_connection(guarded: tupl
     # A short token might be guessed, so it is refused as well; a long one cannot.
     assert script(app, token).get("/api/status").status_code == (429 if token == TOKEN else 200)
     # Clients from other addresses, or with a cookie, are still admitted.
-    assert script(app, token, "192.0.2.2").get("/api/status").status_code == 200
+    assert script(app, token, "198.51.100.2").get("/api/status").status_code == 200
     access = granted_access("0.0.0.0", token)
     cookie = {"Cookie": f"{access.cookie_name}={access.cookie_value}"}
     assert script(app).get("/api/status", headers=cookie).status_code == 200
@@ -80,12 +82,12 @@ def test_repeated_wrong_passwords_and_links_are_refused(tmp_path: Path) -> None:
         assert script(app).get(f"/?token={link}", follow_redirects=False).status_code == 303
         assert script(app, link).get("/api/status").status_code == 200
         # Ann at home signs in all the same.
-        assert script(app, address="192.0.2.9").post("/sign-in", json=right).status_code == 200
+        assert script(app, address="198.51.100.9").post("/sign-in", json=right).status_code == 200
 
 
 def test_guesses_are_forgotten_and_many_in_all_leave_fewer_to_each() -> None:
     now = [0.0]
-    limit = GuessLimit(each=4, crowded=2, total=10, seconds=6.0, clock=lambda: now[0])
+    limit = NetworkLimit(each=4, crowded=2, total=10, seconds=6.0, clock=lambda: now[0])
     for _ in range(4):
         assert limit.wait_for("a") == 0
         limit.note_wrong("a")
@@ -96,26 +98,56 @@ def test_guesses_are_forgotten_and_many_in_all_leave_fewer_to_each() -> None:
     assert limit.wait_for("a") == 6
     now[0] = 100.0
     for k in range(10):
-        limit.note_wrong(f"192.0.2.{k}")
-    limit.note_wrong("192.0.2.1")
-    assert (limit.wait_for("192.0.2.0"), limit.wait_for("192.0.2.1"), limit.wait_for("192.0.2.77")) == (0, 6, 0)
+        limit.note_wrong(f"192.0.{k}.1")
+    limit.note_wrong("192.0.1.1")
+    assert (limit.wait_for("192.0.0.1"), limit.wait_for("192.0.1.1"), limit.wait_for("192.0.77.1")) == (0, 6, 0)
     # One person has a whole network of IPv6.
     for k in range(4):
         limit.note_wrong(f"2001:db8::{k}")
     assert limit.wait_for("2001:db8::ffff") > 0
     assert limit.wait_for("2001:db8:1::") == 0
     now[0] = 1000.0
-    assert limit.wait_for("192.0.2.1") == 0
+    assert limit.wait_for("192.0.1.1") == 0
 
 
-def test_addresses_that_guessed_long_ago_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(security, "_MOST_ADDRESSES", 5)
+def test_the_tables_of_guesses_have_a_fixed_number_of_entries() -> None:
     now = [0.0]
-    limit = GuessLimit(clock=lambda: now[0])
+    clock = lambda: now[0]  # noqa: E731
+    limit = NetworkLimit(most=5, clock=clock)
     for k in range(20):
         now[0] += 10.0
+        limit.note_wrong(f"192.0.{k}.1")
+    # Those without recent guesses are forgotten.
+    assert len(limit) <= 5
+    limit, accounts = NetworkLimit(clock=clock), AccountLimit(clock=clock)
+    for _ in range(30):
+        limit.note_wrong("198.51.100.1")
+        accounts.note_wrong("ann")
+    for k in range(11_000):
+        limit.note_wrong(f"10.{k // 250}.{k % 250}.1")
+        accounts.note_wrong(f"name {k}")
+        accounts.note_right(f"name {k}", f"10.{k // 250}.{k % 250}.1")
+    assert max(len(limit), len(accounts)) <= 10_000
+    # Many others with few guesses do not push out one with many.
+    assert limit.wait_for("198.51.100.1") > 0
+    for k in range(100):
+        accounts.note_wrong("ann")
+        accounts.note_right("ann", f"10.0.{k}.1")
+    assert [accounts.wait_for("ann", f"10.0.{k}.1") > 0 for k in (79, 80, 99)] == [True, False, False]
+
+
+def test_the_whole_of_a_network_has_one_budget() -> None:
+    limit = NetworkLimit(clock=lambda: 0.0)
+    for k in range(20):
+        limit.note_wrong(f"127.0.{k}.1")
+    for address in ("127.0.0.1", "127.255.255.254", "::1", "::ffff:127.0.0.1", "::ffff:127.9.9.9"):
+        assert limit.wait_for(address) == 6, address
+    for k in range(20):
         limit.note_wrong(f"192.0.2.{k}")
-    assert len(limit._until) <= 6
+    assert limit.wait_for("192.0.2.255") == limit.wait_for("::ffff:192.0.2.1") == 6
+    assert limit.wait_for("192.0.3.1") == 0
+    # Connections are counted by address.
+    assert network_of("127.0.0.2") != network_of("127.0.0.1")
 
 
 def test_the_token_of_this_machine_stays_the_same_and_is_its_owners(tmp_path: Path) -> None:
@@ -196,11 +228,11 @@ def test_a_trusted_proxy_tells_the_address_and_that_tls_is_used(tmp_path: Path, 
         assert "; Secure" in opened("10.0.0.1", **forwarded)
         assert "; Secure" not in opened("10.0.0.1")
         assert "; Secure" not in opened("10.0.0.2", **forwarded)
-        guesses = app.state.context.sessions.guesses
+        limit = app.state.context.sessions.limits.networks
         for _ in range(20):
             client = Script(proxied, base_url="http://127.0.0.1:8000", client=("10.0.0.1", 1), headers=forwarded)  # type: ignore[arg-type]
             assert client.get("/api/status", headers={"Authorization": "Bearer wrong"}).status_code == 401
-        assert (guesses.wait_for("192.0.2.7") > 0, guesses.wait_for("10.0.0.1")) == (True, 0)
+        assert (limit.wait_for("192.0.2.7") > 0, limit.wait_for("10.0.0.1")) == (True, 0)
 
 
 def test_files_that_are_no_certificate_and_proxies_that_are_no_address(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from suffice.project.items import Items
 from suffice.project.labelling_project import Project
 from suffice.project.settings import Settings
 from suffice.tables.table_cells import CellColumns
-from suffice.web.security import Access, granted_access
+from suffice.web.access import Access, granted_access
 from suffice.web.server import create_app
 
 with warnings.catch_warnings():

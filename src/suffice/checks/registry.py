@@ -389,8 +389,10 @@ def rows_digest(X: Any) -> str:
 
     It has the number of rows, and the sum and the exclusive or of a 64-bit hash of each row. All rows are read, in
     blocks. Numbers count by their value as float64, so that an array, a sparse matrix and a table with the same values
-    have the same digest. Names of columns do not count, and their order does. The digest identifies items; it does not
-    protect against someone who makes other items with the same digest on purpose.
+    have the same digest. Names of columns do not count, and their order does. Features that are computed again on
+    another processor can differ in their last digits, and then have another digest: load the saved features instead.
+    The digest identifies items; it does not protect against someone who makes other items with the same digest on
+    purpose.
 
     Args:
         X: An array, a pandas or polars DataFrame, a sparse matrix, a tensor, a pool on disk, or a series of texts or

@@ -34,7 +34,7 @@ from suffice.presentation.text_format import count
 if TYPE_CHECKING:
     from suffice.cli.labeller import Labeller
     from suffice.project.labelling_project import Project
-    from suffice.web.security import Access
+    from suffice.web.access import Access
     from suffice.web.server import ServerOptions
 
 
@@ -281,8 +281,9 @@ def serve_folder(
     require_store()
     from suffice.project.project_folder import ProjectFolder
     from suffice.web import listening
+    from suffice.web.access import granted_access, is_loopback, kept_token, made_token
+    from suffice.web.connections import connection_limits
     from suffice.web.folder_server import UPLOAD_PATHS, folder_app
-    from suffice.web.security import connection_limits, granted_access, is_loopback, kept_token, made_token
     from suffice.web.server import ServerOptions, serve_on
 
     host = page.host
@@ -344,7 +345,7 @@ def serve_project(
     """
     from suffice.project.prediction_results import start_first_check
     from suffice.web import listening
-    from suffice.web.security import granted_access, is_loopback, kept_token, made_token
+    from suffice.web.access import granted_access, is_loopback, kept_token, made_token
 
     # Access rules are validated before anything is opened.
     host = page.host

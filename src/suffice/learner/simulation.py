@@ -25,6 +25,7 @@ from suffice.engines.worker_rows import WorkerRows
 from suffice.errors import CheckpointError, InvalidValueError, TrainingDivergedError
 from suffice.files import require_writable, write_whole
 from suffice.learner.active import ActiveLearner
+from suffice.learner.array_identity import described_array, is_same_array
 from suffice.learner.backend import (
     TEST_LOSSES,
     Backend,
@@ -508,7 +509,7 @@ _STEPS_FORMAT: Final = "suffice-checkpoint-2"
 
 
 def fingerprint(**parts: Any) -> dict[str, Any]:
-    """Identity of a run: settings, and arrays by shape and checksum."""
+    """Identity of a run: settings, and descriptions of arrays."""
     return {name: _print(part) for name, part in parts.items()}
 
 
@@ -540,8 +541,7 @@ def _print(part: Any) -> Any:
         part = part.array()
     if not isinstance(part, np.ndarray):
         return part
-    text = part if part.dtype.kind not in "OU" else np.char.encode(part.astype(str), "utf-8")
-    return f"{'x'.join(map(str, part.shape))} with checksum {crc32(np.ascontiguousarray(text).tobytes()):08x}"
+    return described_array(part)
 
 
 class SavedSteps(NamedTuple):
@@ -598,7 +598,7 @@ def load_steps(path: Path, run: dict[str, Any]) -> SavedSteps | None:
 
 def _require_same_run(path: Path, known: dict[str, Any], run: dict[str, Any]) -> None:
     for name, value in run.items():
-        if known.get(name) != value:
+        if not is_same_array(known.get(name), value):
             raise CheckpointError(
                 f"checkpoint {path} is of another run: its {name} is {known.get(name)}, here it is {value}. Remove the "
                 "file to start over, or give another path"

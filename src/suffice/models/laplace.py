@@ -217,7 +217,8 @@ class GrowingPosterior:
         The search is that of :mod:`suffice.models.newton_search`, with the old Hessian and the new rows. The gradient
         at the end is at most 1e-8, or its rounding error if that is larger:
         ``eps sum_i |x_ij| q_i (1 + sum_k |x_ik w_k|)`` for feature ``j``, with ``q_i`` the probability of the classes
-        other than label ``i``. This happens with features of scale 1e8.
+        other than label ``i``. This happens with features of scale 1e8. Without fused multiply-add of the processor the
+        search may also end where no weight is further from the minimum than 1e-8 of its standard deviation.
 
         Args:
             features: ``k x J``.

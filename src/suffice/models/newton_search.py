@@ -237,7 +237,7 @@ def _conjugate_steps(objective: Objective, here: WeightPoint, solve: Solver) -> 
 
 
 def _conjugate_step(objective: Objective, here: WeightPoint, solve: Solver, first: Floats) -> Floats | None:
-    """Return the Newton step, more exact for a smaller distance; None if it takes too many products.
+    """Return the Newton step, more exact for a smaller distance; None if too many products or digits are needed.
 
     Args:
         objective: The objective.
@@ -252,7 +252,11 @@ def _conjugate_step(objective: Objective, here: WeightPoint, solve: Solver, firs
     rest, along, step = here.gradient.copy(), first, np.zeros_like(here.gradient)
     for _ in range(_MOST_PRODUCTS):
         image = times(along) + alpha * along
-        length = size / float(along @ image)
+        curvature = float(along @ image)
+        if not curvature > 0.0:
+            # It is positive but for rounding.
+            return None
+        length = size / curvature
         step += length * along
         rest -= length * image
         scaled = solve(rest)

@@ -15,7 +15,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 from suffice.errors import InvalidValueError, MissingExtraError
 from suffice.presentation.text_format import count, shortened
 from suffice.project.events import printable, shown
-from suffice.project.images import ENDINGS, FORMATS, KINDS
+from suffice.project.images import ENDINGS, FORMATS, KINDS, MOST_PIXELS
 from suffice.tables.file_reader import table_format
 
 # The end of an archive, and the largest part of it in which it is looked for: a comment has at most 65,535 bytes.
@@ -206,14 +206,16 @@ def _require_images(folder: Path, images: Sequence[str], name: str) -> None:
         some = ", ".join(shortened(image, 80) for image in wrong[:_MOST_NAMED]) + ", ..." * (len(wrong) > _MOST_NAMED)
         raise InvalidValueError(
             f"{name}: {count(len(wrong), 'file')} of {len(images):,} {'is' if len(wrong) == 1 else 'are'} not "
-            f"{'an image' if len(wrong) == 1 else 'images'} that can be read ({some}); images are {KINDS}. Take "
-            f"{'it' if len(wrong) == 1 else 'them'} out and upload the archive again"
+            f"{'an image' if len(wrong) == 1 else 'images'} that can be read ({some}); images are {KINDS}, of at most "
+            f"{MOST_PIXELS:,} pixels. Take {'it' if len(wrong) == 1 else 'them'} out and upload the archive again"
         )
 
 
 def _is_image(pillow: Any, file: Path) -> bool:
     try:
         with pillow.open(file, formats=FORMATS) as image:
+            if image.width * image.height > MOST_PIXELS:
+                return False
             image.verify()
     # Pillow's readers raise many classes of errors for a damaged file.
     except Exception:

@@ -21,7 +21,8 @@ _MOST: Final = 50
 _SAME_COLOURS: Final = 1e-5
 #: Formats that are read. Others are refused, because some of Pillow's readers start programs.
 FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP", "BMP")
-_MOST_PIXELS: Final = 50_000_000
+#: Pixels of an image. A file of a few kilobytes can decompress to gigabytes.
+MOST_PIXELS: Final = 50_000_000
 #: The extensions, for a sentence.
 KINDS: Final = f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
 
@@ -209,9 +210,8 @@ def _read_image(pillow: Any, path: Path, read: Callable[[Any], Any]) -> Any:
         with pillow.open(path, formats=FORMATS) as image:
             # A JPEG can be decoded at reduced size, which is many times faster.
             image.draft("RGB", (4 * _SIDE, 4 * _SIDE))
-            if image.width * image.height > _MOST_PIXELS:
-                # A file of a few kilobytes can decompress to gigabytes.
-                raise ValueError(f"it has {image.width:,} x {image.height:,} pixels, more than {_MOST_PIXELS:,}")
+            if image.width * image.height > MOST_PIXELS:
+                raise ValueError(f"it has {image.width:,} x {image.height:,} pixels, more than {MOST_PIXELS:,}")
             return read(image)
     # Pillow's readers raise many classes of errors for a damaged file.
     except Exception as error:

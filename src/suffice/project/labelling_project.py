@@ -26,6 +26,7 @@ from suffice.project.settings import Settings
 from suffice.project.settings_editor import SettingsEditor
 from suffice.project.state import PredictedLabel, ProjectState
 from suffice.project.storage import FILE, Database
+from suffice.project.stored_sessions import StoredSessions
 from suffice.session.decision import Decision
 from suffice.session.goals import TargetOf
 
@@ -60,6 +61,7 @@ class Project:
         class_editor: Changes classes.
         account_editor: Changes accounts.
         check_runner: Starts and aborts checks.
+        stored_sessions: Sessions of people who are signed in on the page.
         place: Location of the project, for messages.
         lock: Hold this lock while reading the state.
     """
@@ -72,6 +74,7 @@ class Project:
         self.importer, self.model_results = RowImporter(journal, contents), ModelResults(journal, contents)
         self.settings_editor, self.class_editor = SettingsEditor(journal), ClassEditor(journal)
         self.account_editor, self.check_runner = AccountEditor(journal), CheckRunner(journal, contents)
+        self.stored_sessions = StoredSessions(database)
         self.place, self.lock = journal.place, journal.lock
         _restrict_files(database.file)
 

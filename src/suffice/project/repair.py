@@ -167,6 +167,8 @@ class _Contents:
         whole = [row[0] for row in self.blocks] == list(range(len(self.blocks)))
         featured = sum(len(row[2]) // (8 * row[1]) for row in self.blocks)
         last = max(self.events, default=0)
+        # Rows after the last verified event are damaged, and their numbers may be damaged too.
+        last += sum(not isinstance(row[0], int) or row[0] > last for row in rows["events"])
         noted = None if head is None else self.events.get(head.seq)
         self.report = DamageReport(
             events=len(self.events) - len(lost),
@@ -335,7 +337,7 @@ def _rebuilt(file: Path, found: _Contents) -> DamageReport:
                     connection.execute(sa.insert(features_table), blocks)
                 last: Event | None = None
                 bad = set(found.report.lost_events)
-                for seq in range(1, max(found.events) + 1):
+                for seq in range(1, max(found.events.keys() | bad) + 1):
                     event = _empty(seq, last.at if last is not None else 0.0) if seq in bad else found.events[seq]
                     draft = Draft(event.kind, event.person, event.item, event.data, event.request)
                     (last,) = write_events(connection, [draft], last=last, at=event.at)

@@ -17,6 +17,8 @@ from starlette.responses import Response
 import suffice
 from suffice.project.accounts import Account
 from suffice.project.project_folder import ProjectFolder, ProjectSummary
+from suffice.project.sqlite_files import StorageError
+from suffice.project.stored_sessions import StoredSessions, stored_sessions
 from suffice.project.uploaded_files import (
     UPLOAD_KINDS,
     NoUploadError,
@@ -25,6 +27,7 @@ from suffice.project.uploaded_files import (
     described,
     suggested_name,
 )
+from suffice.web.access import Access
 from suffice.web.folder_messages import (
     CreatedAnswer,
     DoneAnswer,
@@ -49,7 +52,7 @@ from suffice.web.routes import (
     image_file,
     takes_long,
 )
-from suffice.web.security import Access, Sessions
+from suffice.web.sessions import Sessions
 
 #: The path of uploads, whose body is not read at once.
 UPLOAD_PATH: Final = "/api/uploads"
@@ -118,10 +121,12 @@ class ListedAccounts:
     Attributes:
         place: Its location.
         found: Its accounts.
+        stored_sessions: Its sessions; None if there are none.
     """
 
     place: str
     found: tuple[Account, ...] = ()
+    stored_sessions: StoredSessions | None = None
 
     def accounts(self) -> tuple[Account, ...]:
         """The accounts."""
@@ -197,12 +202,20 @@ def _may_see(summary: ProjectSummary, request: Request, context: FolderContext) 
     if "authorization" in request.headers and context.access.token is not None:
         # The gate has verified that it is the token of the server, which belongs to the owner.
         return True
-    listed = ListedAccounts(summary.place, summary.accounts)
-    sessions = context.opened.sessions(summary.folder) or Sessions(listed, context.access)
-    if sessions.cookie_name not in request.cookies:
+    file = context.folder.file_of(summary.folder)
+    listed = Sessions(ListedAccounts(summary.place, summary.accounts), context.access)
+    if file is None or listed.cookie_name not in request.cookies:
         return False
-    sessions.prepare()
-    return sessions.with_cookie(request.headers, summary.accounts) is not None
+    try:
+        opened = context.opened.sessions(summary.folder)
+        if opened is not None:
+            return opened.with_cookie(request.headers, summary.accounts) is not None
+        with stored_sessions(file) as stored:
+            sessions = Sessions(ListedAccounts(summary.place, summary.accounts, stored), context.access)
+            sessions.memory = context.opened.memory(summary.folder)
+            return sessions.with_cookie(request.headers, summary.accounts) is not None
+    except StorageError:
+        return False
 
 
 def path_of(folder: str) -> str:

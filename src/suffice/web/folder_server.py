@@ -18,6 +18,7 @@ from suffice.project.background_learner import BackgroundLearner
 from suffice.project.labelling_project import Project
 from suffice.project.project_folder import ProjectFolder
 from suffice.project.uploaded_files import UploadLimits, UploadStore
+from suffice.web.access import Access
 from suffice.web.folder_routes import (
     PROJECTS_PATH,
     UPLOAD_PATH,
@@ -27,10 +28,12 @@ from suffice.web.folder_routes import (
     folder_router,
     upload_router,
 )
+from suffice.web.gate import Gate
 from suffice.web.http_messages import SafeHeaders, add_problem_handlers, problem, problem_page, status_of
 from suffice.web.open_projects import CannotOpenError, OpenProjects
-from suffice.web.security import Access, BodyLimit, Gate, Sessions
+from suffice.web.request_limits import BodyLimit
 from suffice.web.server import create_app
+from suffice.web.sessions import Sessions
 
 _ABOUT: Final = (
     "The projects of a folder, and new ones from uploaded files. Each project has its own interface, that of suffice "
@@ -106,7 +109,7 @@ def folder_app(
         app = create_app(project, background, access, f"{PROJECTS_PATH}{quote(name, safe='')}")
         found: Sessions = app.state.context.sessions
         # Wrong tokens are counted for all projects together.
-        found.guesses = sessions.guesses
+        found.limits = sessions.limits
         return app, found
 
     uploads = UploadStore(folder.path, limits)

@@ -20,7 +20,7 @@ from suffice.project.learning_status import LearningStatus
 from suffice.project.prediction_results import start_first_check
 from suffice.project.project_folder import ProjectFolder
 from suffice.project.sqlite_files import identity
-from suffice.web.security import Sessions
+from suffice.web.sessions import SessionMemory, Sessions
 
 # Open projects at a time: each has a thread that learns, and a model in memory.
 _MOST_OPEN: Final = 16
@@ -50,6 +50,7 @@ class OpenProject:
         project: The project.
         background: Learns its labels.
         app: Answers its requests.
+        sessions: People who are signed in to it.
         version: Identity of its file.
         users: Number of requests that are being answered.
         used: Time of the last request.
@@ -58,6 +59,7 @@ class OpenProject:
     project: Project
     background: BackgroundLearner
     app: ASGIApp
+    sessions: Sessions
     version: object
     users: int = 0
     used: float = field(default_factory=time.monotonic)
@@ -82,8 +84,8 @@ class OpenProjects:
         self._folder, self._person, self._make_app, self._most = folder, person, make_app, most
         self._open: dict[str, OpenProject] = {}
         self._opening: dict[str, asyncio.Lock] = {}
-        # Sessions outlive the closing of their project.
-        self._sessions: dict[str, Sessions] = {}
+        # Sessions that cannot be written to their project outlive its closing.
+        self._memories: dict[str, SessionMemory] = {}
 
     def __enter__(self) -> "OpenProjects":
         return self
@@ -101,8 +103,13 @@ class OpenProjects:
         return {name: (each.project, each.background.learning_status) for name, each in [*self._open.items()]}
 
     def sessions(self, name: str) -> Sessions | None:
-        """Signed-in people of a project; None if it was never open."""
-        return self._sessions.get(name)
+        """Signed-in people of a project; None if it is not open."""
+        found = self._open.get(name)
+        return None if found is None else found.sessions
+
+    def memory(self, name: str) -> SessionMemory:
+        """The sessions of a project that could not be written to it."""
+        return self._memories.get(name) or SessionMemory()
 
     @asynccontextmanager
     async def using(self, name: str) -> AsyncIterator[ASGIApp | None]:
@@ -146,11 +153,9 @@ class OpenProjects:
             except BaseException:
                 project.close()
                 raise
-            if name in self._sessions:
-                sessions.continue_from(self._sessions[name])
-            self._sessions[name] = sessions
+            sessions.memory = self._memories.setdefault(name, sessions.memory)
             background.start()
-            opened = self._open[name] = OpenProject(project, background, app, version)
+            opened = self._open[name] = OpenProject(project, background, app, sessions, version)
             return opened
 
     def _opened(self, file: Path) -> Project:

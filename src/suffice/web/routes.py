@@ -20,6 +20,7 @@ from typing import Annotated, Any, Final, NamedTuple, ParamSpec, TypeVar
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi import Path as InPath
 from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
@@ -57,6 +58,9 @@ from suffice.project.unmatched_ids import NoMatchError
 from suffice.tables.file_writer import MEDIA_TYPES
 from suffice.tables.final_writer import FINAL_MEDIA_TYPES, FinalFormat
 from suffice.tables.table_columns import number_name
+from suffice.web.access import Access
+from suffice.web.gate import SIGN_IN_PATH, SIGN_OUT_PATH, is_encrypted
+from suffice.web.guesses import address_of
 from suffice.web.http_messages import (
     LAST_ITEM,
     LONGEST_CELL,
@@ -107,7 +111,8 @@ from suffice.web.http_messages import (
     UndoSent,
     VisitorAnswer,
 )
-from suffice.web.security import SIGN_IN_PATH, SIGN_OUT_PATH, Access, Sessions, Visitor, address_of, is_encrypted
+from suffice.web.sessions import Sessions
+from suffice.web.visitors import Visitor
 
 # Seconds after the last activity for which a person counts as active.
 _LATELY_SECONDS = 300.0
@@ -502,15 +507,16 @@ session_router = APIRouter(route_class=JsonRoute, include_in_schema=False)
 @session_router.post(SIGN_IN_PATH)
 async def sign_in(sent: SignInSent, request: Request, context: Context) -> Response:
     """Sign in to an account with its password. The session is stored in a cookie."""
-    visitor = await context.sessions.sign_in(sent.person, sent.password, address_of(request))
-    answer = VisitorAnswer(name=visitor.name, role=visitor.role)
-    return context.sessions.start(JSONResponse(answer.model_dump()), visitor, secure=is_encrypted(request))
+    address = address_of(request)
+    account = await context.sessions.sign_in(sent.person, sent.password, address)
+    answer = JSONResponse(VisitorAnswer(name=account.name, role=account.role).model_dump())
+    return await run_in_threadpool(context.sessions.start, answer, account, address, secure=is_encrypted(request))
 
 
 @session_router.post(SIGN_OUT_PATH)
 async def sign_out(request: Request, context: Context) -> Response:
     """End the session."""
-    return context.sessions.end(JSONResponse({"ok": True}), request.headers)
+    return await run_in_threadpool(context.sessions.end, JSONResponse({"ok": True}), request.headers)
 
 
 reading_router = APIRouter(prefix="/api", tags=["reading"])

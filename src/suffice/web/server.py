@@ -1,6 +1,5 @@
 """The application of one project, and the server that listens until it is stopped."""
 
-import asyncio
 import errno
 import logging
 import os
@@ -12,10 +11,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from warnings import filterwarnings
 
 import uvicorn
@@ -29,7 +28,19 @@ import suffice
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.labelling_project import Project
+from suffice.web.access import Access
+from suffice.web.connections import (
+    ACCEPTED_AT_ONCE,
+    ConnectionGuard,
+    ConnectionLimits,
+    LimitedListener,
+    Remarks,
+    connection_limits,
+    guarded_protocol,
+)
+from suffice.web.gate import Gate
 from suffice.web.http_messages import SafeHeaders, add_problem_handlers
+from suffice.web.request_limits import BodyLimit
 from suffice.web.routes import (
     AppContext,
     file_router,
@@ -39,19 +50,7 @@ from suffice.web.routes import (
     require_permission,
     session_router,
 )
-from suffice.web.security import (
-    ACCEPTED_AT_ONCE,
-    Access,
-    BodyLimit,
-    ConnectionGuard,
-    ConnectionLimits,
-    Gate,
-    GuardedProtocol,
-    LimitedListener,
-    Remarks,
-    Sessions,
-    connection_limits,
-)
+from suffice.web.sessions import Sessions
 
 _ABOUT = (
     "Labels for a project, and a message when you can stop. The API offers everything that the page does. If a token "
@@ -120,9 +119,20 @@ _HIGHEST_PORT: Final = 65535
 _QUEUE: Final = 1024
 # Bytes of a header, which includes cookies of other programs on this machine.
 _LARGEST_HEADER: Final = 32 * 1024
-_HANDSHAKE_SECONDS: Final = 10.0
 # Python's default switch interval of threads is 5 ms.
 _TURN_SECONDS: Final = 0.0005
+
+
+class TlsCertificate(NamedTuple):
+    """A certificate for TLS, as PEM.
+
+    Attributes:
+        cert: File with the certificate and those that it follows from.
+        key: File with its private key, without a password; None if that is in the file of the certificate.
+    """
+
+    cert: Path
+    key: Path | None
 
 
 @dataclass(frozen=True)
@@ -130,12 +140,12 @@ class ServerOptions:
     """Network options of a server.
 
     Attributes:
-        tls: Encrypts its connections; None for plain HTTP.
+        tls: TlsCertificate for its connections; None for plain HTTP.
         proxies: Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted.
         limits: Limits for its connections; those that suit this process if left out.
     """
 
-    tls: ssl.SSLContext | None = None
+    tls: TlsCertificate | None = None
     proxies: tuple[str, ...] = ()
     limits: ConnectionLimits | None = None
 
@@ -180,7 +190,7 @@ def server_options(cert: Path | None = None, key: Path | None = None, proxies: t
             f"{files} must be files in PEM format with a certificate and its private key, without a password: "
             f"{_reason(error)}"
         ) from None
-    return ServerOptions(tls=context, proxies=proxies)
+    return ServerOptions(tls=TlsCertificate(cert, key), proxies=proxies)
 
 
 def serve_on(
@@ -200,10 +210,11 @@ def serve_on(
         options: How it is reached.
     """
     options = options or ServerOptions()
-    limits = options.limits or connection_limits()
+    limits, remarks = options.limits or connection_limits(), Remarks()
+    guard = ConnectionGuard(limits, remarks, options.proxies)
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=guarded_protocol(guard),
         log_level="warning",
         # Addresses are not logged, because one contains the token.
         access_log=False,
@@ -216,10 +227,12 @@ def serve_on(
         h11_max_incomplete_event_size=_LARGEST_HEADER,
         timeout_keep_alive=limits.idle_seconds,
         timeout_graceful_shutdown=_GRACE_SECONDS,
+        # How many connections are accepted at a turn, which are fewer than the system keeps.
+        backlog=ACCEPTED_AT_ONCE,
+        **_tls_settings(options.tls),
     )
-    remarks = Remarks()
     url = url_of(host, listener.getsockname()[1], tls=options.tls is not None)
-    server = _Server(config, ConnectionGuard(limits, remarks, options.proxies), options.tls, lambda: ready(url))
+    server = _Server(config, lambda: _accept(listener, guard, lambda: ready(url)))
     with _stopped_by_signals(server), _seldom_repeated(remarks), _quick_turns():
         server.run(sockets=[listener])
 
@@ -295,46 +308,31 @@ def url_of(host: str, port: int, *, tls: bool = False) -> str:
     return f"{scheme}://[{name}]:{port}/" if ":" in name else f"{scheme}://{name}:{port}/"
 
 
-class _Server(uvicorn.Server):
-    """A server that limits its connections, and signals when it is ready."""
+def _tls_settings(tls: TlsCertificate | None) -> dict[str, Any]:
+    """The settings of uvicorn for TLS. Without a list of ciphers, those of Python are used in all its versions."""
+    return {} if tls is None else {"ssl_certfile": tls.cert, "ssl_keyfile": tls.key, "ssl_ciphers": ""}
 
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        guard: ConnectionGuard,
-        tls: ssl.SSLContext | None,
-        ready: Callable[[], None],
-    ) -> None:
+
+def _accept(listener: socket.socket, guard: ConnectionGuard, ready: Callable[[], None]) -> None:
+    """Start to limit connections, and signal that requests are answered."""
+    if isinstance(listener, LimitedListener):
+        listener.most = guard.limits.connections + ACCEPTED_AT_ONCE
+        listener.is_known = guard.descriptors.__contains__
+    # uvicorn has shortened the queue to the number that is accepted at a turn.
+    listener.listen(_QUEUE)
+    ready()
+
+
+class _Server(uvicorn.Server):
+    """A server that calls a function when it has started."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
-        self._guard, self._tls, self._ready = guard, tls, ready
+        self._when_started = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        # uvicorn's method has no time limit for a TLS handshake, and does not pass the guard to the protocol.
-        assert sockets is not None
-        await self.lifespan.startup()
-        protocol = partial(
-            GuardedProtocol,
-            guard=self._guard,
-            config=self.config,
-            server_state=self.server_state,
-            app_state=self.lifespan.state,
-        )
-        encrypted: dict[str, Any] = {}
-        if self._tls is not None:
-            encrypted = {"ssl": self._tls, "ssl_handshake_timeout": _HANDSHAKE_SECONDS, "ssl_shutdown_timeout": 5.0}
-        self.servers = []
-        for listener in sockets:
-            if isinstance(listener, LimitedListener):
-                listener.most = self._guard.limits.connections + ACCEPTED_AT_ONCE
-                listener.is_known = self._guard.descriptors.__contains__
-            server = await asyncio.get_running_loop().create_server(
-                protocol, sock=listener, backlog=ACCEPTED_AT_ONCE, **encrypted
-            )
-            # The number above is also how many are accepted at a turn, which may be fewer than the system keeps.
-            listener.listen(_QUEUE)
-            self.servers.append(server)
-        self.started = True
-        self._ready()
+        await super().startup(sockets)
+        self._when_started()
 
 
 @contextmanager

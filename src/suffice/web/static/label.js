@@ -210,7 +210,8 @@ export function makeLabelView(root, project) {
 
   function draw() {
     const item = queue[0] ?? null;
-    const fresh = item === null || drawn?.item !== item.item;
+    // An item that has become part of a check is asked for in another way.
+    const fresh = item === null || drawn?.item !== item.item || Boolean(drawn.check) !== Boolean(item.check);
     // While the next item is awaited, the box that somebody types in keeps the focus.
     const { reached, trouble } = store;
     const ended = left !== null && reached && !pending().length && !undoing && !refilling;
