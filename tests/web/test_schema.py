@@ -76,7 +76,7 @@ class Served(NamedTuple):
 
 @contextmanager
 def served(folder: Path) -> Iterator[list[Served]]:
-    """Projects of classes and of numbers, without accounts and for each role of an account; they learn nothing."""
+    """Projects of classes and of numbers, without accounts and for each role of an account; they learn only at first."""
     with ExitStack() as stack:
         found = []
         for task in ("classification", "regression"):
@@ -89,7 +89,11 @@ def served(folder: Path) -> Iterator[list[Served]]:
                 for item in range(40):
                     label = float(item % 7) if changes else ("spam", "ham")[item % 2]
                     project.label(item, label, person="Ann")
-                app = create_app(project, BackgroundLearner(project), access)
+                # It learns once. After it is closed, no request waits for it.
+                background = BackgroundLearner(project)
+                with background:
+                    assert background.wait_settled(60.0)
+                app = create_app(project, background, access)
                 if not with_accounts:
                     found.append(Served(f"{task} without accounts", app, {}))
                 for role in ROLES if with_accounts else ():
