@@ -20,6 +20,13 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.backend import ItemSelection, RunSettings, acquisition_and_share, backend_type
 from suffice.learner.learning_loop import CountedFields, LearnerView, LearningLoop
 from suffice.learner.model_switch import NamedModel, learning_steps
+from suffice.learner.own_acquisition import (
+    AcquisitionFunction,
+    checked_function,
+    function_name,
+    own_acquisition,
+    shown_acquisition,
+)
 from suffice.learner.prepare import (
     checked_indices,
     final_estimator,
@@ -82,9 +89,14 @@ class ActiveLearner(SessionDriver):
         criterion: The stopping rule, which is copied. Left out, it is :class:`suffice.LabelWorth` with its defaults: a
             wrong prediction among the unlabelled items costs as much as a label.
         acquisition: Which item next: see :data:`suffice.acquisition.NAMES`. Left out, it is the recommended one for
-            the model, with its share of random labels; with ``positive``, it is ``"relevance"``.
+            the model, with its share of random labels; with ``positive``, it is ``"relevance"``. Or a function
+            ``acquisition(model, X_candidates, labelled)`` that returns one number for each candidate: the largest are
+            chosen, ``-inf`` excludes. ``model`` is the fitted model with its pipeline, ``X_candidates`` are rows in the
+            form of ``X_pool``, and ``labelled`` is a :class:`suffice.learner.LabelledRows`. If it has an argument
+            ``batch``, it is called once for each item of a batch, and ``batch`` has the rows of the batch so far.
         random_share: Share of the labels, 0 to 1, that are drawn at random from the unlabelled items instead. Such
-            labels tell how good the model is on the others. Left out, it is 0 for an acquisition that is named.
+            labels tell how good the model is on the others. Left out, it is 0 for an acquisition that is named, and the
+            recommended share for a function.
         seed: Seed of all randomness. Left out, the picks are those of seed 0, and checks are drawn from fresh entropy:
             several learners do not draw the same check.
         initial: Items asked for before the model chooses: how many at random, or which.
@@ -143,7 +155,7 @@ class ActiveLearner(SessionDriver):
         X_pool: Any,
         *,
         criterion: Criterion | None = None,
-        acquisition: str | None = None,
+        acquisition: str | AcquisitionFunction | None = None,
         random_share: float | None = None,
         seed: int | None = None,
         initial: Any = 10,
@@ -170,6 +182,7 @@ class ActiveLearner(SessionDriver):
         self._prepared = prepare(model, X_pool)
         positive = self._checked_positive(positive)
         missed = usable_may_miss(may_miss, self._prepared)
+        own = checked_function(acquisition, X_pool, device)
         name, share = acquisition_and_share(
             self._prepared.backend, acquisition, random_share, screening=positive is not None
         )
@@ -197,6 +210,8 @@ class ActiveLearner(SessionDriver):
             "seed": seed,
             "clock": clock,
         }
+        if own is not None:
+            self._not_saved["acquisition"] = own
         # Inputs for the comparison with other models: those before the pipeline, if they are numbers.
         plain = self._prepared.transform is not None and isinstance(X_pool, np.ndarray) and X_pool.dtype.kind in "fiu"
         self._compared_inputs, self._compares_plain = X_pool if plain else self._X, plain
@@ -214,7 +229,8 @@ class ActiveLearner(SessionDriver):
         )
         with one_thread():
             backend = self._prepared.backend(self._prepared.model, settings)
-        selection = ItemSelection(backend, size, share, rng, all_random=name == "random")
+        chooser = own_acquisition(own, X_pool, self._prepared, backend, self._labels_of)
+        selection = ItemSelection(backend, size, share, rng, all_random=name == "random", own=chooser)
         started, self._clock = clock(), clock
         validated = 0 if inputs.validation is None else len(inputs.validation[1])
         self._started = started
@@ -222,7 +238,7 @@ class ActiveLearner(SessionDriver):
         self._loop = LearningLoop(self._session, backend, selection, self._X, first, counted)
         self._about: dict[str, Any] = {
             "model": " ".join(repr(model).split()),
-            "acquisition": name,
+            "acquisition": shown_acquisition(own) or name,
             "seed": seed_name(seed),
         }
         if share > 0.0:
@@ -243,7 +259,7 @@ class ActiveLearner(SessionDriver):
         self._named: NamedModel | None = None
         self._arguments: dict[str, Any] = {
             "rule": rule.state_dict(),
-            "acquisition": acquisition,
+            "acquisition": acquisition if own is None else None,
             "random_share": random_share,
             "seed": int(seed) if isinstance(seed, int | np.integer) else None,
             "initial": int(initial) if at_random else first.tolist(),
@@ -262,6 +278,11 @@ class ActiveLearner(SessionDriver):
         if plain is not None and self._prepared.backend.task != "classification":
             raise InvalidValueError(f"positive is a class, {positive!r}, and the model predicts numbers; leave it out")
         return plain
+
+    def _labels_of(self, items: Indices) -> NDArray[Any]:
+        """The labels of items that the model has learned."""
+        learned = self._session.labels.learned
+        return np.asarray(as_labels([learned[item] for item in items.tolist()]))
 
     def _seconds(self) -> float:
         """Time since the start, for rules that limit it."""
@@ -307,6 +328,12 @@ class ActiveLearner(SessionDriver):
             return None
         compared, name = self._compared_inputs, str(self._about["model"])
         return LearnerView(self._loop, self._prepared, self._X, compared, name, self._predictions)
+
+    @property
+    def _function_name(self) -> str | None:
+        """The name of the acquisition function of the user; None if the acquisition has a name."""
+        function = self._not_saved.get("acquisition")
+        return None if function is None else function_name(function)
 
     @property
     def labelled(self) -> list[int]:
@@ -853,6 +880,7 @@ class ActiveLearner(SessionDriver):
             "arguments": self._arguments,
             "model": self._about["model"],
             "named": None if self._named is None else [self._given_name, *self._named],
+            "function": self._function_name,
             "pool": list(self._X.shape),
             "seconds": self._seconds(),
             "drawn": sorted(self._drawn),
@@ -870,8 +898,9 @@ class ActiveLearner(SessionDriver):
             model: The same model. After :meth:`switch` to a name, the model before works too.
             X_pool: The same pool.
             others: Arguments of :class:`ActiveLearner` that are not saved: ``validation``, ``device``, ``client``,
-                ``clock`` and ``checks``. Without ``checks`` the learner goes on counting by itself. In a registry, the
-                checks of the learner that it has counted already are not counted again.
+                ``clock`` and ``checks``; and ``acquisition`` if it is a function. Without ``checks`` the learner goes
+                on counting by itself. In a registry, the checks of the learner that it has counted already are not
+                counted again.
 
         Raises:
             InvalidValueError: The state is not such a result, is damaged, or belongs to another model or pool.
@@ -880,7 +909,12 @@ class ActiveLearner(SessionDriver):
         def restore(content: Mapping[str, Any]) -> "ActiveLearner":
             arguments, rows = _constructor_arguments(content["arguments"], content["pool"][0]), content["pool"][0]
             rule = criterion_from_dict(content["arguments"]["rule"])
-            if saved_too := sorted(set(others) - {"validation", "device", "client", "clock", "checks"}):
+            others_allowed = {"validation", "device", "client", "clock", "checks"}
+            if content.get("function") is not None:
+                _require_function(content["function"], others.get("acquisition"))
+                others_allowed.add("acquisition")
+                del arguments["acquisition"]
+            if saved_too := sorted(set(others) - others_allowed):
                 raise InvalidValueError(f"{saved_too[0]} is saved with the learner; leave it out")
             given_rows = X_pool.shape[0] if hasattr(X_pool, "shape") else rows
             if given_rows != rows:
@@ -929,6 +963,16 @@ class ActiveLearner(SessionDriver):
         if content["unlearned"]:
             self._unlearned = checks.checks[-1]
             self._take_checked(self._unlearned)
+
+
+def _require_function(name: str, given: Any) -> None:
+    """Raise an error if the acquisition function with which a learner was saved is not given again."""
+    if not callable(given) or function_name(given) != name:
+        came = "" if given is None else f", not {shown_acquisition(given)!r}"
+        raise InvalidValueError(
+            f"the learner was saved with the function {name} as its acquisition, and functions are not saved; give it "
+            f"again: from_state(..., acquisition={name}){came}"
+        )
 
 
 def _constructor_arguments(saved: Mapping[str, Any], rows: int) -> dict[str, Any]:
