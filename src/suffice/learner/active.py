@@ -16,10 +16,11 @@ from suffice.checks.registry import CheckRegistry, registered_items
 from suffice.criteria import Criterion, LabelWorth, Verdict, criterion_from_dict
 from suffice.criteria.base import require_rule
 from suffice.engines.disk_rows import DiskRows, require_memory
-from suffice.errors import InvalidValueError, SufficeError
-from suffice.learner.backend import ItemSelection, RunSettings, acquisition_and_share, backend_type
+from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
+from suffice.learner.backend import ItemSelection, RunSettings, acquisition_and_share, backend_type, extended_order
 from suffice.learner.learning_loop import CountedFields, LearnerView, LearningLoop
 from suffice.learner.model_switch import NamedModel, learning_steps
+from suffice.learner.more_rows import extended_pool
 from suffice.learner.own_acquisition import (
     AcquisitionFunction,
     checked_function,
@@ -27,6 +28,7 @@ from suffice.learner.own_acquisition import (
     own_acquisition,
     shown_acquisition,
 )
+from suffice.learner.pool_model import PoolRows
 from suffice.learner.prepare import (
     checked_indices,
     final_estimator,
@@ -149,7 +151,7 @@ class ActiveLearner(SessionDriver):
         (True, True)
     """
 
-    def __init__(  # noqa: PLR0913 - a learner has many settings, all but two by keyword
+    def __init__(  # noqa: PLR0913, PLR0915 - a learner has many settings, all but two by keyword
         self,
         model: Any,
         X_pool: Any,
@@ -270,7 +272,11 @@ class ActiveLearner(SessionDriver):
             "positive": positive,
             "may_miss": list(missed),
             "estimate_time": refits,
+            # How a stop set is drawn again for an extended pool: 0 stands for the usual size, None for a given set.
+            "stop_set_size": None if isinstance(stop_set, StopSet) else int(stop_set or 0),
         }
+        # Numbers of items before each extension of the pool.
+        self._extended: list[int] = []
 
     def _checked_positive(self, positive: Any) -> Any:
         """The positive class as a plain value, or None."""
@@ -792,6 +798,113 @@ class ActiveLearner(SessionDriver):
             raise
         return self._settled()
 
+    # A growing pool.
+
+    @one_at_a_time
+    def extend(self, X_new: Any, *, costs: Any = None) -> Indices:
+        """Add items to the pool, after the present ones, whose indices stay.
+
+        The model learns all labels again, in the same steps, and the rule judges these again with the larger pool, as
+        after :meth:`switch`: an estimator that is fitted again at each step learns them in larger steps. Transformers
+        of a pipeline are fitted on the larger pool. A stop set that was drawn is drawn again. The result is that of a
+        learner that had all items and was given the same labels.
+
+        A guarantee of an earlier check covers the items that were there then, and not the new ones;
+        :attr:`guarantee` says so. Its error probability stays spent, and counts for the extended pool. An open check
+        goes on with its own items. The next labels that are drawn at random come from the new items, until the random
+        labels are a random sample of all items; the labels of a check that was drawn before are not.
+
+        Args:
+            X_new: The new rows, in the form of the pool.
+            costs: What their labels cost, if the costs of the pool were given for each item.
+
+        Returns:
+            The indices of the new items.
+
+        Raises:
+            InvalidTypeError: The rows are of another kind than the pool, or the pool is on disk or on workers.
+            InvalidValueError: They have another width, or cannot be used. Nothing is changed.
+            SufficeError: There is a running check.
+
+        Examples:
+            >>> import numpy as np
+            >>> from suffice.models import BayesianLogistic
+            >>> X = np.random.default_rng(0).normal(size=(300, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
+            >>> learner = ActiveLearner(BayesianLogistic(), X[:200], seed=0)
+            >>> for _ in range(30):
+            ...     i = learner.ask()
+            ...     verdict = learner.tell(i, y[i])
+            >>> new = learner.extend(X[200:])
+            >>> new[0], len(new), learner.left, len(learner.labelled)
+            (200, 100, 270, 30)
+        """
+        if self._session.running is not None:
+            raise SufficeError(
+                "the running check has begun with the items so far, and its order cannot be extended; start a new "
+                "learner with all items"
+            )
+        if self._not_saved["client"] is not None:
+            raise InvalidTypeError("the pool is on the workers of a cluster and cannot be extended; leave client out")
+        X_pool = extended_pool(self._not_saved["X_pool"], X_new)
+        own, size, rows = dict(self._arguments), self._session.labels.size, PoolRows(X_pool)
+        new = np.arange(size, len(rows), dtype=np.intp)
+        self._prepared.inputs(rows.rows(new), "X_new")
+        own["initial"] = self._loop.first.tolist()
+        own["costs"] = _extended_costs(decoded_array(own["costs"]), costs, len(new))
+        registered = self._session.checks.registered.extended(X_pool)
+        before = dict(self.__dict__)
+        try:
+            self._start_again(X_pool, own)
+            self._learn_labels_of(before)
+            self._extend_order(new)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        open_check = self._session.checks.open
+        if open_check is not None:
+            self._loop.selection.hold(open_check.indices)
+        self._session.checks.registered = registered
+        self._settled()
+        return new
+
+    def _start_again(self, X_pool: Any, own: dict[str, Any]) -> None:
+        """Start again with the same model, arguments and checks and a larger pool, without labels."""
+        single_use, session, name = self._single_use, self._session, self._about["model"]
+        extended, named = [*self._extended, session.labels.size], self._named
+        given = (self._given, self._given_name)
+        arguments = _constructor_arguments(own, session.labels.size) | self._not_saved
+        arguments["X_pool"] = X_pool
+        if own.get("stop_set_size") is not None and own["stop_set"] is not None:
+            arguments["stop_set"] = own["stop_set_size"] or None
+        elif own["stop_set"] is not None:
+            # A set that was given stays.
+            arguments["stop_set"] = StopSet(np.array(own["stop_set"], dtype=np.intp), len(PoolRows(X_pool)))
+        model = self._prepared.unfitted()
+        ActiveLearner.__init__(self, model, criterion=session.history.rule, **arguments)
+        self._single_use, self._arguments = single_use, {**own, "stop_set": self._arguments["stop_set"]}
+        self._about["model"], self._named = name, named
+        if named is not None:
+            self._given, self._given_name = given
+        else:
+            self._given_name = name
+        self._note_extensions(extended)
+        self._session.continue_from(session, "items")
+
+    def _note_extensions(self, sizes: list[int]) -> None:
+        """Record the numbers of items before each extension."""
+        self._extended = sizes
+        if sizes:
+            self._about["extended"] = list(sizes)
+
+    def _extend_order(self, new: Indices) -> None:
+        """Draw the order of random items again, with the new ones in it."""
+        status, seed = self._session.labels.status, self._not_saved["seed"]
+        rest = np.flatnonzero(status[: new[0]] == UNLABELLED)
+        number = int(seed) if isinstance(seed, int | np.integer) else 0
+        rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng([number, len(status)])
+        self._loop.selection.use_order(extended_order(len(self.random_items), rest, new, rng))
+
     def _made(self, named: NamedModel) -> Any:
         """A model by name, for the inputs with which models are compared."""
         return named.made(self._given, plain=self._compares_plain)
@@ -799,6 +912,7 @@ class ActiveLearner(SessionDriver):
     def _replace_model(self, model: Any, named: NamedModel | None) -> None:
         """Start again with another model and the same arguments, without labels."""
         own, single_use, session = dict(self._arguments), self._single_use, self._session
+        extended, order = self._extended, self._loop.selection.random_order
         kept = {name: self.__dict__[name] for name in _OF_GIVEN_MODEL}
         last, task = final_estimator(model), self._prepared.backend.task
         backend = backend_type(last)
@@ -827,6 +941,9 @@ class ActiveLearner(SessionDriver):
         # A generator that is the seed has gone on.
         self._loop.first = first
         self._session.continue_from(session)
+        self._note_extensions(extended)
+        if extended and order is not None:
+            self._loop.selection.use_order(order)
 
     def _learn_labels_of(self, before: Mapping[str, Any]) -> None:
         """Learn the labels of the learner as it was before its model was replaced."""
@@ -881,6 +998,8 @@ class ActiveLearner(SessionDriver):
             "model": self._about["model"],
             "named": None if self._named is None else [self._given_name, *self._named],
             "function": self._function_name,
+            "extended": self._extended,
+            "order": self._saved_order(),
             "pool": list(self._X.shape),
             "seconds": self._seconds(),
             "drawn": sorted(self._drawn),
@@ -888,6 +1007,11 @@ class ActiveLearner(SessionDriver):
             "loop": self._loop.state_dict(),
         }
         return sealed(_FORMAT, content)
+
+    def _saved_order(self) -> dict[str, Any] | None:
+        """The order of random items, if it does not follow from the seed because the pool was extended."""
+        order = self._loop.selection.random_order if self._extended else None
+        return None if order is None else encoded_array(order)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], model: Any, X_pool: Any, **others: Any) -> "ActiveLearner":
@@ -928,6 +1052,7 @@ class ActiveLearner(SessionDriver):
                 learner._replace_model(learner._made(replaced), replaced)
                 learner._arguments = dict(content["arguments"])
             learner._load(content)
+            learner._arguments["stop_set_size"] = content["arguments"].get("stop_set_size")
             if share is not None:
                 learner._arguments["check_share"] = learner._about["check_share"] = share
             return learner
@@ -957,12 +1082,32 @@ class ActiveLearner(SessionDriver):
         with one_thread():
             self._loop.load_state(content["loop"], self)
         self._rule = self._session.history.rule
+        self._note_extensions(list(content.get("extended", ())))
+        if content.get("order") is not None:
+            self._loop.selection.use_order(decoded_array(content["order"]))
         checks = self._session.checks
         if checks.open is not None:
             self._loop.selection.hold(checks.open.indices)
         if content["unlearned"]:
             self._unlearned = checks.checks[-1]
             self._take_checked(self._unlearned)
+
+
+def _extended_costs(costs: Any, new: Any, more: int) -> Any:
+    """The costs of the labels of an extended pool, to be saved.
+
+    Args:
+        costs: The costs of the pool so far: None, one number, or one for each item.
+        new: The costs of the new items, or None.
+        more: Number of new items.
+    """
+    if costs is None or not np.ndim(costs):
+        if new is not None:
+            raise InvalidValueError("costs of new items are for a pool with a cost for each item; leave costs out")
+        return None if costs is None else encoded_array(np.asarray(costs))
+    if new is None:
+        raise InvalidValueError(f"the pool has a cost for each item; give costs= for the {more} new ones too")
+    return encoded_array(np.append(costs, label_costs(new, more)))
 
 
 def _require_function(name: str, given: Any) -> None:
@@ -983,7 +1128,9 @@ def _constructor_arguments(saved: Mapping[str, Any], rows: int) -> dict[str, Any
         rows: Number of items of the pool.
     """
     # A running check is restored, not started.
-    arguments = {name: value for name, value in saved.items() if name not in ("rule", "check_share", "stop_set")}
+    arguments = {
+        name: value for name, value in saved.items() if name not in ("rule", "check_share", "stop_set", "stop_set_size")
+    }
     arguments["costs"] = decoded_array(saved["costs"])
     if saved["stop_set"] is not None:
         arguments["stop_set"] = StopSet(np.array(saved["stop_set"], dtype=np.intp), rows)

@@ -518,6 +518,33 @@ def acquisition_and_share(
     return acquisition or backend.default_acquisition, checked
 
 
+def extended_order(drawn: int, rest: Indices, new: Indices, rng: np.random.Generator) -> Indices:
+    """A random order of the unlabelled items after a pool was extended.
+
+    Items that were drawn at random are the first of a random order of the earlier items. Each new item has a random
+    place in it, so that the drawn items and the first new ones are together a random sample of all of them. New items
+    with a place among the drawn ones are therefore drawn first.
+
+    Args:
+        drawn: Number of items that were drawn at random.
+        rest: Earlier items without a label.
+        new: The new items.
+        rng: Randomness.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> order = extended_order(500, np.arange(500, 1000), np.arange(1000, 1200), rng)
+        >>> len(order), bool((order[:80] >= 1000).all())
+        (700, True)
+    """
+    earlier = np.sort(rng.random(drawn + len(rest)))
+    places = np.append(earlier[drawn:], rng.random(len(new)))
+    last = earlier[drawn - 1] if drawn else 0.0
+    items = np.append(rng.permutation(rest), new)
+    # Places among the drawn items come first; their own order does not matter.
+    return np.asarray(items[np.lexsort((places, places > last))], dtype=np.intp)
+
+
 class ItemSelection:
     """Mixes the picks of a backend with items drawn at random from the unlabelled ones.
 
@@ -545,6 +572,7 @@ class ItemSelection:
         own: OwnAcquisition | None = None,
     ) -> None:
         self.backend, self._share, self.all_random, self._own = backend, share, all_random, own
+        self._size = size
         self._order = RandomOrder(size, rng) if share > 0.0 else None
         self._count = 0
         self._held = np.zeros(0, dtype=np.intp)
@@ -595,6 +623,19 @@ class ItemSelection:
     def draws_at_random(self) -> bool:
         """Whether some or all labels after the initial ones are random."""
         return self._order is not None or self.all_random
+
+    @property
+    def random_order(self) -> Indices | None:
+        """The unlabelled items in the order in which they are drawn at random; None if this draws none itself."""
+        return None if self._order is None else self._order.left
+
+    def use_order(self, order: Indices) -> None:
+        """Draw random items in this order of the unlabelled items, if some or all labels are random."""
+        if not self.draws_at_random:
+            return
+        self._order = RandomOrder.of(np.asarray(order, dtype=np.intp), self._size)
+        if self.all_random:
+            self._share = 1.0
 
     @property
     def count(self) -> int:

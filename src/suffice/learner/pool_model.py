@@ -49,6 +49,16 @@ class PoolRows:
     def __len__(self) -> int:
         return int(self._size)
 
+    @property
+    def whole(self) -> Any:
+        """All items in the form of the pool."""
+        return self._X
+
+    def replace(self, X: Any) -> None:
+        """Take a larger pool with the same items first."""
+        other = PoolRows(X)
+        self._X, self._size = other._X, other._size
+
     def rows(self, indices: Any) -> Any:
         """Some items in the form of the pool."""
         items, X = np.asarray(indices, dtype=np.intp), self._X
