@@ -215,7 +215,7 @@ def test_the_registry_counts_the_checks_of_the_extended_pool() -> None:
 
 def test_a_stop_is_judged_again_with_the_larger_pool() -> None:
     rule = sf.LabelWorth(mistake_cost=0.3)
-    learner = sf.ActiveLearner(BayesianLogistic(), X[:60], criterion=rule, seed=0)
+    learner: Any = sf.ActiveLearner(BayesianLogistic(), X[:60], criterion=rule, seed=0)
     while not learner.verdict.stop:
         labelled(learner, CLASSES, 1)
     stopped = len(learner.labelled)

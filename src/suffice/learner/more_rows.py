@@ -1,6 +1,7 @@
 """A pool and new rows of the same form, joined to a larger pool of that form."""
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -145,8 +146,7 @@ def _polars_tables(X_pool: Any, X_new: Any) -> Any:
 
 
 def _arrow_tables(X_pool: Any, X_new: Any) -> Any:
-    import pyarrow as pa
-
+    pa = import_module("pyarrow")
     _same_columns(X_pool.column_names, X_new.column_names)
     return pa.concat_tables([X_pool, X_new.select(X_pool.column_names)])
 
@@ -159,8 +159,7 @@ def _tensors(X_pool: Any, X_new: Any) -> Any:
 
 
 def _data_sets(X_pool: Any, X_new: Any) -> Any:
-    import datasets
-
+    datasets = import_module("datasets")
     _same_columns(X_pool.column_names, X_new.column_names)
     return datasets.concatenate_datasets([X_pool, X_new])
 
