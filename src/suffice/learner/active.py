@@ -835,8 +835,8 @@ class ActiveLearner(SessionDriver):
             ...     i = learner.ask()
             ...     verdict = learner.tell(i, y[i])
             >>> new = learner.extend(X[200:])
-            >>> new[0], len(new), learner.left, len(learner.labelled)
-            (200, 100, 270, 30)
+            >>> new[:2].tolist(), len(new), learner.left, len(learner.labelled)
+            ([200, 201], 100, 270, 30)
         """
         if self._session.running is not None:
             raise SufficeError(
