@@ -438,6 +438,26 @@ def test_a_guarantee_of_a_monitor_says_which_items_it_covers() -> None:
     assert monitor.error_estimate().value > 0.0
 
 
+def test_predictions_in_place_of_a_model_come_again_for_all_items() -> None:
+    truth = np.arange(300) % 2
+    right = np.where(RNG.random(300) < 0.85, truth, 1 - truth)
+    table = np.where(right[:, None] == [0, 1], 0.8, 0.2)
+    monitor = sf.StopMonitor(range(200))
+    for n in (20, 30):
+        monitor.update(probabilities=table[:200], indices=range(n), labels=truth[:n], random=range(n))
+    assert monitor.extend(range(200, 300))[-1] == 299
+    with pytest.raises(SufficeError, match="call update"):
+        monitor.error_estimate()
+    with pytest.raises(InvalidValueError, match="300"):
+        monitor.update(probabilities=table[:200], indices=range(30), labels=truth[:30])
+    monitor.update(probabilities=table, indices=range(30), labels=truth[:30])
+    drawn = [*range(40), *range(250, 260)]
+    monitor.update(probabilities=table, indices=drawn, labels=truth[drawn], random=drawn)
+    estimate = monitor.error_estimate()
+    assert estimate.random_labels == 30
+    assert monitor.left == 250
+
+
 def test_rules_about_the_pool_and_the_stop_set_go_on() -> None:
     judged = 0
     for rule in RULES.values():

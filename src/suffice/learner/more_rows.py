@@ -59,7 +59,7 @@ def _kind(X: Any) -> str:
         return "dask"
     if scipy.sparse.issparse(X):
         return "sparse"
-    if isinstance(X, np.ndarray | list | tuple):
+    if isinstance(X, np.ndarray | list | tuple | range):
         return "array" if isinstance(X, np.ndarray) else "list"
     if origin in ("pandas", "polars", "pyarrow") and hasattr(X, "shape"):
         return f"{origin} {'table' if len(X.shape) == 2 else 'series'}"
