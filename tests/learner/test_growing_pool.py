@@ -227,6 +227,19 @@ def test_a_stop_is_judged_again_with_the_larger_pool() -> None:
     assert (withdrawn.stopped_at, withdrawn.cause) == (stopped, "items")
 
 
+def test_a_stop_by_a_guarantee_is_withdrawn_because_of_the_new_items() -> None:
+    rule = sf.learner.ErrorGuarantee(at_most=0.2)
+    learner: Any = labelled(sf.ActiveLearner(BayesianLogistic(), X[:200], criterion=rule, seed=0), CLASSES, 60)
+    check = learner.check(at_most=0.2)
+    while check.open:
+        check.tell(CLASSES[check.pending])
+    assert learner.verdict.stop
+    learner.extend(X[200:])
+    assert not learner.verdict.stop
+    assert learner.decision().withdrawn.cause == "items"
+    assert "items were added" in str(learner.decision())
+
+
 def test_skips_costs_functions_and_switches_stay() -> None:
     def least_margin(model: Any, candidates: Any, seen: Any) -> Any:
         del seen
@@ -316,8 +329,8 @@ def test_a_network_learns_its_rounds_again() -> None:
         (X[0], InvalidValueError, "X_new must have 2 axes"),
         (X[:0], InvalidValueError, "at least one row"),
         (X[:3].tolist(), InvalidTypeError, "the same kind as the pool, a numpy array, not a list"),
-        (pd.DataFrame(X[:3]), InvalidTypeError, "a numpy array, not a DataFrame"),
-        (csr_matrix(X[:3]), InvalidTypeError, "a numpy array, not a csr_matrix"),
+        (pd.DataFrame(X[:3]), InvalidTypeError, "a numpy array, not a pandas DataFrame"),
+        (csr_matrix(X[:3]), InvalidTypeError, "a numpy array, not a sparse matrix"),
         (np.array([["a", "b", "c"]]), InvalidTypeError, "must hold float64, as the pool does"),
         (np.array([[1.0, np.nan, 2.0]]), InvalidValueError, "X_new"),
         (None, InvalidTypeError, "not a NoneType"),
@@ -381,6 +394,28 @@ def test_an_extension_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch
     assert after["loop"]["session"] == before["loop"]["session"]
     assert (after["pool"], after["arguments"]) == (before["pool"], before["arguments"])
     labelled(learner, Y, 3)
+
+
+def test_series_tensors_and_data_sets_are_joined() -> None:
+    assert extended_pool(pd.Series(TEXTS[:2]), pd.Series(TEXTS[2:3])).tolist() == TEXTS[:3]
+    torch = pytest.importorskip("torch")
+    assert extended_pool(torch.zeros(2, 3), torch.ones(1, 3, dtype=torch.float64)).dtype == torch.float32
+    with pytest.raises(InvalidTypeError, match="a tensor, not a numpy array"):
+        extended_pool(torch.zeros(2, 3), X[:1])
+
+
+def test_tables_of_polars_and_pyarrow_and_data_sets_are_joined() -> None:
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    columns, other = {"a": [1.0, 2.0], "b": ["x", "y"]}, {"b": ["z"], "a": [3.0]}
+    for make in (polars.DataFrame, pyarrow.table):
+        joined = extended_pool(make(columns), make(other))
+        assert joined.shape == (3, 2)
+        assert list(joined["a"].to_numpy()) == [1.0, 2.0, 3.0]
+        with pytest.raises(InvalidValueError, match="misses 'b'"):
+            extended_pool(make(columns), make({"a": [3.0]}))
+    datasets = pytest.importorskip("datasets")
+    parts = [datasets.Dataset.from_dict(part) for part in (columns, other)]
+    assert extended_pool(*parts)["b"] == ["x", "y", "z"]
 
 
 def test_a_running_check_refuses_an_extension() -> None:

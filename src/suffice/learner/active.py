@@ -856,6 +856,8 @@ class ActiveLearner(SessionDriver):
         try:
             self._start_again(X_pool, own)
             self._learn_labels_of(before)
+            # Whether the stop stands is decided once, after all labels.
+            self._session.continue_from(before["_session"], "items")
             self._extend_order(new)
         except BaseException:
             self.__dict__.clear()

@@ -43,7 +43,8 @@ def extended_pool(X_pool: Any, X_new: Any) -> Any:
         )
     if _kind(X_new) != kind:
         raise InvalidTypeError(
-            f"X_new must be rows of the same kind as the pool, {_NAMES[kind]}, not {_article(type(X_new).__name__)}"
+            f"X_new must be rows of the same kind as the pool, {_NAMES[kind]}, not "
+            f"{_NAMES.get(_kind(X_new)) or _article(type(X_new).__name__)}"
         )
     if not (X_new.shape[0] if hasattr(X_new, "shape") else len(X_new)):
         raise InvalidValueError("X_new must have at least one row; it is empty")
