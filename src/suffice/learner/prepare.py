@@ -91,6 +91,12 @@ class PreparedModel(NamedTuple):
         # It has length and shape, and rows[indices] is an array.
         return cast(Floats, rows)
 
+    def unfitted(self) -> Any:
+        """The model as it was given, with its transformers, none of them fitted."""
+        if self.transform is None:
+            return clone(self.model)
+        return Pipeline([*[(name, clone(step)) for name, step in self.transform.steps], (self.name, clone(self.model))])
+
     def joined(self, fitted: Any) -> Any:
         """The fitted model with its transformers in front again."""
         if self.transform is None:

@@ -44,6 +44,7 @@ from suffice.learner.monitor_round import (
     UpdateMark,
     why_missing,
 )
+from suffice.learner.more_rows import extended_pool
 from suffice.learner.pool_predictions import (
     SOURCES,
     GivenAnswers,
@@ -948,6 +949,80 @@ class StopMonitor(SessionDriver):
             raise InvalidValueError(
                 f"{method} is for labels that are sets of classes, a matrix of 0 and 1 with a column for each class"
             )
+
+    # A growing pool.
+
+    @one_at_a_time
+    def extend(self, X_new: Any) -> Indices:
+        """Add items to the pool, after the present ones, whose indices stay.
+
+        The last step is judged again with the larger pool, as by an update without new labels. Earlier steps are about
+        the items that were there then. The stop set stays, and the recent gain starts again. If the model is not
+        available (predictions were given in its place, it was not saved, or it cannot be copied), call :meth:`update`
+        with the same labels and predictions for all items before you go on: there is no estimate until then, and labels
+        that are drawn at random before it do not calibrate one.
+
+        A guarantee of an earlier check covers the items that were there then, and not the new ones;
+        :attr:`guarantee` says so. Its error probability stays spent, and counts for the extended pool. An open check
+        goes on with its own items. Labels that were drawn at random before are a sample of the earlier items: draw some
+        of the new items at random, too, so that estimates hold for all.
+
+        Args:
+            X_new: The new rows, in the form of the pool.
+
+        Returns:
+            The indices of the new items.
+
+        Raises:
+            InvalidTypeError: The rows are of another kind than the pool.
+            InvalidValueError: They have another width or other columns, or there is a control sample.
+
+        Examples:
+            >>> import numpy as np
+            >>> from sklearn.ensemble import RandomForestClassifier
+            >>> X = np.random.default_rng(0).normal(size=(300, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
+            >>> monitor, forest = StopMonitor(X[:200]), RandomForestClassifier(random_state=0)
+            >>> verdict = monitor.update(forest.fit(X[:40], y[:40]), np.arange(40), y[:40])
+            >>> monitor.extend(X[200:])[:3], monitor.left
+            (array([200, 201, 202]), 260)
+        """
+        if self._control:
+            raise InvalidValueError(
+                "control was drawn from the items so far, and says nothing about new ones; start a new StopMonitor "
+                "with all items and another control sample"
+            )
+        session, pool, size = self._session, self._pool.whole, len(self._pool)
+        labels, X_pool = session.labels, extended_pool(pool, X_new)
+        registered = session.checks.registered.extended(X_pool)
+        before = [(part, dict(part.__dict__)) for part in (self, session, labels)]
+        try:
+            self._pool.replace(X_pool)
+            self._take_more(len(self._pool) - size)
+        except BaseException:
+            self._pool.replace(pool)
+            for part, values in before:
+                part.__dict__.update(values)
+            raise
+        session.checks.registered = registered
+        return np.arange(size, len(self._pool), dtype=np.intp)
+
+    def _take_more(self, more: int) -> None:
+        """Judge the last step again after items were added."""
+        labels = self._session.labels
+        labels.extend(more)
+        self._recent, self._answers = RecentGain(), None
+        self._marks = [
+            mark if mark.codes is None else mark._replace(codes=np.append(mark.codes, np.full(more, -1)))
+            for mark in self._marks
+        ]
+        self._session.conclude(self.rule_verdict, change="items")
+        if isinstance(self._kept, FittedModel) and not isinstance(self._kept.model, PoolPredictions):
+            items = list(self._order)
+            self.update(self._kept.model, items, [labels.learned[item] for item in items])
+            return
+        # The predictions for the new items are not known before the next update.
+        self._kept = self._last_view = None
+        self._settled()
 
     # Records.
 

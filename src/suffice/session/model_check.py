@@ -443,6 +443,11 @@ class ModelCheck:
         return self._frozen.unlabelled.copy()
 
     @property
+    def pool_size(self) -> int:
+        """Number of items of the pool when the check was drawn; the check does not cover items that came later."""
+        return len(self._frozen.labelled) + len(self._frozen.unlabelled)
+
+    @property
     def covered(self) -> "Indices":
         """Items of :attr:`unlabelled` that a goal about all labels covers: those that were not skipped."""
         unlabelled = self._frozen.unlabelled
@@ -699,17 +704,26 @@ class ModelGuarantee:
         guarantee: The statement.
         check: The check that proves it, with the frozen model and its predictions.
         about_present_model: Whether the learner's model is still the one that was checked. If labels were learned or
-            corrected since, the current model has no guarantee; the statement holds for the frozen model.
+            corrected since, the current model has no guarantee; the statement holds for the frozen model. Nor has it
+            one if the pool was extended since.
+        later_items: Number of items that were added to the pool since; the statement does not cover them.
     """
 
     guarantee: Guarantee
     check: ModelCheck
     about_present_model: bool
+    later_items: int = 0
 
     def __str__(self) -> str:
         if self.about_present_model:
             return str(self.guarantee)
         then = count(self.check.n_labelled, "label")
+        if self.later_items:
+            return (
+                f"{self.guarantee} This is about the model at {then} and the {self.check.pool_size:,} items before the "
+                f"extension; it does not cover the {count(self.later_items, 'item')} that came later. The current "
+                "model has no guarantee until it is checked."
+            )
         later = "The current model is different and has no guarantee until it is checked."
         return f"{self.guarantee} This is about the model at {then}. {later}"
 

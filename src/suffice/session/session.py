@@ -402,13 +402,17 @@ class Session:
         if self.estimates.right_or_wrong:
             raise InvalidValueError(f"{reason}, and correct= says only whether predictions are right; leave it out")
 
-    def continue_from(self, other: "Session") -> None:
-        """Take the checks and the stop of a session of the same items, whose model is replaced.
+    def continue_from(self, other: "Session", change: Cause = "switched") -> None:
+        """Take the checks and the stop of a session whose model is replaced, or whose pool is extended.
 
-        The checks share an error probability. :meth:`settle` says whether the stop stands for the new model.
+        The checks share an error probability. :meth:`settle` says whether the stop stands.
+
+        Args:
+            other: The session.
+            change: What has changed.
         """
         self.checks = other.checks
-        self._stop, self._change = other._stop, "switched"
+        self._stop, self._change = other._stop, change
         self.plans = CheckPlans(self.labels, self.estimates, self.checks)
         self.finish = DataSetFinish(self.labels, self.estimates, self.checks)
 
@@ -481,7 +485,8 @@ class Session:
         check = self.checks.newest
         if check is None or check.guarantee is None:
             return None
-        return ModelGuarantee(check.guarantee, check, check.version == self.labels.version)
+        later = max(0, self.labels.size - check.pool_size)
+        return ModelGuarantee(check.guarantee, check, check.version == self.labels.version, later)
 
     def _least_error(self) -> float | None:
         """The share of wrong predictions that the last check of the current model shows at least; None if not known."""
