@@ -76,7 +76,7 @@ class Served(NamedTuple):
 
 @contextmanager
 def served(folder: Path) -> Iterator[list[Served]]:
-    """Projects of classes and of numbers, without accounts and for each role of an account; they learn only at first."""
+    """Projects of classes and of numbers, without accounts and for each role; they learn only at first."""
     with ExitStack() as stack:
         found = []
         for task in ("classification", "regression"):
