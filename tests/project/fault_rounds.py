@@ -168,7 +168,7 @@ class Rounds:
     def _take(self) -> list[Acknowledged]:
         """What was acknowledged in this round."""
         self._look()
-        new = [Acknowledged(*event, line[1]) for line in self._lines for event in _events(line)]
+        new = [Acknowledged(seq, digest, line[1]) for line in self._lines for seq, digest in _events(line)]
         self.counts["refused"] += sum(bool(_message(line)) for line in self._lines)
         self._lines = []
         self.counts["acknowledged"] += len(new)
