@@ -149,7 +149,7 @@ def act_and_record(place: str, _: socket.socket) -> None:
     event. That of a fault has the process, the clock and the message.
     """
     rng = random.Random(os.getpid())
-    journal_module.time = JumpingClock(rng, Path(os.environ[CLOCKS]))  # type: ignore[assignment]
+    journal_module.time = JumpingClock(rng, Path(os.environ[CLOCKS]))  # type: ignore[attr-defined, assignment]
     file = os.open(os.environ[ACKNOWLEDGED], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     write = ProjectJournal._write
 

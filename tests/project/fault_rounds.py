@@ -168,7 +168,7 @@ class Rounds:
     def _take(self) -> list[Acknowledged]:
         """What was acknowledged in this round."""
         self._look()
-        new = [Acknowledged(*event, line[1]) for line in self._lines for event in _events(line)]
+        new = [Acknowledged(seq, digest, line[1]) for line in self._lines for seq, digest in _events(line)]
         self.counts["refused"] += sum(bool(_message(line)) for line in self._lines)
         self._lines = []
         self.counts["acknowledged"] += len(new)
@@ -277,7 +277,7 @@ class Rounds:
         in_use = not later and trouble.name not in {"none", "clock"}
         self.start(rng.choice([1, 2]), answers=in_use or rng.random() < 0.8)
         if fault == "full disk":
-            self._fill_and_make_room(filling, lambda: self._stop_growing(file), self._let_grow)
+            self._fill_and_make_room(filling, self._stop_growing, self._let_grow)
         elif in_use:
             damage_side_files(file, fault, rng)
             trouble.since = time.monotonic()
@@ -344,9 +344,9 @@ class Rounds:
         if self.rng.random() < 0.5:
             self.wait_for_an_answer()
 
-    def _stop_growing(self, file: Path) -> None:
-        """Let the files of the writers grow only a little."""
-        most = max(each.stat().st_size for each in (file, log_of(file))) + self.rng.randrange(20_000)
+    def _stop_growing(self) -> None:
+        """Let the writers write only to the first pages of their files. A log is often started again from its start."""
+        most = self.rng.randrange(33_000, 60_000)
         for writer in self._writers:
             resource.prlimit(writer, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 

@@ -63,7 +63,7 @@ class InProcess:
 
     async def _answered(self, app: Any, message: Message, more: Mapping[str, str]) -> Reply:
         path, _, query = message.target.partition("?")
-        headers = {"host": self._host, **{name.lower(): value for name, value in (message.headers | more).items()}}
+        headers = {"host": self._host, **{name.lower(): value for name, value in {**message.headers, **more}.items()}}
         if message.body or message.method == "POST":
             headers["content-length"] = str(len(message.body))
         scope = {
