@@ -90,14 +90,17 @@ def example_names() -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", example_names())
-def test_an_example_of_the_gallery_runs_and_draws(name: str, gallery: ModuleType) -> None:
+def test_an_example_of_the_gallery_runs_from_its_own_folder_and_draws(
+    name: str, gallery: ModuleType, tmp_path: Path
+) -> None:
     for module in {"network": ["torch"], "framework": ["skactiveml"]}.get(name, []):
         pytest.importorskip(module)
-    printed, figure = gallery.run(name)
+    picture = tmp_path / "figure.png"
+    printed = gallery.run(name, picture)
     stored = (DOCS / "examples" / f"{name}.txt").read_text()
     # What is printed in detail depends on the versions of other packages.
     assert printed.count("\n") == stored.count("\n") > 0
-    assert figure.axes
+    assert picture.stat().st_size > 5_000
 
 
 def test_the_gallery_shows_every_example_and_offers_it_as_a_notebook(gallery: ModuleType) -> None:
