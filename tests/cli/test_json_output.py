@@ -1,7 +1,9 @@
 """``--json``: every command that has it has a schema, and errors are JSON."""
 
 import json
+import re
 import signal
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -140,6 +142,22 @@ def test_every_kind_of_error_is_in_the_schema() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, SufficeError)]
     assert {code_of(kind) for kind in kinds} <= codes
     assert codes - {code_of(kind) for kind in kinds} == {"usage", "output", "interrupted", "unexpected"}
+
+
+def test_the_page_has_every_code() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "json.md").read_text()
+    rows = re.findall(r"^\| (`[a-z_`, ]+`) \|", page, re.MULTILINE)
+    listed = [code for row in rows for code in re.findall(r"`(\w+)`", row)]
+    assert sorted(listed) == sorted(entry["const"] for entry in schema_of(ERROR)["properties"]["code"]["oneOf"])
+
+
+def test_the_commands_of_the_page_name_keys_of_the_schemas() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "json.md").read_text()
+    for command, path in re.findall(r"suffice (\w+) \S+ --json \| jq (?:-r )?\.(\w+)", page):
+        schema = schema_of(command)
+        assert any(path in form["properties"] for form in schema.get("anyOf", [schema]))
+    for asked in re.findall(r"^suffice schema (.*?) +#", page, re.MULTILINE):
+        assert asked.strip() in {*schema_files(), ""}
 
 
 def test_errors_without_json_are_sentences(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
