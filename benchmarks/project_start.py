@@ -1,9 +1,10 @@
 """The start of a labelling project and predictions of new rows, against another checkout in the same run.
 
 Each time is that of a process of its own, as people start it: ``suffice serve`` until the page has answered with the
-first item, and ``suffice predict`` for five rows, elapsed and of the processor. Requests of the page are measured right
-after the first item, while features are computed. Runs of both checkouts alternate. The table has medians, and their
-ratio; on a busy machine the times of the processor are more reliable. They are read from ``/proc``, on Linux.
+first item, also of a project that exists, and ``suffice predict`` for five rows, elapsed and of the processor. Requests
+of the page are measured right after the first item, while features are computed. Runs of both checkouts alternate. The
+table has medians, and their ratio; on a busy machine the times of the processor are more reliable. They are read from
+``/proc``, on Linux.
 
 Run: ``python benchmarks/project_start.py --reference FOLDER --write``.
 """
@@ -75,13 +76,14 @@ def timed(found: dict[str, list[float]], name: str) -> Iterator[None]:
     found.setdefault(name, []).append(time.perf_counter() - start)
 
 
-def started(checkout: Path, file: Path, folder: Path, found: dict[str, list[float]]) -> None:
-    """Make and serve a project, and ask the page for items and for the status."""
-    place = folder / f"{time.monotonic_ns()}.suffice"
-    command = [sys.executable, "-m", "suffice", "serve", str(file), "--classes", "a,b", "--project", str(place)]
+@contextmanager
+def served(
+    checkout: Path, arguments: list[str], found: dict[str, list[float]], step: str
+) -> Iterator[Callable[..., Any]]:
+    """Serve a project, note the time until the page has an item, and yield a function that sends requests."""
     begun = time.perf_counter()
     server = subprocess.Popen(
-        [*command, "--port", "0", "--json", "--no-token"],
+        [sys.executable, "-m", "suffice", "serve", *arguments, "--port", "0", "--json", "--no-token"],
         stdout=subprocess.PIPE,
         env=environment(checkout),
         text=True,
@@ -97,16 +99,26 @@ def started(checkout: Path, file: Path, folder: Path, found: dict[str, list[floa
                 return json.load(answer)
 
         ask("api/next", {"person": "ann"})
-        found.setdefault("first item after the command", []).append(time.perf_counter() - begun)
-        found.setdefault("the same, of the processor", []).append(processor_seconds(server.pid))
+        found.setdefault(step, []).append(time.perf_counter() - begun)
+        found.setdefault(f"{step}, of the processor", []).append(processor_seconds(server.pid))
+        yield ask
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait()
+
+
+def started(checkout: Path, file: Path, folder: Path, found: dict[str, list[float]]) -> None:
+    """Make and serve a project, ask the page for items and for the status, and open the project again."""
+    place = folder / f"{time.monotonic_ns()}.suffice"
+    arguments = [str(file), "--classes", "a,b", "--project", str(place)]
+    with served(checkout, arguments, found, "first item after the command") as ask:
         for k in range(REQUESTS):
             with timed(found, "next item, while features are computed"):
                 ask("api/next", {"person": f"person {k}"})
             with timed(found, "status, while features are computed"):
                 ask("api/status")
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait()
+    with served(checkout, [str(place)], found, "next item, opened again"):
+        pass
 
 
 def label(place: str, file: str) -> None:

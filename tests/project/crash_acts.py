@@ -1,22 +1,31 @@
-"""A process that writes events of all kinds to a project until it is killed."""
+"""Processes that write events of all kinds to a project until they are killed."""
 
 import json
 import os
 import random
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from suffice.errors import SufficeError
+from suffice.project import journal as journal_module
+from suffice.project import sqlite_files
 from suffice.project.create import create_project, open_project
+from suffice.project.events import Event
+from suffice.project.journal import ProjectJournal
 from suffice.project.labelling_project import Project
+from suffice.project.storage import StorageError
 from suffice.session.decision import Decision
 
 #: Variable that names the file of acknowledgements.
 ACKNOWLEDGED = "SUFFICE_TEST_ACKNOWLEDGED"
+#: Variable that names a file: while it exists, the clocks of the writers jump.
+CLOCKS = "SUFFICE_TEST_CLOCKS"
 #: Number of items at first.
 SIZE = 40
 
@@ -43,7 +52,7 @@ def acts(project: Project, rng: random.Random) -> dict[str, Callable[[], Any]]:
     # The classes stay few: one is added, renamed or merged.
     merged = (classes[:-1], {classes[-1]: classes[0]}) if len(classes) > 3 else ([*classes, fresh], {})
     predictions = {"id": [str(item + 1)], "guess": [label], "p": [rng.uniform(0.5, 1.0)]}
-    return {
+    found: dict[str, Callable[[], Any]] = {
         "ask": lambda: project.next(person),
         "label": lambda: project.label(item, label, person=person),
         "skip": lambda: project.skip(item, person=person),
@@ -75,6 +84,24 @@ def acts(project: Project, rng: random.Random) -> dict[str, Callable[[], Any]]:
         # Some accounts stay, to be changed.
         "leave": lambda: project.remove_account(names[3], person=person),
     }
+    for name in ("role", "secret") * (not names) + ("leave",) * (len(names) < 4):
+        del found[name]
+    return found
+
+
+def one_act(project: Project, rng: random.Random) -> Callable[[], Any]:
+    """One of these ways, at random."""
+    possible = acts(project, rng)
+    return possible[rng.choice(list(possible))]
+
+
+def act_once(place: str) -> None:
+    """Make a project and write events of all kinds to it, so that everything is imported that this needs."""
+    made(place)
+    with open_project(place) as project:
+        for act in acts(project, random.Random(0)).values():
+            with suppress(SufficeError):
+                act()
 
 
 def act_until_killed(place: str, _: socket.socket) -> None:
@@ -83,12 +110,72 @@ def act_until_killed(place: str, _: socket.socket) -> None:
     file = os.open(os.environ[ACKNOWLEDGED], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with open_project(place) as project:
         while True:
-            possible = acts(project, rng)
-            accounts = len(project.accounts())
-            for name in ("role", "secret") * (not accounts) + ("leave",) * (accounts < 4):
-                del possible[name]
             # What does not fit the project now is refused, as it is for people.
             with suppress(SufficeError):
-                possible[rng.choice(list(possible))]()
+                one_act(project, rng)()
             newest = project.events()[-1]
             os.write(file, f"{json.dumps([newest.seq, newest.digest, project.size])}\n".encode())
+
+
+class JumpingClock:
+    """In place of the module ``time``: the system clock is set to other times, and the monotonic clock is not.
+
+    Args:
+        rng: Chooses the times.
+        jumps: The clock jumps while this file exists.
+    """
+
+    # Back by a year, an hour and three seconds; forwards by an hour, thirty years, and beyond the year 9999.
+    _JUMPS = (-3.2e7, -3600.0, -3.0, 3600.0, 9.5e8, 2.6e11, 1e15)
+
+    def __init__(self, rng: random.Random, jumps: Path) -> None:
+        self._rng, self._jumps, self._offset = rng, jumps, 0.0
+
+    def time(self) -> float:
+        if not self._jumps.exists():
+            self._offset = 0.0
+        elif self._rng.random() < 0.1:
+            self._offset = self._rng.choice(self._JUMPS)
+        return time.time() + self._offset
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+def act_and_record(place: str, _: socket.socket) -> None:
+    """Write events of all kinds; append a line of JSON to a file for each acknowledgement and each fault.
+
+    That of an acknowledgement has the process, the monotonic clock before the write, and number and digest of each
+    event. That of a fault has the process, the clock and the message.
+    """
+    rng = random.Random(os.getpid())
+    journal_module.time = JumpingClock(rng, Path(os.environ[CLOCKS]))  # type: ignore[assignment]
+    file = os.open(os.environ[ACKNOWLEDGED], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    write = ProjectJournal._write
+
+    def record(*line: Any) -> None:
+        os.write(file, f"{json.dumps([os.getpid(), *line])}\n".encode())
+
+    def recorded(journal: ProjectJournal, decide: Any) -> tuple[list[Event], Any]:
+        began = time.monotonic()
+        events, result = write(journal, decide)
+        record(began, [[event.seq, event.digest] for event in events])
+        return events, result
+
+    ProjectJournal._write = recorded  # type: ignore[assignment]
+    # The log is moved into the main file often, so that a process is killed then, too.
+    sqlite_files._WRITES_BEFORE_MOVE = 20
+    try:
+        with open_project(place) as project:
+            while True:
+                try:
+                    one_act(project, rng)()
+                except StorageError as error:
+                    record(time.monotonic(), str(error))
+                except SufficeError:
+                    pass
+                # The other writers and the faults have their turn.
+                time.sleep(0.001 * rng.random())
+    except SufficeError as error:
+        record(time.monotonic(), f"not opened: {error}")
+        time.sleep(3600)

@@ -1,7 +1,7 @@
 """A process that has everything imported and forks servers of one project, which its parent kills.
 
-Its arguments are ``PLACE web|lines|acts LOG``. It prints its port, then forks a server for each line "start" that it
-reads, and prints its process number; for "reap NUMBER" it waits for the end of one.
+Its arguments are ``PLACE web|lines|acts|record LOG``. It prints its port, then forks a server for each line "start"
+that it reads, and prints its process number; for "reap NUMBER" it waits for the end of one.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from suffice.project.labelling_project import Project
 from suffice.project.storage import StorageError
 from suffice.web.access import Access
 from suffice.web.server import create_app, listening, serve_on
-from tests.project.crash_acts import act_until_killed
+from tests.project.crash_acts import act_and_record, act_once, act_until_killed
 from tests.project.making_projects import about, some_items
 
 
@@ -104,7 +104,7 @@ async def ask(app: Any, path: str, body: bytes) -> None:
     assert statuses[0] == 200
 
 
-def warm_up() -> None:
+def warm_up(kind: str) -> None:
     """Have everything imported and made that a server would when it starts."""
     with tempfile.TemporaryDirectory() as folder:
         project = write_project(Path(folder) / "x", about("regression"), some_items(5, task="regression"))
@@ -114,6 +114,8 @@ def warm_up() -> None:
             asyncio.run(ask(app, path, body))
         asyncio.run(ask(app, "/api/labels", b'{"person": "ann", "item": 0, "label": 1, "request": "r"}'))
         project.close()
+        if kind in {"acts", "record"}:
+            act_once(f"{folder}/y")
     # Only a process of one thread can be forked without harm.
     for _ in range(1000):
         if threading.active_count() == 1:
@@ -145,12 +147,12 @@ def fork(place: str, serve: Callable[[str, socket.socket], None], listener: sock
 def fork_servers() -> None:
     """Fork servers until nobody asks for more."""
     place, kind, log = sys.argv[1:]
-    warm_up()
+    warm_up(kind)
     # What is there already is not looked at again by every child, which would copy it.
     gc.collect()
     gc.freeze()
     children = set()
-    serve = {"web": serve_web, "lines": serve_lines, "acts": act_until_killed}[kind]
+    serve = {"web": serve_web, "lines": serve_lines, "acts": act_until_killed, "record": act_and_record}[kind]
     with listening("127.0.0.1", 0) as listener:
         print(listener.getsockname()[1], flush=True)
         for line in sys.stdin:

@@ -1,11 +1,14 @@
 """Damage of the files of a project is noticed, and what can be verified is recovered."""
 
+import fcntl
 import json
+import os
 import random
 import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -14,12 +17,12 @@ import pytest
 
 from suffice.errors import SufficeError
 from suffice.presentation.project_words import damage_sentences
-from suffice.project import create_project
+from suffice.project import create_project, storage
 from suffice.project.create import open_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import Project
 from suffice.project.repair import LABELS_FILE, repair_project
-from suffice.project.storage import FILE, StorageError, read_head
+from suffice.project.storage import FILE, Head, StorageError, read_head, sa
 from tests.project.making_projects import make
 from tests.project.project_workers import begin, finish, start
 from tests.thoroughness import some
@@ -144,6 +147,81 @@ def test_a_write_ahead_file_that_is_removed_loses_nothing(tmp_path: Path) -> Non
         project.label(32, "cat", person="ann")
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_a_write_ahead_file_that_is_cut_off_is_noticed_and_the_rest_is_kept(tmp_path: Path, share: float) -> None:
+    place = labelled(tmp_path, 5)
+    log = place / f"{FILE}-wal"
+    with open_project(place) as project:
+        for k in range(30, 40):
+            project.label(k, "cat", person="ann")
+        os.truncate(log, int(share * log.stat().st_size))
+        for _ in range(2):
+            with pytest.raises(StorageError, match=r"was cut off while .*acknowledged last may be lost"):
+                project.label(29, "cat", person="ann")
+        main = (place / FILE).read_bytes()
+    # Nothing is moved from such a file into the main file.
+    assert (place / FILE).read_bytes() == main
+    with pytest.raises(StorageError, match="start the program again"):
+        open_project(place)
+    place = Path(shutil.copytree(place, tmp_path / "as a new process finds it"))
+    with pytest.raises(StorageError, match=r"events are missing.*suffice repair"):
+        open_project(place)
+    assert repair_project(place).repaired
+    with open_project(place) as project:
+        assert (project.state().n_labelled > 5) == (share > 0.0)
+        assert project.state().label_of(29) is None
+
+
+def test_a_write_ahead_file_that_is_cut_off_while_something_is_written_is_noticed(tmp_path: Path) -> None:
+    place = labelled(tmp_path, 5)
+    with open_project(place) as project:
+        for k in range(30, 40):
+            project.label(k, "cat", person="ann")
+        cut = False
+
+        def cut_off(*_: object) -> None:
+            # After the last comparison; SQLite writes behind the gap, so that the file is as long as before.
+            nonlocal cut
+            os.truncate(place / f"{FILE}-wal", 0)
+            cut = True
+
+        sa.event.listen(project.journal.database._engine, "commit", cut_off)
+        with pytest.raises(StorageError, match=r"-wal was cut off while .* it is not known whether this was written"):
+            project.label(29, "cat", person="ann")
+        assert cut
+
+
+@pytest.mark.parametrize("left", [0, 16_384])
+def test_a_shared_memory_that_is_cut_off_is_noticed_and_nothing_is_lost(tmp_path: Path, left: int) -> None:
+    place = labelled(tmp_path, 5)
+    with open_project(place) as project:
+        for k in range(30, 40):
+            project.label(k, "cat", person="ann")
+        database = project.journal.database
+        with database.exclusive() as connection:
+            connection.exec_driver_sql("SELECT 1")
+        assert database._files is not None
+        os.truncate(place / f"{FILE}-shm", left)
+        assert database._files.cut_off().endswith("-shm was cut off while the project was open")
+        # Reading from it could end this process.
+        copy = Path(shutil.copytree(place, tmp_path / "as a new process finds it"))
+        os.truncate(place / f"{FILE}-shm", 32_768)
+    with open_project(copy) as project:
+        assert project.state().n_labelled == 15
+
+
+def test_a_write_ahead_file_that_another_program_has_emptied_is_no_damage(tmp_path: Path) -> None:
+    place = labelled(tmp_path, 5)
+    with open_project(place) as project:
+        project.label(30, "cat", person="ann")
+        with closing(sqlite3.connect(place / FILE)) as other:
+            assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() == (0, 0, 0)
+        assert (place / f"{FILE}-wal").stat().st_size == 0
+        project.label(31, "cat", person="ann")
+    with open_project(place) as project:
+        assert [project.state().label_of(k) for k in (30, 31)] == ["cat", "cat"]
+
+
 @pytest.mark.parametrize("ending", ["-wal", "-shm"])
 def test_a_file_that_is_removed_before_the_first_write_is_noticed(tmp_path: Path, ending: str) -> None:
     place = labelled(tmp_path, 5)
@@ -254,6 +332,33 @@ def test_a_damaged_digest_loses_nothing(place: Path, which: str) -> None:
     assert repair_project(place).intact
 
 
+@pytest.mark.parametrize(
+    ("change", "lost"),
+    [
+        ("UPDATE events SET data = '{}', digest = 'x' WHERE seq = (SELECT max(seq) FROM events)", 1),
+        ("UPDATE events SET person = 'eve' WHERE seq > (SELECT max(seq) FROM events) - 3", 3),
+        ("UPDATE events SET seq = 1000000000000 WHERE seq = (SELECT max(seq) FROM events)", 1),
+    ],
+)
+def test_damaged_events_at_the_end_are_lost_and_the_project_opens(place: Path, change: str, lost: int) -> None:
+    with open_project(place) as project:
+        before = contents(project)[2]
+    with closing(sqlite3.connect(place / FILE)) as database, database:
+        database.execute(change)
+    assert isinstance(opened(place), str)
+    report = repair_project(place)
+    last = before[-1][0]
+    assert report.repaired
+    assert report.lost_events == tuple(range(last - lost + 1, last + 1))
+    assert report.missing_events == 0
+    with open_project(place) as project:
+        after = contents(project)[2]
+        assert after[: last - lost] == before[: last - lost]
+        assert [event[1] for event in after[last - lost :]] == [EventKind.lost] * lost
+        project.label(30, "dog", person="ann")
+    assert repair_project(place, check=True).intact
+
+
 def test_an_event_that_depends_on_a_lost_one_is_lost_too(place: Path) -> None:
     with open_project(place) as project:
         (undone,) = (event for event in project.events() if event.kind is EventKind.undone)
@@ -315,6 +420,45 @@ def test_pages_that_cannot_be_read_lose_only_what_is_on_them(tmp_path: Path) -> 
         assert len(project.items(range(6000))) == 6000
 
 
+def test_the_last_row_before_a_page_that_cannot_be_read_is_kept(tmp_path: Path) -> None:
+    place = tmp_path / "many.suffice"
+    with create_project(place, [f"text {k}" for k in range(300)], classes=["a", "b"]) as project:
+        for k in range(200):
+            project.label(k, "a", person="ann")
+    file = place / FILE
+    content = bytearray(file.read_bytes())
+    with closing(sqlite3.connect(file)) as connection:
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+        root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'events'").fetchone()[0]
+    # The cell of the first leaf in the interior page: its page, and its highest row as a variable-length number.
+    start = (root - 1) * size
+    cell = start + int.from_bytes(content[start + 12 : start + 14], "big")
+    second = start + int.from_bytes(content[start + 14 : start + 16], "big")
+    last, page = content[cell + 4], int.from_bytes(content[second : second + 4], "big")
+    assert last < 128
+    content[(page - 1) * size : (page - 1) * size + 8] = b"\xff" * 8
+    file.write_bytes(content)
+    report = repair_project(place)
+    assert report.repaired
+    assert min(report.lost_events) == last + 1
+
+
+def test_a_file_that_is_shorter_than_it_says_is_read_as_far_as_possible(place: Path) -> None:
+    """As if the process was killed while the log was moved into the file, and the log was removed."""
+    file = place / FILE
+    with closing(sqlite3.connect(file)) as connection:
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+    content = bytearray(file.read_bytes())
+    content[28:32] = (len(content) // size + 1).to_bytes(4, "big")
+    file.write_bytes(content)
+    with pytest.raises(StorageError, match=r"is damaged.*suffice repair"):
+        open_project(place)
+    report = repair_project(place)
+    assert (report.repaired, report.lost_events, report.damaged_items) == (True, (), ()), report
+    with open_project(place) as project:
+        assert project.state().label_of(0) == "dog"
+
+
 def test_bad_places(tmp_path: Path) -> None:
     with pytest.raises(SufficeError, match="there is no project in"):
         repair_project(tmp_path)
@@ -335,6 +479,12 @@ def test_the_last_event_is_noted_and_a_damaged_note_is_ignored_or_noticed(place:
     for text in ("", "17", "x y\n", "\xff\n"):
         note.write_text(text, encoding="latin-1")
         assert not isinstance(opened(place), str)
+    note.write_text("x" * 1000)
+    with open_project(place) as project:
+        project.label(30, "cat", person="ann")
+        last = project.state().last
+        assert last is not None
+    assert read_head(place / FILE) == (last.seq, last.digest)
     note.write_text(f"{last.seq} {'0' * 64}\n", encoding="ascii")
     assert "it has other events" in opened(place)
     report = repair_project(place)
@@ -345,3 +495,46 @@ def test_the_last_event_is_noted_and_a_damaged_note_is_ignored_or_noticed(place:
 
 def test_the_report_is_json(place: Path) -> None:
     assert json.loads(json.dumps(repair_project(place).as_dict()))["intact"] is True
+
+
+def test_the_note_of_the_last_event_is_never_empty_while_events_are_written(place: Path) -> None:
+    note = place / f"{FILE}-head"
+    with open_project(place) as project:
+        # A process can be killed between any two steps: the note is overwritten in one.
+        opened = os.open(note, os.O_RDONLY)
+        try:
+            lengths, stop = set(), Event()
+
+            def look() -> None:
+                while not stop.is_set():
+                    lengths.add(os.fstat(opened).st_size)
+
+            project.label(30, "cat", person="ann")
+            looking = Thread(target=look)
+            looking.start()
+            for k in range(31, 39):
+                project.label(k, "cat", person="ann")
+            stop.set()
+            looking.join()
+        finally:
+            os.close(opened)
+    assert lengths == {note.stat().st_size}
+
+
+def test_the_last_event_is_noted_before_another_process_can_write(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked = []
+
+    def write(file: Path, _: Head) -> None:
+        folder = os.open(file.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locked.append(False)
+        except BlockingIOError:
+            locked.append(True)
+        finally:
+            os.close(folder)
+
+    monkeypatch.setattr(storage, "write_head", write)
+    with open_project(place) as project:
+        project.label(30, "cat", person="ann")
+    assert locked == [True]

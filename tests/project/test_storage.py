@@ -1,6 +1,5 @@
 """Places that fail: full, read-only, damaged, locked, moved, gone for a while. A sentence each, and nothing lost."""
 
-import errno
 import os
 import shutil
 import sqlite3
@@ -18,6 +17,8 @@ from suffice.project.create import has_project, open_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.storage import FILE, Database, StorageError, StorageFullError, sa
+from tests.project import full_disk
+from tests.project.full_disk import fill
 from tests.project.making_projects import make, picture
 from tests.project.project_workers import begin, finish, start
 
@@ -136,21 +137,10 @@ def test_a_full_database(tmp_path: Path) -> None:
 def small_disk(reached_by_all: Path) -> Iterator[Path]:
     """A disk of two megabytes, where this may be made."""
     folder = reached_by_all / "disk"
-    folder.mkdir()
-    if os.geteuid() or os.system(f"mount -t tmpfs -o size=2m tmpfs '{folder}' 2> /dev/null"):
-        pytest.skip("a small disk cannot be mounted here: not root, or mount is refused")
-    yield folder
-    os.system(f"umount -l '{folder}'")
-
-
-def fill(file: Path) -> None:
-    """Take all the room that there is."""
-    with file.open("wb", buffering=0) as filling:
-        try:
-            while filling.write(b"x" * 4096):
-                pass
-        except OSError as error:
-            assert error.errno == errno.ENOSPC  # noqa: PT017 - what else could end it
+    with full_disk.small_disk(folder, 2) as mounted:
+        if not mounted:
+            pytest.skip("a small disk cannot be mounted here: not root, or mount is refused")
+        yield folder
 
 
 def test_a_full_disk(small_disk: Path) -> None:

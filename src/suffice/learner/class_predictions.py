@@ -15,8 +15,8 @@ from suffice.numerics import Floats
 
 # The average of a committee may differ from the prediction of the model by rounding.
 _SAME: Final = 1e-6
-# Tolerance of the sum of a row of probabilities, for single precision.
-_SUM_TOLERANCE: Final = 1e-3
+#: Tolerance of the sum of a row of probabilities, for single precision.
+SUM_TOLERANCE: Final = 1e-3
 # Members of a committee with a larger mean probability of their class than this are always certain.
 _CERTAIN: Final = 0.95
 # Number of items for which the predictions of all members of a committee are in memory at a time.
@@ -167,7 +167,7 @@ class ClassPredictions:
             raise InvalidValueError(
                 f"{who} must return class probabilities of shape {form} for N = {rows} items; its shape is {p.shape}"
             )
-        if not (p >= -1e-9).all() or not (np.abs(p.sum(axis=-1) - 1.0) <= _SUM_TOLERANCE).all():
+        if not (p >= -1e-9).all() or not (np.abs(p.sum(axis=-1) - 1.0) <= SUM_TOLERANCE).all():
             raise InvalidValueError(f"{who} must return probabilities: no number below 0, and each row adds up to 1")
         return p
 

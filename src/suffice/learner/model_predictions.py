@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Sequence
 from copy import copy
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from scipy.special import expit
@@ -14,6 +14,9 @@ from suffice.learner.model_posterior import ComparedPosteriors, KnownPosterior, 
 from suffice.learner.number_predictions import NumberPredictions, number_predictions
 from suffice.learner.pool_model import PoolModel, PoolRows, Predict, has_method, require_fitted
 from suffice.numerics import Floats
+
+# Number of items for which standard deviations are tried.
+_TRIED_ITEMS: Final = 50
 
 __all__ = ["ComparedPosteriors", "FittedModel", "KnownPosterior", "NumberPredictions", "PoolRows", "Predict"]
 
@@ -43,13 +46,18 @@ class FittedModel:
         self._connect(source)
         if predict is not None:
             answer = source.answer(np.array([0]))
-            self.gives_deviation = isinstance(answer, tuple)
-            self.gives_probabilities = not self.gives_deviation
-            self.task = "regression" if self.gives_deviation else "classification"
+            self.gives_probabilities = not isinstance(answer, tuple)
+            self.task = "classification" if self.gives_probabilities else "regression"
+            self.gives_deviation = self.task == "regression" and self._states_deviation()
             return
         self.gives_probabilities = has_method(model, "predict_proba")
         self.task = "classification" if self.gives_probabilities or _has_classes(model) else "regression"
-        self.gives_deviation = self.task == "regression" and _returns_deviation(source.last_step)
+        returned = self.task == "regression" and _returns_deviation(source.last_step)
+        self.gives_deviation = returned and self._states_deviation()
+
+    def _states_deviation(self) -> bool:
+        """Whether a deviation is above 0 for some item; a model that states 0 for all of them knows none."""
+        return bool((self.numbers(np.arange(min(_TRIED_ITEMS, len(self._source.pool)))).variance > 0.0).any())
 
     def _connect(self, source: PoolModel) -> None:
         """Take predictions and posterior from a model."""
@@ -73,6 +81,11 @@ class FittedModel:
     def name(self) -> str:
         """What to call the model."""
         return self._source.name
+
+    @property
+    def asks_function(self) -> bool:
+        """Whether the caller's function predicts."""
+        return self._source.predict is not None
 
     @property
     def model(self) -> Any:

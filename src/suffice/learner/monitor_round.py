@@ -13,6 +13,7 @@ from suffice.divergence import kl
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.learning_loop import model_family
 from suffice.learner.model_predictions import ComparedPosteriors, FittedModel, KnownPosterior
+from suffice.learner.pool_predictions import GivenAnswers, GivenClasses, PoolPredictions
 from suffice.learner.refitted import can_be_fitted_again, refitted
 from suffice.learner.step_inputs import (
     LOSS_FIELDS,
@@ -503,6 +504,8 @@ class MonitorView:
         """Inputs of items for :meth:`judged_model`."""
         if isinstance(self._kept, RememberedModel):
             raise SufficeError("the model of the last update is not saved with a monitor; call update first")
+        if isinstance(self._kept.model, PoolPredictions):
+            raise SufficeError("this requires a model, and update was given predictions; call update(model, ...) first")
         return np.asarray(self._kept.transformed(np.asarray(items, dtype=np.intp)), dtype=np.float64)
 
     def expected_losses(self, items: Indices) -> Floats | None:
@@ -596,7 +599,8 @@ class MonitorView:
         kept = self._kept
         if isinstance(kept, RememberedModel):
             return None, [kept.predicted[place] for place in kept.places(items).tolist()]
-        return kept.model, kept.predicted(items, list(self._labels.values())).tolist() if len(items) else []
+        model = None if isinstance(kept.model, PoolPredictions) else kept.model
+        return model, kept.predicted(items, list(self._labels.values())).tolist() if len(items) else []
 
     def compared_inputs(self, items: Indices) -> Any:
         """Inputs of items for a comparison with other models; None if they are not numbers."""
@@ -613,10 +617,29 @@ def _label_predictions(labels: Sequence[Any], doubts: Floats | None, n_labels: i
     return [HeldOutPrediction(label, doubt, None, n_labels) for label, doubt in zip(labels, expected, strict=True)]
 
 
+def _why_not_given(lacks: frozenset[str], fitted: FittedModel) -> str:
+    """Reason why given predictions do not provide some fields; empty if it is the same as for a model."""
+    if isinstance(fitted.model, GivenAnswers):
+        return "correct= says only whether predictions were right; give probabilities= and labels for more"
+    if lacks & DIVERGENCES:
+        return "posteriors are compared, and predictions have none; give the model"
+    if fitted.gives_probabilities and lacks & COMMITTEE_FIELDS:
+        return "a committee is needed, and the given table has the probabilities of one model; give the model"
+    if isinstance(fitted.model, GivenClasses) and not lacks & (SCREENING_FIELDS | VALIDATION_FIELDS | {"kl_prior"}):
+        return "predicted classes do not provide it; give probabilities=, class probabilities, N x C"
+    if fitted.task == "regression" and lacks <= LATENT_FIELDS:
+        return (
+            "the given numbers do not tell the variance of the noise-free value from that of the label; give the model"
+        )
+    return ""
+
+
 def why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: PLR0911, PLR0912 - one sentence for each case
     """Reason why a model does not provide some fields, and the remedy."""
     name = fitted.name
     lacks = frozenset(missing)
+    if isinstance(fitted.model, PoolPredictions) and (reason := _why_not_given(lacks, fitted)):
+        return reason
     if "control_found" in lacks and not lacks & SCREENING_FIELDS:
         return "give control= to StopMonitor, items of the positive class that were drawn at random, and positive="
     if lacks & (SCREENING_FIELDS | RELEVANCE_FIELDS) and fitted.task == "classification":

@@ -43,6 +43,8 @@ def number_predictions(source: PoolModel, items: Indices, label_variance: float 
         return NumberPredictions(np.zeros(0), np.zeros(0), np.zeros(0))
     if source.predict is not None:
         answer = source.answer(items)
+        if label_variance is not None:
+            answer = answer[0], np.full(len(items), label_variance**0.5)
     elif label_variance is not None:
         mean = np.asarray(source.model.predict(source.rows(items)), dtype=np.float64)
         answer = mean, np.full(len(items), label_variance**0.5)

@@ -85,7 +85,8 @@ class PoolModel:
     def __init__(self, model: Any, predict: Predict | None, pool: PoolRows) -> None:
         self.model, self.predict, self.pool = model, predict, pool
         self.last_step = model.steps[-1][1] if _is_pipeline(model) else model
-        self.name = type(self.last_step).__name__
+        # Predictions that are given in place of a model have a name for messages.
+        self.name: str = getattr(type(self.last_step), "shown_name", type(self.last_step).__name__)
 
     def frozen(self) -> "PoolModel | None":
         """The same object with a copy of the model, which later fits do not change; None if it cannot be copied."""
@@ -132,11 +133,11 @@ class PoolModel:
         if isinstance(answer, tuple):
             if len(answer) != 2:
                 raise InvalidValueError(f"predict must return (mean, std) for numbers, not {len(answer)} values")
-            return tuple(map(_as_array, answer))
-        return _as_array(answer)
+            return tuple(map(as_array, answer))
+        return as_array(answer)
 
 
-def _as_array(answer: Any) -> Any:
+def as_array(answer: Any) -> Any:
     """A tensor as an array; everything else unchanged."""
     return answer.detach().cpu().numpy() if hasattr(answer, "detach") else answer
 

@@ -228,6 +228,7 @@ class SessionDriver(ABC):
                 raise InvalidValueError('tolerance is for a goal about all labels; give of="all", or leave it out')
             return self._session.decide(self._view(), at_most, compare=compare)
         self._require_no_running()
+        self._session.require_labels('of="all" is about final labels')
         return self._session.decide_finish(self._view(), goal, checked_tolerance(tolerance, share=self.share))
 
     @one_at_a_time
@@ -265,6 +266,7 @@ class SessionDriver(ABC):
             >>> final.guarantee.wrong_at_most, int(sum(np.array(final.labels) != y)) <= 30
             (30, True)
         """
+        self._session.require_labels("final_labels are classes or numbers")
         goal = None
         if at_most is not None:
             goal = checked_goal("all", at_most, annotator_error, class_name=self._session.positive)

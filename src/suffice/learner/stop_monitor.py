@@ -4,7 +4,7 @@ import math
 import operator
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -15,8 +15,8 @@ from suffice.acquisition import Indices
 from suffice.arguments import real, whole
 from suffice.checks.random_source import CHECK_STREAM, check_rng
 from suffice.checks.registry import CheckRegistry, registered_items
-from suffice.criteria import Criterion, LabelWorth, QuantileRecall, Step, Verdict, criterion_from_dict
-from suffice.criteria.base import require_rule, requiring_rule
+from suffice.criteria import RULES, Criterion, LabelWorth, QuantileRecall, Step, Verdict, criterion_from_dict
+from suffice.criteria.base import example_rule, require_rule, requiring_rule
 from suffice.criteria.step_and_verdict import FIELD_KINDS
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError
 from suffice.learner.model_predictions import FittedModel, PoolRows, Predict
@@ -34,6 +34,19 @@ from suffice.learner.monitor_round import (
     StepEvidence,
     UpdateMark,
     why_missing,
+)
+from suffice.learner.pool_predictions import (
+    SOURCES,
+    GivenAnswers,
+    GivenClasses,
+    KnownSoFar,
+    PoolPredictions,
+    flag,
+    given_predictions,
+    given_probabilities,
+    is_function,
+    predicted_by,
+    right_or_wrong,
 )
 from suffice.learner.prepare import checked_indices
 from suffice.learner.session_driver import SessionDriver
@@ -55,7 +68,7 @@ from suffice.models.threads import SingleUse, one_at_a_time
 from suffice.presentation.html_parts import card, curve
 from suffice.presentation.text_format import percent
 from suffice.saved_state import decoded_array, encoded_array, restored, sealed
-from suffice.session.guarantee_rules import rules_of_type
+from suffice.session.guarantee_rules import ErrorGuarantee, rules_of_type
 from suffice.session.model_check import ModelCheck
 from suffice.session.random_losses import RandomLabelLosses
 from suffice.session.recorded_steps import DIVERGENCES, stacked
@@ -91,6 +104,10 @@ class StopMonitor(SessionDriver):
     - the posterior of a model of suffice, or of one that :func:`suffice.posteriors.fitted_posterior` knows: among them
       scikit-learn's ``LogisticRegression``, ``BayesianRidge`` and Gaussian processes, also at the end of a pipeline;
     - ``predict=``, for any other model.
+
+    Instead of a model, :meth:`update` takes class probabilities, predicted classes or numbers of the whole pool, so
+    that a program in another language can use it; or whether earlier predictions were right, for boxes and other
+    structured answers. The error is then estimated from predictions that were made before the labels were learned.
 
     Some rules compare the model with the model of the previous update. Their first verdict is undecided. An update
     without new labels replaces the previous step. If labels were removed, steps with as many labels or more are
@@ -257,36 +274,79 @@ class StopMonitor(SessionDriver):
         return list(self._session.history.steps)
 
     @one_at_a_time
-    def update(self, model: Any, indices: Any, labels: Any, random: Any = ()) -> Verdict:
-        """Update with a model and all labels so far, and return the verdict.
+    def update(  # noqa: PLR0913 - all but four by keyword
+        self,
+        model: Any = None,
+        indices: Any = None,
+        labels: Any = None,
+        random: Any = (),
+        *,
+        probabilities: Any = None,
+        predictions: Any = None,
+        classes: Any = None,
+        correct: Any = None,
+    ) -> Verdict:
+        """Update with a model, or its predictions, and all labels so far, and return the verdict.
 
         Args:
-            model: The fitted model. It is not changed; a copy is kept until the next update.
+            model: The fitted model. It is not changed; a copy is kept until the next update. Or a function of a part of
+                the pool that returns what ``probabilities`` or ``predictions`` may hold. It is called for all items.
             indices: All items that are labelled, as indices into the pool.
-            labels: Their labels: classes or numbers, in the same order.
+            labels: Their labels: classes or numbers, in the same order. Left out with ``correct``.
             random: Those of the items that were drawn at random from the unlabelled ones, as indices or as one flag for
                 each item. They calibrate the estimate of the error: the model of the update before has predicted each
                 of them without knowing it. Items that were named once need not be named again.
+            probabilities: Instead of a model: its class probabilities for all items of the pool, ``N x C``.
+            predictions: Instead of a model: its predicted class or number for each item of the pool; for numbers also
+                ``(mean, std)``. Text, flags, and whole numbers if the labels are whole numbers, are classes.
+            classes: With ``probabilities``: the class of each column. Left out, those of the update before if they are
+                as many, otherwise the classes of the labels in sorted order. With ``predictions``: all classes, if they
+                are numbers.
+            correct: Instead of a model and labels, for boxes, sets of classes and other structured answers: whether the
+                prediction for an item, made before its label was learned, was right. True or False by item, or one for
+                each of ``indices`` with None for an item without such a prediction.
 
         Raises:
-            MissingInputError: The rule requires an input that the model does not provide; the message names it.
+            MissingInputError: The rule requires an input that the model or its predictions do not provide; the message
+                names it, and rules that work.
             InvalidValueError: An argument cannot be used. Nothing is changed.
             SufficeError: The model is not fitted.
+
+        Examples:
+            Predictions of a program in another language, and right or wrong answers:
+
+            >>> import numpy as np
+            >>> from suffice import Budget
+            >>> rng = np.random.default_rng(0); truth = np.arange(500) % 2
+            >>> monitor = StopMonitor(range(500), rule=LabelWorth() & Budget(20))
+            >>> for n in (20, 30):
+            ...     right = np.where(rng.random(500) < 0.9, truth, 1 - truth)  # read from a file
+            ...     p = np.where(right[:, None] == [0, 1], 0.8, 0.2)
+            ...     verdict = monitor.update(probabilities=p, indices=range(n), labels=truth[:n], random=range(n))
+            >>> monitor.error_estimate().random_labels
+            10
+            >>> monitor = StopMonitor(range(500), rule=Budget(40))
+            >>> print(monitor.update(correct={10: True, 11: False}, indices=range(12), random=[10, 11]))
+            Go on at 12 labels: 12 labels are bought, and the budget is 40. 28 more labels.
         """
+        self._require_one_source(model, probabilities, predictions, correct, indices, labels)
         items = checked_indices(indices, len(self._pool), "indices")
-        fitted = self._checked_model(model)
+        if correct is None:
+            answers, source = None, self._source(model, probabilities, predictions, classes, labels)
+        else:
+            answers, source = self._all_answers(correct, items), GivenAnswers(len(self._pool))
+            before = self._session.labels.everything
+            labels = [answers.get(item, before.get(item, True)) for item in items.tolist()]
+        fitted = self._checked_model(source)
         given = self._plain_labels(labels, items, fitted.task)
         fitted.assume_label_variance(list(given.values()))
         new = self._new_items(given)
-        checks = self._session.checks
-        checks.require_not_in_open(new, "tell")
-        # Items of a check are a random sample.
-        checked = {item for check in checks.checks for item in check.random_prefix}
-        drawn = self._drawn(random, items) | checked.intersection(given)
+        self._session.checks.require_not_in_open(new, "tell")
+        drawn = self._drawn(random, items) | self._checked_at_random().intersection(given)
         wanted = self._wanted(fitted)
-        earlier = self._predicted_before(new, drawn, wanted)
-        if earlier and self._predict is not None:
-            self._require_own_model(fitted)
+        earlier = self._predicted_before(new, drawn, wanted) if answers is None else {}
+        earlier |= self._answered_before(answers or {}, drawn, len(given))
+        self._require_own_model(fitted, earlier)
         marks = [mark for mark in self._marks if mark.n_labelled < len(given)]
         update = MonitorRound(
             fitted,
@@ -313,35 +373,91 @@ class StopMonitor(SessionDriver):
         counted, calibration = self._counted(update, view, losses, random_items, wanted)
         fields = {name: value for name, value in (evidence.fields | counted).items() if name in wanted}
         history, verdict = self._judged(given, fields, evidence.why, marked=bool(marks))
-        answers = None if self._predict is None else fitted.answers(update.sample[:_ASKED_ITEMS])
+        asked = fitted.answers(update.sample[:_ASKED_ITEMS]) if fitted.asks_function else None
 
         # Nothing was changed until here.
         session = self._session
-        learned = session.labels.learned
-        corrected = [item for item in given if item in learned and learned[item] != given[item]]
-        changed: list[int] = [*new, *corrected]
-        change: Cause | None = "removed" if learned.keys() - given.keys() else "corrected" if corrected else None
+        corrected, change = self._corrected(given)
         session.labels.replace(given, random_items)
         session.estimates.set_losses(fitted.task, losses)
+        session.estimates.right_or_wrong = answers is not None
         session.history, session.labels.version = history, serial
         session.estimates.reducible_error = (
             float(fields.get("reducible_error", 0.0)) if session.estimates.share else 0.0
         )
-        self._columns, self._kept, self._model_name, self._answers = update.columns, kept, fitted.name, answers
+        self._columns, self._kept, self._model_name, self._answers = update.columns, kept, fitted.name, asked
         self._order, self._arrival, self._recent, self._calibration = list(update.order), arrival, recent, calibration
         self._earlier = {item: row for item, row in update.earlier.items() if item in given}
         self._marks = self._marks_after(marks, given, serial, evidence, wanted)
         self._last_view = view
-        for item in changed:
+        for item in [*new, *corrected]:
             session.checks.answered(item, given[item])
         session.conclude(verdict, change=change)
         return self._settled()
 
     # Arguments.
 
+    def _require_one_source(  # noqa: PLR0913, PLR0917 - the arguments of an update
+        self, model: Any, probabilities: Any, predictions: Any, correct: Any, indices: Any, labels: Any
+    ) -> None:
+        """Raise an error for arguments of an update that are missing or do not go together."""
+        sources = sum(source is not None for source in (model, probabilities, predictions, correct))
+        if sources != 1:
+            raise InvalidValueError(f"update takes one of {SOURCES}, and {sources or 'none'} came")
+        if indices is None:
+            raise InvalidValueError("update requires indices, all items that are labelled")
+        if correct is None and labels is None:
+            raise InvalidValueError("update requires labels, one for each of indices")
+        if correct is not None and labels is not None:
+            raise InvalidValueError("correct takes the place of labels; leave labels out")
+        if isinstance(model, np.ndarray | list | tuple):
+            raise InvalidTypeError(
+                "model must be a fitted model or a function; give class probabilities as probabilities=, and predicted "
+                "classes or numbers as predictions="
+            )
+        before = self._session.estimates.right_or_wrong
+        if self._task is not None and before != (correct is not None):
+            now = "labels" if before else "correct="
+            raise InvalidValueError(
+                f"the updates before were with {'correct=' if before else 'labels'}, and this one with {now}; use a "
+                "new StopMonitor"
+            )
+        if correct is not None and (self._session.positive is not None or self._may_miss):
+            name = "may_miss" if self._session.positive is None else "positive"
+            raise InvalidValueError(
+                f"{name} is about classes, and correct= says only whether predictions are right; leave {name} out, or "
+                "give predictions= and labels"
+            )
+
+    def _source(self, model: Any, probabilities: Any, predictions: Any, classes: Any, labels: Any) -> Any:
+        """The model, or the predictions that were given in place of one."""
+        named, who = [self._columns.classes[k] for k in self._columns.places], ""
+        known = KnownSoFar(len(self._pool), labels, named, self._task)
+        if model is not None and self._predict is None and is_function(model):
+            answer, who = predicted_by(model, self._pool), "the result of the function"
+            is_table = not isinstance(answer, tuple) and np.ndim(answer) == 2
+            probabilities, predictions = (answer, None) if is_table else (None, answer)
+        if probabilities is not None:
+            return given_probabilities(probabilities, classes, known, who or "probabilities")
+        if predictions is not None:
+            return given_predictions(predictions, classes, known, who or "predictions")
+        if classes is not None:
+            raise InvalidValueError("classes is for probabilities= and predictions=; leave it out with a model")
+        return model
+
+    def _all_answers(self, correct: Any, items: Indices) -> dict[int, bool]:
+        """Whether the predictions for items were right, with the answers of checks."""
+        checked = {item: label for check in self._session.checks.checks for item, label in check.record.labels.items()}
+        known = {item: bool(checked[item]) for item in items.tolist() if item in checked}
+        return {**known, **right_or_wrong(correct, items)}
+
     def _checked_model(self, model: Any) -> FittedModel:
-        """The fitted model, if it is of the same kind as the model before."""
-        fitted, positive = FittedModel(model, self._predict, self._pool), self._session.positive
+        """The fitted model, or predictions, if they are of the same kind as those before."""
+        if isinstance(model, PoolPredictions):
+            fitted = FittedModel(model, None, PoolRows(np.arange(len(self._pool))))
+        else:
+            fitted = FittedModel(model, self._predict, self._pool)
+        positive = self._session.positive
         if self._task is not None and fitted.task != self._task:
             raise InvalidValueError(
                 f"{fitted.name} is for {fitted.task}, and the model before was for {self._task}; use a new StopMonitor"
@@ -367,6 +483,12 @@ class StopMonitor(SessionDriver):
             )
         return new
 
+    def _corrected(self, given: Mapping[int, Any]) -> tuple[list[int], Cause | None]:
+        """The items whose labels have changed, and what has happened to the labels besides new ones."""
+        learned = self._session.labels.learned
+        corrected = [item for item in given if item in learned and learned[item] != given[item]]
+        return corrected, "removed" if learned.keys() - given.keys() else "corrected" if corrected else None
+
     def _plain_labels(self, labels: Any, items: Indices, task: str) -> dict[int, Any]:
         """Labels by item as plain values, in the order of their first updates."""
         listed = isinstance(labels, np.ndarray) or not hasattr(labels, "__iter__")
@@ -387,6 +509,10 @@ class StopMonitor(SessionDriver):
         by_item = dict(zip(items.tolist(), plain, strict=True))
         earlier = {item: by_item[item] for item in self._session.labels.learned if item in by_item}
         return {**earlier, **by_item}
+
+    def _checked_at_random(self) -> set[int]:
+        """The items of checks that are a random sample."""
+        return {item for check in self._session.checks.checks for item in check.random_prefix}
 
     @staticmethod
     def _drawn(random: Any, items: Indices) -> set[int]:
@@ -416,7 +542,7 @@ class StopMonitor(SessionDriver):
         """
         reads = self._rule.reads()
         provided = set(COUNTED_FIELDS)
-        if fitted.task == "classification":
+        if fitted.task == "classification" and not isinstance(fitted.model, GivenAnswers):
             provided.add("classes_seen")
             if self._session.positive is not None:
                 provided |= SCREENING_FIELDS | ({"control_found"} if self._control else set())
@@ -435,6 +561,7 @@ class StopMonitor(SessionDriver):
         if missing:
             raise MissingInputError(
                 f"{requiring_rule(self._rule, missing)} requires {', '.join(missing)}: {why_missing(missing, fitted)}"
+                f". Rules that work: {', '.join(_working_rules(provided))}"
             )
         return reads & provided
 
@@ -442,15 +569,26 @@ class StopMonitor(SessionDriver):
         """All classes so far in a fixed order, and the position of each column of the model among them."""
         if fitted.task != "classification":
             return ClassColumns([], [])
-        named = fitted.class_predictions.classes(list(given.values())) if fitted.gives_probabilities else []
+        if isinstance(fitted.model, GivenAnswers):
+            return ClassColumns(fitted.model.classes_.tolist(), [])
+        of_columns = fitted.class_predictions.classes(list(given.values())) if fitted.gives_probabilities else []
+        named = fitted.model.classes_.tolist() if isinstance(fitted.model, GivenClasses) else of_columns
         labelled = sorted(set(given.values()), key=lambda label: (str(type(label)), label))
         if named and labelled and not set(named).intersection(labelled):
             raise InvalidValueError(
                 f"no label is of a class that {fitted.name} predicts: the labels are {_some(labelled)}, and its "
                 f"classes {_some(named)}; give the labels that it was fitted to"
             )
-        classes = list(dict.fromkeys([*self._columns.classes, *named, *labelled]))
-        return ClassColumns(classes, [classes.index(name) for name in named])
+        classes = list(dict.fromkeys([*self._columns.classes, *of_columns, *labelled]))
+        return ClassColumns(classes, [classes.index(name) for name in of_columns])
+
+    def _answered_before(self, answers: Mapping[int, bool], drawn: set[int], n: int) -> dict[int, EarlierRow]:
+        """Predictions of the previous model for random items of which it is said now whether they were right."""
+        known = set() if self._task is None else {i for i in answers if self._session.estimates.losses.has(i)}
+        # In the first update, the labels without a prediction are those that the model had learned.
+        n_learned = len(self._order) or n - len(answers) or n
+        row = EarlierRow(label=True, n_labels=n_learned, provided=False)
+        return {item: row for item in answers if item in drawn and item not in known}
 
     def _predicted_before(self, new: list[int], drawn: set[int], wanted: frozenset[str]) -> dict[int, EarlierRow]:
         """Predictions of the previous model for items that were labelled since."""
@@ -497,13 +635,19 @@ class StopMonitor(SessionDriver):
             for item, row, ballot in zip(items, table.tolist(), ballots, strict=True)
         }
 
-    def _require_own_model(self, fitted: FittedModel) -> None:
+    def _require_own_model(self, fitted: FittedModel, earlier: Mapping[int, EarlierRow]) -> None:
         """Raise an error for a function that does not use the model that it is given.
+
+        Args:
+            fitted: The current model.
+            earlier: Predictions by the model before that are used now.
 
         Raises:
             InvalidValueError: Its result for the copy of the previous model has changed to that of the current model.
         """
-        if not isinstance(self._kept, FittedModel) or self._answers is None:
+        if not earlier or not fitted.asks_function or self._answers is None:
+            return
+        if not isinstance(self._kept, FittedModel):
             return
         sample = sampled_items(len(self._pool), RULE_ITEMS[fitted.task])[:_ASKED_ITEMS]
         again, now = (model.answers(sample) for model in (self._kept, fitted))
@@ -656,6 +800,8 @@ class StopMonitor(SessionDriver):
     def _usable_labels(self, labels: Any) -> list[Any]:
         """Labels as plain values; raises InvalidValueError for one that cannot be used."""
         values = np.atleast_1d(np.asarray(as_labels(labels)))
+        if self._session.estimates.right_or_wrong:
+            return [flag(value, "an answer of the check") for value in values.tolist()]
         if self._session.estimates.share:
             return list(class_labels(values).tolist())
         return [real(label, "a label") for label in values.tolist()]
@@ -798,6 +944,7 @@ class StopMonitor(SessionDriver):
             "recent": self._recent.state(),
             "calibration": self._calibration,
             "reducible": self._session.estimates.reducible_error,
+            "right_or_wrong": self._session.estimates.right_or_wrong,
             "model": self._model_name,
         }
 
@@ -879,6 +1026,7 @@ class StopMonitor(SessionDriver):
         steps = [Step(**{name: decoded_array(value) for name, value in step.items()}) for step in saved["steps"]]
         session.load_state(saved["session"], steps, self)
         session.estimates.reducible_error = saved["reducible"]
+        session.estimates.right_or_wrong = saved.get("right_or_wrong", False)
         self._columns = ClassColumns(list(saved["classes"]), list(saved["columns"]))
         self._arrival = dict(map(tuple, saved["arrival"]))
         self._order = list(saved["order"])
@@ -946,6 +1094,12 @@ def _from_older(state: Mapping[str, Any]) -> dict[str, Any]:
         "calibration": last.get("calibration", 1.0),
         "reducible": last.get("reducible_error", 0.0) if task == "classification" else 0.0,
     }
+
+
+def _working_rules(provided: Set[str]) -> list[str]:
+    """The names of the rules that need none but some fields."""
+    working = [name for name, rule in RULES.items() if example_rule(rule).needs() <= provided]
+    return [*working, ErrorGuarantee.__name__]
 
 
 def _or_nan(value: float | None) -> float:

@@ -669,18 +669,23 @@ def _opened(database: Database) -> Project:
 
 def _require_head(project: Project, database: Database) -> None:
     """Raise an error if the journal ends before the last acknowledged event."""
-    head = None if database.file is None else read_head(database.file)
-    if head is None:
+    if database.file is None:
         return
-    last = project.state().seq
-    digests = [event.digest for event in project.events(head.seq - 1)[:1]] if head.seq <= last else []
-    if digests != [head.digest]:
-        lost = f"its last {head.seq - last:,} events are missing" if head.seq > last else "it has other events"
-        raise StorageError(
-            f"{database.place} is not the journal that was written last: {lost}. Was its write-ahead file removed, or "
-            f"an older copy put in its place? Put the right files back, or accept what is there: "
-            f"suffice repair {database.file.parent if database.file else ''}"
-        )
+    # Read again if it differs, because another process may have been writing it.
+    for _ in range(2):
+        head = read_head(database.file)
+        if head is None:
+            return
+        last = project.state().seq
+        digests = [event.digest for event in project.events(head.seq - 1)[:1]] if head.seq <= last else []
+        if digests == [head.digest]:
+            return
+    lost = f"its last {head.seq - last:,} events are missing" if head.seq > last else "it has other events"
+    raise StorageError(
+        f"{database.place} is not the journal that was written last: {lost}. Was its write-ahead file removed, or "
+        f"an older copy put in its place? Put the right files back, or accept what is there: "
+        f"suffice repair {database.file.parent if database.file else ''}"
+    )
 
 
 def has_project(place: str | Path) -> bool:

@@ -149,6 +149,9 @@ class _Contents:
     def __init__(self, source: sqlite3.Connection, file: Path) -> None:
         source.text_factory = bytes
         structure = _structure(source)
+        # Without this, SQLite reads nothing from a file that is shorter than its first page says, as after a crash
+        # while the log was moved into the file, if the log is removed then.
+        source.execute("PRAGMA writable_schema=ON")
         rows = {name: list(_readable(source, name)) for name in _COLUMNS}
         items = {row[0]: row for row in rows["items"] if isinstance(row[0], int) and row[0] >= 0}
         if not items and not rows["events"]:
@@ -164,6 +167,8 @@ class _Contents:
         whole = [row[0] for row in self.blocks] == list(range(len(self.blocks)))
         featured = sum(len(row[2]) // (8 * row[1]) for row in self.blocks)
         last = max(self.events, default=0)
+        # Rows after the last verified event are damaged, and their numbers may be damaged too.
+        last += sum(not isinstance(row[0], int) or row[0] > last for row in rows["events"])
         noted = None if head is None else self.events.get(head.seq)
         self.report = DamageReport(
             events=len(self.events) - len(lost),
@@ -196,11 +201,15 @@ def _structure(source: sqlite3.Connection) -> str:
 
 def _readable(source: sqlite3.Connection, table: str) -> Iterator[tuple[Any, ...]]:
     """Rows that SQLite can read. Ranges that cannot be read are halved until the damaged rows are isolated."""
-    question = f"SELECT {_COLUMNS[table]} FROM {table} NOT INDEXED WHERE rowid BETWEEN ? AND ?"
+    question = f"SELECT {_COLUMNS[table]} FROM {table} NOT INDEXED WHERE rowid"
 
     def rows(first: int, last: int) -> Iterator[tuple[Any, ...]]:
         try:
-            found = source.execute(question, (first, last)).fetchall()
+            if first < last:
+                found = source.execute(f"{question} BETWEEN ? AND ?", (first, last)).fetchall()
+            else:
+                # After the row of a range, SQLite looks for the next one, which may be on a damaged page.
+                found = source.execute(f"{question} = ?", (first,)).fetchall()
         except sqlite3.Error:
             if first < last:
                 middle = (first + last) // 2
@@ -328,7 +337,7 @@ def _rebuilt(file: Path, found: _Contents) -> DamageReport:
                     connection.execute(sa.insert(features_table), blocks)
                 last: Event | None = None
                 bad = set(found.report.lost_events)
-                for seq in range(1, max(found.events) + 1):
+                for seq in range(1, max(found.events.keys() | bad) + 1):
                     event = _empty(seq, last.at if last is not None else 0.0) if seq in bad else found.events[seq]
                     draft = Draft(event.kind, event.person, event.item, event.data, event.request)
                     (last,) = write_events(connection, [draft], last=last, at=event.at)

@@ -2,7 +2,9 @@
 
 All processes that use a database must have the same three files open. If one of them is removed or replaced, SQLite
 does not notice it. Then a process writes to a log that nobody else can find, or two processes write to the same log
-without seeing each other's locks. :class:`OpenFiles` notices it, and lets only one process at a time write.
+without seeing each other's locks. If the log is cut off, SQLite writes behind the gap, and nothing there is found
+again. If the shared memory is cut off, SQLite takes old pages for new ones. :class:`OpenFiles` notices all this, and
+lets only one process at a time write.
 """
 
 import ctypes
@@ -49,6 +51,36 @@ def identity(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _size(file: Path) -> int:
+    """Bytes of a file; 0 if there is none."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _start(log: Path) -> bytes:
+    """The first bytes of a log, which differ each time that it is started again; empty if it is."""
+    try:
+        with log.open("rb") as file:
+            return file.read(32)
+    except OSError:
+        return b""
+
+
+def _has_gap(file: Path) -> bool:
+    """Whether a part of a file was never written, as after a write behind its end."""
+    if not hasattr(os, "SEEK_HOLE"):
+        return False
+    with suppress(OSError):
+        opened = os.open(file, os.O_RDONLY)
+        try:
+            return os.lseek(opened, 0, os.SEEK_HOLE) < os.fstat(opened).st_size
+        finally:
+            os.close(opened)
+    return False
 
 
 @contextmanager
@@ -117,8 +149,13 @@ class _Identities(NamedTuple):
         return cls(identity(log_of(file)), identity(shared_memory_of(file)))
 
 
+# The log is moved into the main file after so many writes of a process, or when it has grown by so many bytes.
+_WRITES_BEFORE_MOVE, _BYTES_BEFORE_MOVE = 250, 2**22
+_MAY_BE_LOST: Final = "what was acknowledged last may be lost; start again"
+
+
 class OpenFiles:
-    """The files that a process has open, kept open by a connection that does nothing.
+    """The files that a process has open, kept open by a connection that only moves the log into the main file.
 
     Args:
         file: The SQLite file. Its log and its shared memory are made if there are none.
@@ -140,6 +177,12 @@ class OpenFiles:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
         self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         self._opened = _Identities.of(file)
+        log = log_of(file)
+        self._log_size, self._log_name = _size(log), _start(log)
+        self._has_gap = _has_gap(log)
+        self._writes, self._moved_size = 0, self._log_size
+        self._memory_size = _size(shared_memory_of(file))
+        self._is_damaged = False
 
     @classmethod
     def require_usable(cls, file: Path) -> None:
@@ -162,8 +205,9 @@ class OpenFiles:
             written: Whether something has been written since the files were compared last.
         """
         now = _Identities.of(self._file)
+        this = "it is not known whether this was written" if written else "this was not written"
         if now == self._opened:
-            return ""
+            return f"{cut}: {this}, and {_MAY_BE_LOST}" if (cut := self.cut_off()) else ""
         gone, busy = shared_memory_of(self._file), 0
         if now.log != self._opened.log:
             gone = log_of(self._file)
@@ -171,7 +215,6 @@ class OpenFiles:
                 busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             except sqlite3.Error:
                 busy = 1
-        this = "it is not known whether this was written" if written else "this was not written"
         saved = (
             "what was acknowledged could not be saved; stop what else uses the project and try again"
             if busy
@@ -179,10 +222,69 @@ class OpenFiles:
         )
         return f"{gone} was removed or replaced while the project was open: {this}, and {saved}"
 
+    def move_log(self) -> None:
+        """Move the log into the main file after some writes; call it after :meth:`problem`.
+
+        SQLite would do it at the end of a transaction, and would copy a gap of a log that was cut off during that.
+        """
+        self._writes += 1
+        if self._writes < _WRITES_BEFORE_MOVE and self._log_size < self._moved_size + _BYTES_BEFORE_MOVE:
+            return
+        self._writes, self._moved_size = 0, self._log_size
+        # What a reader still needs is moved the next time.
+        with suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
+    def unreadable(self) -> str:
+        """What to say if a part of the files is gone. They are not moved into each other afterwards."""
+        self._is_damaged = True
+        return f"a part of {self._file} or of its log was cut off while the project was open: {_MAY_BE_LOST}"
+
+    def cut_off(self) -> str:
+        """Which file was cut off; empty if none was."""
+        memory = shared_memory_of(self._file)
+        if _Identities.of(self._file) != self._opened:
+            # What was removed is another matter.
+            return ""
+        if not self._is_damaged and _size(memory) >= self._memory_size and not self._is_log_cut_off():
+            return ""
+        self._is_damaged = True
+        gone = memory if _size(memory) < self._memory_size else log_of(self._file)
+        return f"{gone} was cut off while the project was open"
+
+    def _is_log_cut_off(self) -> bool:
+        """Whether the log became shorter, although it has data that are not in the main file.
+
+        If another process has written behind the gap, the log is longer again, and the gap shows it. A gap is found if
+        it is larger than a block of the file system, where that knows gaps.
+        """
+        log = log_of(self._file)
+        size, name = _size(log), _start(log)
+        if size and not any(name):
+            return True
+        # A log that was started again has other numbers at its start. All that it had is in the main file.
+        if size >= self._log_size or (size and name != self._log_name):
+            self._log_size, self._log_name = size, name
+            return not self._has_gap and _has_gap(log)
+        if size == 0:
+            # Another program may have moved all data into the main file. Otherwise this reads a part of the log that is
+            # gone, and fails before it writes anything.
+            with suppress(sqlite3.Error):
+                if self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[:2] == (0, 0):
+                    self._log_size = 0
+                    return False
+        return True
+
     def close(self) -> None:
-        """Close the connection; not if other files have taken the names, because that would write to them."""
-        if identity(self._file) is not None and _Identities.of(self._file).memory != self._opened.memory:
+        """Close the connection, unless that would write to other files or from a log that is cut off."""
+        if identity(self._file) is not None and not self._is_closable():
             self._left_open.add(identity(self._file))
             return
         self._connection.close()
         ctypes.pythonapi.Py_DecRef(ctypes.py_object(self._connection))
+
+    def _is_closable(self) -> bool:
+        now = _Identities.of(self._file)
+        if self._is_damaged or now.memory != self._opened.memory:
+            return False
+        return now.log != self._opened.log or not self.cut_off()

@@ -229,10 +229,25 @@ def _head_file(file: Path) -> Path:
 
 
 def write_head(file: Path, head: Head) -> None:
-    """Record the last event in a file next to the file of a project. A failure is ignored."""
-    path = _head_file(file)
-    with suppress(OSError), open(path, "w", encoding="ascii", opener=_private) as noted:
-        noted.write(f"{head.seq} {head.digest}\n")
+    """Record the last event in a file next to the file of a project. A failure is ignored.
+
+    The file is overwritten in one step and always has the same length. So a process that is killed leaves the record of
+    this event or of the one before it, and a full disk does not prevent it.
+    """
+    with suppress(OSError):
+        noted = os.open(_head_file(file), os.O_WRONLY | os.O_CREAT | _BINARY, file_mode(file.parent))
+        try:
+            line = f"{head.seq:0{_DIGITS}} {head.digest}\n".encode()
+            os.write(noted, line)
+            if os.fstat(noted).st_size > len(line):
+                os.ftruncate(noted, len(line))
+        finally:
+            os.close(noted)
+
+
+# Digits of the number in that file, and the flag without which Windows changes the end of its line.
+_DIGITS: Final = 18
+_BINARY: Final[int] = getattr(os, "O_BINARY", 0)
 
 
 def _private(path: str, flags: int) -> int:
@@ -247,10 +262,10 @@ def remove_head(file: Path) -> None:
 def read_head(file: Path) -> Head | None:
     """The recorded last event; None if there is none, or if it cannot be read."""
     try:
-        found = re.fullmatch(r"(\d{1,18}) ([0-9a-f]{64})\n", _head_file(file).read_text(encoding="ascii"))
-    except (OSError, UnicodeDecodeError):
+        found = re.fullmatch(rb"(\d{1,18}) ([0-9a-f]{64})\n", _head_file(file).read_bytes())
+    except OSError:
         return None
-    return None if found is None else Head(int(found[1]), found[2])
+    return None if found is None else Head(int(found[1]), found[2].decode())
 
 
 #: Errors that are raised by reading data that suffice has not written.
@@ -314,7 +329,7 @@ class Database:
             self.read_only = full or not (new or is_writable(place))
             self._engine = sqlite_engine(place, new=new, read_only=self.read_only)
             if not (new or self.read_only):
-                sa.event.listen(self._engine, "connect", lambda *_: self._keep_open())
+                sa.event.listen(self._engine, "connect", lambda connection, _: self._keep_open(connection))
         else:
             self.file, self.read_only = None, False
             self._engine = postgres_engine(place)
@@ -325,7 +340,7 @@ class Database:
         """An exclusive write transaction; committed at the end, or rolled back."""
         if self.read_only:
             raise StorageError(self._read_only())
-        with self._sentences(), self._only_writer(), self._engine.connect() as connection:
+        with self._sentences(), self._only_writer() as heads, self._engine.connect() as connection:
             connection.info.pop("head", None)
             own = connection.execution_options(begin="BEGIN IMMEDIATE")
             with own.begin():
@@ -338,27 +353,37 @@ class Database:
                         "back, then start again"
                     )
                 yield own
-            head: Head | None = connection.info.pop("head", None)
+                # This rolls back.
+                if self._files is not None and (cut := self._files.cut_off()):
+                    raise StorageError(f"{cut}: this was not written; start again")
+            heads.append(connection.info.pop("head", None))
         # A new file is created under another name first.
         if self.file is not None and self._new:
             self._use_log()
-        elif self.file is not None and head is not None:
-            write_head(self.file, head)
 
     @contextmanager
-    def _only_writer(self) -> Iterator[None]:
+    def _only_writer(self) -> Iterator[list[Head | None]]:
         """Exclude other writers, and raise an error if files of a SQLite database are not those that it had.
 
         They are compared before something is written, because it would be lost, and afterwards, before it is
-        acknowledged.
+        acknowledged. The last event is recorded before another writer can write the next one.
+
+        Yields:
+            A list for the last event that is written.
         """
+        heads: list[Head | None] = []
         if self.file is None or self._new:
-            yield
+            yield heads
             return
         with only_writer(self.file):
             self._require_files(written=False)
-            yield
+            yield heads
             self._require_files(written=True)
+            for head in heads:
+                if head is not None:
+                    write_head(self.file, head)
+            if self._files is not None:
+                self._files.move_log()
 
     def _require_files(self, *, written: bool) -> None:
         # A file that is gone itself is noticed by the caller.
@@ -367,8 +392,9 @@ class Database:
         if problem := self._files.problem(written=written):
             raise StorageError(problem)
 
-    def _keep_open(self) -> None:
-        """Keep the files of a SQLite database open from the first connection on."""
+    def _keep_open(self, connection: Any) -> None:
+        """Keep the files of a SQLite database open from the first connection on. They decide when the log is moved."""
+        connection.execute("PRAGMA wal_autocheckpoint=0")
         if self._files is None and self.file is not None:
             self._files = OpenFiles(self.file)
 
@@ -423,6 +449,8 @@ class Database:
             return StorageFullError(
                 f"the disk of {self.place} {found}: this was not written, all before it was; make room and try again"
             )
+        if extended == sqlite3.SQLITE_IOERR_SHORT_READ and self._files is not None:
+            return StorageError(self._files.unreadable())
         if error.connection_invalidated or state in _CUT_OFF:
             return StorageError(
                 f"the connection to {self.place} was lost, so it is not known whether this was written; try again: "

@@ -14,7 +14,7 @@ import numpy as np
 from suffice.checks import Guarantee
 from suffice.checks.registry import RegisteredItems
 from suffice.criteria import Criterion, Step, Verdict
-from suffice.errors import SufficeError
+from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
 from suffice.session.advice import AdviceByTarget
@@ -173,16 +173,17 @@ class Session:
         return self.verdict
 
     def _labelled_classes(self) -> frozenset[Any]:
-        """The classes of all labels; empty for numbers."""
-        if not self.estimates.share:
+        """The classes of all labels; empty for numbers, and for right or wrong answers."""
+        if not self.estimates.share or self.estimates.right_or_wrong:
             return frozenset()
         return frozenset(np.asarray(as_labels(list(self.labels.without_sample.values()))).tolist())
 
     def _scarce_class(self, view: ModelView | None) -> ScarceClass | None:
         """The rare class with so few labels that a stop is held back; None if there is none, or in a screening."""
-        if view is None or not self.estimates.share or self.positive is not None:
+        estimates = self.estimates
+        if view is None or not estimates.share or estimates.right_or_wrong or self.positive is not None:
             return None
-        labels, classes = self.labels.without_sample.values(), self.estimates.known_classes(view)
+        labels, classes = self.labels.without_sample.values(), estimates.known_classes(view)
         return scarce_class(labels, classes, self.labels.size, self._may_miss)
 
     @property
@@ -265,6 +266,9 @@ class Session:
             rare_class=None if view is None or self.positive is not None else self.estimates.rare_class(view),
         )
         numbers = numbers_from_labels(verdict, numbers, self.history.rule, self.labels.learned, self.labels.random)
+        if self.estimates.right_or_wrong:
+            # Such answers do not say how good a trivial prediction is.
+            numbers = replace(numbers, baseline=None, common=None)
         if view is None or screening is not None:
             return numbers
         advice = self._advice.of(target, n)
@@ -347,6 +351,11 @@ class Session:
         Returns:
             The error probability of all checks together, and the quantity to guarantee.
         """
+        for name in ("recall_of", "precision_of"):
+            if asked[name] is not None:
+                self.require_labels(f"{name} is about a class")
+        if asked["of"] == "all":
+            self.require_labels('of="all" is about final labels')
         self.checks.registered.require_free()
         alpha = self.checks.alpha(asked["confidence"])
         quantity = checked_quantity(
@@ -376,6 +385,18 @@ class Session:
         expected = None if m is not None else self.plans.expected_share(view, quantity)
         frozen = self.frozen(view, probabilities=quantity.of == "all")
         return self.checks.draw(m, quantity, frozen, owner, alpha, expected)
+
+    def require_labels(self, reason: str) -> None:
+        """Raise an error if labels say only that predictions were right or wrong.
+
+        Args:
+            reason: What needs classes or numbers, as the start of the message.
+
+        Raises:
+            InvalidValueError: They say only that.
+        """
+        if self.estimates.right_or_wrong:
+            raise InvalidValueError(f"{reason}, and correct= says only whether predictions are right; leave it out")
 
     def continue_from(self, other: "Session") -> None:
         """Take the checks and the stop of a session of the same items, whose model is replaced.

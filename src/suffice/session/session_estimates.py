@@ -71,12 +71,14 @@ class SessionEstimates:
     Attributes:
         task: ``"classification"`` or ``"regression"``; None while it is not known.
         reducible_error: The part of the error that more labels can remove, for a model that does not provide it.
+        right_or_wrong: Whether labels say only that predictions were right (True) or wrong (False).
     """
 
     def __init__(self, labels: SessionLabels, positive: Any = None, *, estimate_time: float = 1.0) -> None:
         self._labels, self._positive, self._estimate_time = labels, positive, estimate_time
         self.task: str | None = None
         self.reducible_error = 0.0
+        self.right_or_wrong = False
         self._losses: RandomLabelLosses | None = None
         self._cached: tuple[Any, CalibratedError] | None = None
         self._refits_allowed = True
@@ -244,7 +246,7 @@ class SessionEstimates:
             view: The current model.
         """
         labels = self._labels.without_sample
-        if not self.share or not labels or not self._labels.left:
+        if not self.share or self.right_or_wrong or not labels or not self._labels.left:
             return None
         classes, rest = self.known_classes(view), self._labels.some_unlabelled(REST_ITEMS)
         limit = min(_RARE_SHARE, 0.5 / max(len(classes), 1))
