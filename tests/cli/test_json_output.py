@@ -108,7 +108,7 @@ def main_with_a_defect() -> None:
     def status(place: str, as_json: bool = typer.Option(False, "--json")) -> None:  # noqa: ARG001
         raise KeyError("gone")
 
-    project_commands.status_command = status  # type: ignore[assignment]
+    project_commands.status_command = status
     main()
 
 

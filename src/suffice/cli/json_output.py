@@ -155,13 +155,13 @@ def schema_files() -> dict[str, Traversable]:
     """The files of all schemas, by the command as it is typed, in the order of ``suffice --help``; errors last."""
     found: dict[str, Traversable] = {}
     for name, package in _packages().items():
-        folder = files(package) / "schemas"
+        folder = _schemas(package)
         listed = sorted(folder.iterdir(), key=lambda file: file.name) if folder.is_dir() else []
         for file in listed:
             words = file.name.removesuffix(".json")
             if words == name or words.startswith(f"{name}--"):
                 found[words.replace("--", " ")] = file
-    return found | {ERROR: files("suffice.cli") / "schemas" / f"{ERROR}.json"}
+    return found | {ERROR: _schemas("suffice.cli") / f"{ERROR}.json"}
 
 
 def schema_of(command: str) -> dict[str, Any]:
@@ -182,6 +182,12 @@ def schema_of(command: str) -> dict[str, Any]:
         raise InvalidValueError(f"no schema of {command!r}; there are: {', '.join(known)}")
     schema: dict[str, Any] = json.loads(known[command].read_text(encoding="utf-8"))
     return schema
+
+
+def _schemas(package: str) -> Traversable:
+    """The folder of schemas of a package, which is not imported."""
+    distribution, *path = package.split(".")
+    return files(distribution).joinpath(*path, "schemas")
 
 
 def _packages() -> dict[str, str]:
