@@ -217,3 +217,18 @@ def test_intervals_and_guarantees_hold_as_often_as_they_say() -> None:
     assert 0.8 <= np.mean(of_sets) <= 1.0
     assert 0.85 <= np.mean(of_classes) <= 1.0
     assert np.mean(broken) <= 0.1
+
+
+def test_a_pool_of_sets_grows() -> None:
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    Y, labelled = (X > 0.0).astype(int), np.arange(100)
+    model = KNeighborsClassifier().fit(X[labelled], Y[labelled])
+    monitor, whole = (sf.StopMonitor(pool, rule=sf.learner.ErrorGuarantee(0.2), seed=0) for pool in (X[:300], X))
+    monitor.update(model, labelled, Y[labelled], random=labelled, classes=["right", "up"])
+    assert monitor.extend(X[300:]).tolist() == list(range(300, 400))
+    # The model is asked again with the next update.
+    with pytest.raises(SufficeError, match="call update"):
+        monitor.class_errors()
+    for each in (monitor, whole):
+        each.update(model, labelled, Y[labelled], random=labelled, classes=["right", "up"])
+    assert monitor.class_errors() == whole.class_errors()

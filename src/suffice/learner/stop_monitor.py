@@ -958,9 +958,10 @@ class StopMonitor(SessionDriver):
 
         The last step is judged again with the larger pool, as by an update without new labels. Earlier steps are about
         the items that were there then. The stop set stays, and the recent gain starts again. If the model is not
-        available (predictions were given in its place, it was not saved, or it cannot be copied), call :meth:`update`
-        with the same labels and predictions for all items before you go on: there is no estimate until then, and labels
-        that are drawn at random before it do not calibrate one.
+        available (predictions or right and wrong answers were given in its place, it predicts sets of classes, it was
+        not saved, or it cannot be copied), call :meth:`update` with the same labels and predictions for all items
+        before you go on: there is no estimate until then, and labels that are drawn at random before it do not
+        calibrate one.
 
         A guarantee of an earlier check covers the items that were there then, and not the new ones;
         :attr:`guarantee` says so. Its error probability stays spent, and counts for the extended pool. An open check
@@ -1016,7 +1017,8 @@ class StopMonitor(SessionDriver):
             for mark in self._marks
         ]
         self._session.conclude(self.rule_verdict, change="items")
-        if isinstance(self._kept, FittedModel) and not isinstance(self._kept.model, PoolPredictions):
+        of_items = not (self._names or self._session.estimates.right_or_wrong)
+        if of_items and isinstance(self._kept, FittedModel) and not isinstance(self._kept.model, PoolPredictions):
             items = list(self._order)
             self.update(self._kept.model, items, [labels.learned[item] for item in items])
             return
