@@ -102,7 +102,7 @@ _FIRST: Final = "the rule compares the model with the one before, and this is th
 _NOT_KEPT: Final = "the rule compares the model with the one before, of which {} is not known any more"
 
 
-class _Told(NamedTuple):
+class _Report(NamedTuple):
     """What the arguments of an update say.
 
     Attributes:
@@ -465,22 +465,22 @@ class StopMonitor(SessionDriver):
         correct: Any,
         labels: Any,
         items: Indices,
-    ) -> _Told:
+    ) -> _Report:
         """What the arguments of an update say."""
         if correct is not None:
             answers, before = self._all_answers(correct, items), self._session.labels.everything
             flags = [answers.get(item, before.get(item, True)) for item in items.tolist()]
-            return _Told(GivenAnswers(len(self._pool)), flags, answers, [])
+            return _Report(GivenAnswers(len(self._pool)), flags, answers, [])
         labels = labels if hasattr(labels, "__len__") or not hasattr(labels, "__iter__") else list(labels)
         of_sets = is_label_matrix(labels)
         if self._task is not None and of_sets != bool(self._names):
             now, then = ("sets of classes", "one each") if of_sets else ("one each", "sets of classes")
             raise InvalidValueError(f"labels are {now}, and those before were {then}; use a new StopMonitor")
         if not of_sets:
-            return _Told(self._source(model, probabilities, predictions, classes, labels), labels, None, [])
+            return _Report(self._source(model, probabilities, predictions, classes, labels), labels, None, [])
         names = column_names(self._names or None if classes is None else classes, labels)
         source = self._source_of_sets(model, probabilities, predictions, len(names))
-        return _Told(source, label_codes(labels), None, names)
+        return _Report(source, label_codes(labels), None, names)
 
     def _source(self, model: Any, probabilities: Any, predictions: Any, classes: Any, labels: Any) -> Any:
         """The model, or the predictions that were given in place of one."""
