@@ -9,12 +9,15 @@ this module writes a page and a notebook of each before the build, to ``docs/gal
 """
 
 import argparse
-import io
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from base64 import b64encode
-from contextlib import redirect_stdout
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import fill
 from typing import Any, Final, NamedTuple
 
@@ -32,6 +35,16 @@ NAMES: Final = (
     "optimisation",
     "large_pool",
 )
+# Python looks for modules in the working directory first, as it does for a file that is run from its own folder.
+_PROGRAM: Final = """
+import runpy, sys
+
+runpy.run_path(sys.argv[1], run_name="__main__")
+from matplotlib import pyplot as plt
+
+plt.gcf().axes or sys.exit("it draws no figure")
+plt.savefig(sys.argv[2], dpi=110, metadata={"Software": None})
+"""
 
 
 class Cell(NamedTuple):
@@ -51,18 +64,28 @@ def cells(name: str) -> list[Cell]:
     return found
 
 
-def run(name: str) -> tuple[str, Any]:
-    """Run an example; return what it prints and its figure."""
-    import matplotlib as mpl
+def run(name: str, picture: Path) -> str:
+    """Run a copy of an example as a program from the folder of all examples.
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
+    Args:
+        name: The example.
+        picture: Where to store its figure.
 
-    plt.close("all")
-    printed, code = io.StringIO(), "\n\n".join(cell.source for cell in cells(name) if not cell.is_text)
-    with redirect_stdout(printed):
-        exec(compile(code, f"{name}.py", "exec"), {"__name__": name})
-    return printed.getvalue(), plt.gcf()
+    Returns:
+        What it prints.
+
+    Raises:
+        RuntimeError: It failed, or it drew nothing.
+    """
+    with TemporaryDirectory() as place:
+        folder = Path(place, "examples")
+        shutil.copytree(DOCS / "examples", folder)
+        command = [sys.executable, "-c", _PROGRAM, f"{name}.py", str(picture.absolute())]
+        variables = {**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}
+        done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, encoding="utf-8", check=False)
+    if done.returncode:
+        raise RuntimeError(f"the example {name} failed:\n{done.stderr}")
+    return done.stdout
 
 
 def page(name: str) -> str:
@@ -116,11 +139,13 @@ def main() -> None:
     reader.add_argument("--write", action="store_true")
     given = reader.parse_args()
     for name in given.names or NAMES:
-        printed, figure = run(name)
-        print(f"{name}\n{printed}", flush=True)
-        if given.write:
-            (DOCS / "examples" / f"{name}.txt").write_text(printed, encoding="utf-8")
-            figure.savefig(DOCS / "images" / f"gallery-{name}.png", dpi=110, metadata={"Software": None})
+        with TemporaryDirectory() as folder:
+            picture = Path(folder, "figure.png")
+            printed = run(name, picture)
+            print(f"{name}\n{printed}", flush=True)
+            if given.write:
+                (DOCS / "examples" / f"{name}.txt").write_text(printed, encoding="utf-8")
+                shutil.copy(picture, DOCS / "images" / f"gallery-{name}.png")
 
 
 if __name__ == "__main__":

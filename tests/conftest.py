@@ -67,6 +67,24 @@ def _checks_repeat(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(module, "randbits", lambda _: 0)
 
 
+@pytest.fixture(autouse=True)
+def _json_fits_its_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a command prints with ``--json`` is compared with its schema."""
+    module = sys.modules.get("suffice.cli.json_output")
+    if module is None:
+        return
+    from tests.json_schemas import require_fit
+
+    text = module.json_text
+
+    def compared(command: str, result: object) -> str:
+        said: str = text(command, result)
+        require_fit(command, said)
+        return said
+
+    monkeypatch.setattr(module, "json_text", compared)
+
+
 #: What takes seconds to start and is shared by the tests of a process, in the order in which it is used.
 SHARED = ("cluster", "browser", "postgresql", "postgres")
 

@@ -1,6 +1,7 @@
 """The site: every public name has a page, and every page is reachable."""
 
 import importlib
+import inspect
 import json
 import re
 import shlex
@@ -26,6 +27,39 @@ MODULES = (
 )
 #: An alias of ``NDArray[np.int64]``, and the version.
 WITHOUT_PAGE = {"suffice.acquisition.Indices", "suffice.__version__"}
+#: Public names that no executed example uses. Nothing is added here: a new name has an example.
+WITHOUT_EXAMPLE = {
+    "suffice": {"__version__"},
+    "suffice.acquisition": {
+        *("NAMES", "RANDOM_SHARES", "Chooser", "InOrder", "class_scores", "label_free_chooser"),
+    },
+    "suffice.criteria": {"RULES"},
+    # For those who write an engine or a backend; the page of the architecture and the tests show them.
+    "suffice.engines": {"FeatureRows", "KernelRows", "MemoryPool", "PoolCandidates", "VariancePool"},
+    "suffice.learner": {
+        *("Backend", "FinishedRun", "ModelGuarantee", "RunningCheck", "RunningEvaluation", "StepResults"),
+        "register_backend",
+    },
+    "suffice.posteriors": {"PosteriorPair"},
+    "suffice.project": {"Items", "ProjectCheck"},
+    # The single checks: the functions that call all of them have examples.
+    "suffice.testing": {
+        *("CRITERION_CHECKS", "MODEL_CHECKS", "POSTERIOR_CHECKS", "CriterionCheck", "MakeModel", "MakeRule"),
+        *("ModelCheck", "PosteriorCheck", "a_copy_goes_on_alone", "a_posterior_is_a_value"),
+        *("composition_keeps_the_rule", "degenerate_inputs_do_not_break", "divergence_feeds_a_step"),
+        *("divergence_is_finite_and_nonnegative", "divergence_is_not_below_monte_carlo"),
+        *("divergence_is_repeatable", "divergence_to_itself_is_zero"),
+        *("learning_leaves_parameters_and_data_alone", "missing_input_is_named", "no_look_ahead"),
+        *("observing_is_fitting", "only_what_is_required_is_read", "predictions_carry_their_deviation"),
+        *("reset_forgets_everything", "same_steps_give_same_verdicts", "saving_changes_nothing"),
+        *("state_is_json_and_resumes", "the_first_label_may_be_observed", "verdicts_are_well_formed"),
+        "verdicts_stay_as_given",
+    },
+    "suffice_research.data": {
+        *("CORRECTED", "PAPER_SETS", "LabelledTexts", "Samples", "read_mnist", "read_set", "read_texts"),
+        "read_words",
+    },
+}
 
 
 @pytest.fixture
@@ -46,6 +80,33 @@ def test_every_public_name_has_a_page(api_pages: ModuleType) -> None:
         and id(value) not in documented
     ]
     assert set(missing) <= WITHOUT_PAGE
+
+
+def executed_words() -> set[str]:
+    """All words of the examples that a test runs: in docstrings, on pages, of the gallery and of frameworks."""
+    root = DOCS.parent
+    texts = [path.read_text() for folder in ("snippets", "examples") for path in (DOCS / folder).glob("*.py")]
+    for page in (root / "README.md", *DOCS.glob("*.md")):
+        texts += re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    for module in (*root.glob("src/**/*.py"), *root.glob("research/src/**/*.py")):
+        texts += re.findall(r"^ *(?:>>>|\.\.\.) (.*)$", module.read_text(), re.MULTILINE)
+    return {word for text in texts for word in re.findall(r"\w+", text)}
+
+
+def has_own_example(value: object) -> bool:
+    """Whether the docstring of a function or class has an example, or that of a part of the class."""
+    parts = [part for name, part in vars(value).items() if name[0] != "_"] if isinstance(value, type) else []
+    return any(">>>" in (inspect.getdoc(each) or "") for each in (value, *parts))
+
+
+def test_every_public_name_has_an_example_that_is_executed() -> None:
+    words = executed_words()
+    found: dict[str, set[str]] = {}
+    for module in map(importlib.import_module, MODULES):
+        public = {name: value for name in module.__all__ if not isinstance(value := getattr(module, name), ModuleType)}
+        if missing := {name for name, value in public.items() if name not in words and not has_own_example(value)}:
+            found[module.__name__] = missing
+    assert found == WITHOUT_EXAMPLE
 
 
 def test_every_page_of_the_reference_is_generated_once_and_says_how_to_import(api_pages: ModuleType) -> None:
@@ -90,14 +151,17 @@ def example_names() -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", example_names())
-def test_an_example_of_the_gallery_runs_and_draws(name: str, gallery: ModuleType) -> None:
+def test_an_example_of_the_gallery_runs_from_its_own_folder_and_draws(
+    name: str, gallery: ModuleType, tmp_path: Path
+) -> None:
     for module in {"network": ["torch"], "framework": ["skactiveml"]}.get(name, []):
         pytest.importorskip(module)
-    printed, figure = gallery.run(name)
+    picture = tmp_path / "figure.png"
+    printed = gallery.run(name, picture)
     stored = (DOCS / "examples" / f"{name}.txt").read_text()
     # What is printed in detail depends on the versions of other packages.
     assert printed.count("\n") == stored.count("\n") > 0
-    assert figure.axes
+    assert picture.stat().st_size > 5_000
 
 
 def test_the_gallery_shows_every_example_and_offers_it_as_a_notebook(gallery: ModuleType) -> None:

@@ -133,7 +133,12 @@ def _checked_kind(kind: Kind) -> Kind:
 
 
 def known_pairs() -> list[str]:
-    """Return the pairs of types for which :func:`kl` has a function, as ``"P || Q"``."""
+    """Return the pairs of types for which :func:`kl` has a function, as ``"P || Q"``.
+
+    Examples:
+        >>> "Gaussian || Gaussian" in known_pairs()
+        True
+    """
     return sorted(f"{p.__name__} || {q.__name__}" for p, q in _REGISTRY)
 
 
@@ -439,7 +444,14 @@ def _neighbour_kl(p: Draws, q: Draws) -> float:
 
 
 class KLPair(NamedTuple):
-    """``KL[new||old]`` and ``KL[old||new]``, for the posteriors after (new) and before (old) a label."""
+    """``KL[new||old]`` and ``KL[old||new]``, for the posteriors after (new) and before (old) a label.
+
+    Examples:
+        >>> import numpy as np
+        >>> pair = KLPair(new_old=np.array([0.3, 0.1]), old_new=np.array([0.2, 0.1]))
+        >>> pair.new_old + pair.old_new
+        array([0.5, 0.2])
+    """
 
     new_old: Floats
     old_new: Floats

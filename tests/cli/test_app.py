@@ -1,6 +1,7 @@
 """The commands by name: listed without being loaded, loaded when used, completed by the shell."""
 
 import inspect
+import json
 import os
 import re
 import shutil
@@ -103,6 +104,10 @@ def test_without_research_its_commands_name_the_pip_command(name: str) -> None:
         done = without_research(*arguments)
         assert (done.returncode, done.stdout) == (2, "")
         (line,) = done.stderr.splitlines()
+        if "--json" in arguments:
+            error = json.loads(line)
+            assert (error["code"], error["exit_status"]) == ("missing_research", 2)
+            line = f"suffice: {error['error']}"
         assert line.startswith(f"suffice: The command {name} needs suffice-research, which is not installed. Run: ")
         assert re.search(r"-m pip install (-e )?\S*(suffice-research|research)'?$", line)
 
@@ -157,7 +162,10 @@ def test_a_command_loads_no_other_one() -> None:
         "print([name for name in sys.modules if name.startswith('suffice.cli.') or name.endswith('_command')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "['suffice.cli.app', 'suffice_research.data.data_command']"
+    assert (
+        done.stdout.splitlines()[-1]
+        == "['suffice.cli.app', 'suffice.cli.json_output', 'suffice_research.data.data_command']"
+    )
 
 
 @pytest.mark.parametrize(

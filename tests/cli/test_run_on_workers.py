@@ -102,10 +102,11 @@ def test_an_interrupted_run_goes_on_with_the_same_picks(tmp_path: Path, workers:
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (1, "")
-    assert err == (
-        f"suffice: interrupted; the labels so far are saved in {saved}. Give the same command with --checkpoint "
-        f"{saved} to go on from there.\n"
+    sentence = (
+        f"interrupted; the labels so far are saved in {saved}. Give the same command with --checkpoint {saved} to go "
+        "on from there."
     )
+    assert json.loads(err) == {"error": sentence, "code": "interrupted", "exit_status": 1}
     before = labelled(saved)
     assert 30 <= before < 1490
     shorter = ["--most", str(before + 100), "--save", "run.npz", "--json"]

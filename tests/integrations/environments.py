@@ -54,6 +54,11 @@ def pins(name: str) -> dict[str, str]:
     return dict(_PIN.findall((REQUIREMENTS / f"{name}.txt").read_text()))
 
 
+def packages(name: str) -> list[str]:
+    """The packages of a framework whose versions are in the table."""
+    return list(pins(name)) if name not in IN_DEVELOPMENT else IN_DEVELOPMENT[name]
+
+
 def prepared(name: str) -> Path:
     """The Python of the environment of a framework, with all packages installed."""
     folder = ROOT / ".integrations" / name
@@ -107,7 +112,7 @@ def tested(name: str) -> list[Row]:
     python = prepared(name) if own else Path(sys.executable)
     command = "`make test-integrations`" if own else "`make test`, `make test-slow`"
     passed = passed_tests(python, name)
-    found = versions(python, pins(name) if own else IN_DEVELOPMENT[name])
+    found = versions(python, packages(name))
     return [Row(framework, version, command, passed) for framework, version in found.items()]
 
 
@@ -122,7 +127,7 @@ def read_table() -> list[Row]:
 
 def write_table(new: Sequence[Row]) -> None:
     """Write rows over those of the same framework, and leave out frameworks that are not tested any more."""
-    known = {framework for name in names() for framework in (IN_DEVELOPMENT.get(name) or pins(name))}
+    known = {framework for name in names() for framework in packages(name)}
     rows = {row.framework: row for row in [*read_table(), *new] if row.framework in known}
     ordered = [tuple(map(str, rows[key])) for key in sorted(rows, key=str.lower)]
     TABLE.write_text("".join(f"| {' | '.join(line)} |\n" for line in [_HEADER, ("---",) * len(_HEADER), *ordered]))

@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from importlib.metadata import packages_distributions
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -46,8 +46,10 @@ def test_no_example_has_the_name_of_a_module_that_it_hides_from_its_own_folder()
     names = {path.stem for folder in ("snippets", "examples") for path in (SNIPPETS.parent / folder).glob("*.py")}
     assert len(names) > 20
     assert names.isdisjoint(sys.stdlib_module_names)
-    # The programs of the installed packages, whether or not they are installed here.
-    assert not names & (set(packages_distributions()) | {name.replace("-", "_") for name in environments.names()})
+    assert not [name for name in names if find_spec(name)]
+    # What is shown, whether or not it is installed here.
+    shown = {*environments.names(), *(name for each in environments.names() for name in environments.packages(each))}
+    assert names.isdisjoint(name.replace("-", "_").lower() for name in shown)
 
 
 def test_a_table_is_written_and_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

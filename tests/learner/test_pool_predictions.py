@@ -258,6 +258,12 @@ def test_what_cannot_be_used_is_named_and_changes_nothing(options: dict[str, Any
     assert not monitor.steps
 
 
+def test_labels_may_come_from_a_generator() -> None:
+    monitor = sf.StopMonitor(range(N), sf.Budget(100))
+    monitor.update(predictions=Y, indices=range(9), labels=(label for label in Y[:9].tolist()))
+    assert monitor.left == N - 9
+
+
 def test_arguments_of_the_wrong_kind() -> None:
     monitor = sf.StopMonitor(range(N), sf.Budget(100))
     with pytest.raises(InvalidTypeError, match="give class probabilities as probabilities="):

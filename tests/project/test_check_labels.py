@@ -75,6 +75,7 @@ def assert_one_error(project: Project, results: LearningStatus, n_labelled: int,
     return current
 
 
+@pytest.mark.slow
 def test_text_curve_json_and_report_state_one_error(project: Project) -> None:
     items = check_items(project)
     _, results = learned(project)
@@ -185,6 +186,7 @@ def without_comparison(status: LearningStatus) -> Any:
     return replace(status.numbers, alternative=None), named
 
 
+@pytest.mark.slow
 def test_saved_results_are_the_same_after_a_restart(project: Project, tmp_path: Path) -> None:
     with BackgroundLearner(project, project.learned_files) as background:
         assert background.wait_settled(60)

@@ -77,4 +77,4 @@ def test_an_interrupt_says_how_much_is_kept() -> None:
     (traces := Path("out/traces")).mkdir(parents=True)
     carry_out(JOBS[1], traces)
     said = interrupted(JOBS, Path("out"), traces)
-    assert said == "suffice: interrupted; 1 of 2 runs are kept in out, and the same command continues from there"
+    assert said == "interrupted; 1 of 2 runs are kept in out, and the same command continues from there"

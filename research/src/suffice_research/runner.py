@@ -481,4 +481,4 @@ def interrupted(jobs: "Sequence[RunJob]", out: Path, traces: Path) -> str:
     """
     done = sum(is_kept(job, traces) for job in jobs)
     runs = f"{done} of {len(jobs)} runs are kept in {out}"
-    return f"suffice: interrupted; {runs}, and the same command continues from there"
+    return f"interrupted; {runs}, and the same command continues from there"

@@ -463,6 +463,26 @@ class RandomOrder:
         self._free = np.ones(size, dtype=bool)
         self._next = 0
 
+    @classmethod
+    def of(cls, order: Indices, size: int) -> "RandomOrder":
+        """A given order of some items of a pool; the others are never chosen.
+
+        Args:
+            order: The items.
+            size: Size of the pool.
+        """
+        made = cls.__new__(cls)
+        made._order, made._next = order, 0
+        made._free = np.zeros(size, dtype=bool)
+        made._free[order] = True
+        return made
+
+    @property
+    def left(self) -> Indices:
+        """The items that are not left out, in order."""
+        later = self._order[self._next :]
+        return np.asarray(later[self._free[later]])
+
     def propose(self, most: int) -> Indices:
         """The next items of the order."""
         return self.batch(most)

@@ -30,6 +30,12 @@ class GivenPredictions(PredictedColumns):
         probability: Confidence of the first column in each of its predictions, from 0 to 1; None if it is not known.
         groups: Group of each row; None if there are none.
         numbers: Whether the predictions are numbers.
+
+    Examples:
+        >>> from suffice.checks import GivenPredictions, of_predictions
+        >>> given = of_predictions(["a", "b", "a"])
+        >>> isinstance(given, GivenPredictions), given.numbers, [len(column) for column in given.columns.values()]
+        (True, False, [3])
     """
 
     def check(self, **options: Any) -> PredictionCheck:

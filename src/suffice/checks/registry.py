@@ -331,6 +331,21 @@ class RegisteredItems:
         entry.alpha, entry.running = alpha, [self._running]
         self._registry._entries[self._items] = entry
 
+    def extended(self, X: Any) -> "RegisteredItems":
+        """The items together with more items, which count the checks so far as theirs.
+
+        Args:
+            X: All rows, the new ones included.
+
+        Raises:
+            InvalidValueError: The registry has a running check of all these items, or another error probability.
+        """
+        if self._own:
+            return self
+        found = RegisteredItems(self._registry, rows_digest(X))
+        found.load_state(self.state_dict())
+        return found
+
     def state_dict(self) -> dict[str, Any]:
         """The checks of the items as JSON values."""
         return self._registry._entry(self._items).state_dict()

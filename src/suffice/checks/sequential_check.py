@@ -94,6 +94,12 @@ class SequentialCheck:
         wrong: Whether each answered item is wrong; None for one that cannot be labelled, which counts as wrong.
         first_answers: The first answers of items whose answer was corrected, by their place among the answers.
         given_up: Whether the check was given up.
+
+    Examples:
+        >>> from suffice.checks import SequentialCheck, sequential
+        >>> check = sequential(at_most=0.1, pool=500, seed=0)
+        >>> isinstance(check, SequentialCheck), check.given_up, len(check.items)
+        (True, False, 500)
     """
 
     def __init__(self, terms: SequentialTerms, items: ArrayLike, *, number: int = 1, alpha: float = 0.05) -> None:

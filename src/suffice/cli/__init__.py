@@ -14,5 +14,6 @@ def main() -> None:
 
         sys.exit(run())
     except KeyboardInterrupt:
-        print("suffice: interrupted", file=sys.stderr)
-        sys.exit(1)
+        from suffice.cli.json_output import tell_error
+
+        sys.exit(tell_error("interrupted", "interrupted"))

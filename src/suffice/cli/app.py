@@ -102,6 +102,10 @@ COMMANDS: Final = {
         "suffice.cli.table_commands:audit_command",
         "Find out when the labelling of a table could have stopped. Its rows must be in the order of labelling.",
     ),
+    "schema": CommandEntry(
+        "suffice.cli.schema_command:schema_command",
+        "Print the JSON Schema of what a command prints with --json.",
+    ),
     "recommend": CommandEntry(
         None,
         "Find out which stopping rule to use for your data and costs, and what to expect of it.",
@@ -135,14 +139,14 @@ class _LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         command = super().get_command(ctx, cmd_name)
-        if command is not None and _location(cmd_name) is None:
+        if command is not None and location_if_installed(cmd_name) is None:
             command = copy(command)
             command.help = f"{command.help} (needs suffice-research)"
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
-        if name is None or (ctx.resilient_parsing and _location(name) is None):
+        if name is None or (ctx.resilient_parsing and location_if_installed(name) is None):
             return name, command, rest  # a missing command completes to nothing
         return name, _loaded_command(name), rest
 
@@ -155,7 +159,7 @@ def _entry_points() -> dict[str, str]:
     return {entry.name: entry.value for entry in metadata.entry_points(group=GROUP)}
 
 
-def _location(name: str) -> str | None:
+def location_if_installed(name: str) -> str | None:
     """Return the location of a command; None if it needs suffice-research, which is not installed."""
     return COMMANDS[name].location or _entry_points().get(name)
 
@@ -166,7 +170,7 @@ def command_location(name: str) -> str:
     Raises:
         MissingResearchError: It is a command of suffice-research, which is not installed.
     """
-    location = _location(name)
+    location = location_if_installed(name)
     if location is None:
         raise MissingResearchError(f"The command {name}")
     return location
@@ -221,19 +225,36 @@ def _options(
 def run() -> int:
     """Run the command that the arguments name; return the exit code of an error that was answered with a sentence."""
     try:
+        if any(given.startswith("--json") for given in sys.argv):
+            from suffice.cli.json_output import run_with_json
+
+            return run_with_json(app)
         app(prog_name="suffice")
     except SufficeError as error:
-        from rich.console import Console
-        from rich.markup import escape
-
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]suffice:[/] {escape(str(error))}", highlight=False)
-        return 2 if isinstance(error, InvalidValueError | InvalidTypeError | MissingResearchError) else 1
+        return _told(error)
     except MemoryError as error:
-        print(f"suffice: there is not enough memory: {error or 'a smaller table is needed'}", file=sys.stderr)
-        return 1
+        from suffice.cli.json_output import tell_error
+
+        return tell_error(f"there is not enough memory: {error or 'a smaller table is needed'}", "not_enough_memory")
     except OSError as error:
-        print(f"suffice: the output cannot be written: {error.strerror or error}", file=sys.stderr)
+        from suffice.cli.json_output import tell_error
+
+        status = tell_error(f"the output cannot be written: {error.strerror or error}", "output")
         # Python would try to write the rest again at exit, and report an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return status
     return 0
+
+
+def _told(error: SufficeError) -> int:
+    """Say why a command was not done; return the exit code."""
+    from suffice.cli.json_output import code_of, tell_error, wants_json
+
+    status = 2 if isinstance(error, InvalidValueError | InvalidTypeError | MissingResearchError) else 1
+    if wants_json():
+        return tell_error(str(error), code_of(type(error)), status)
+    from rich.console import Console
+    from rich.markup import escape
+
+    Console(stderr=True, soft_wrap=True).print(f"[bold red]suffice:[/] {escape(str(error))}", highlight=False)
+    return status

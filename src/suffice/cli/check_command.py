@@ -1,14 +1,13 @@
 """``suffice check``: a random check of a labelling project, which guarantees how many predictions are wrong."""
 
-import json
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.console import Console
 
 from suffice.cli.check_options import CheckOptions
 from suffice.cli.given_check import PredictionCheckOptions, check_predictions, checks_predictions
+from suffice.cli.json_output import AsJson, print_json
 from suffice.cli.project_options import (
     Place,
     Reading,
@@ -19,7 +18,7 @@ from suffice.cli.project_options import (
     shown_place,
     stored_project,
 )
-from suffice.cli.rule_options import AsJson, share_of
+from suffice.cli.rule_options import share_of
 from suffice.cli.settings_options import with_settings
 from suffice.errors import InvalidValueError
 from suffice.presentation.goal_words import goal_words
@@ -85,7 +84,7 @@ def check_command(
         else:
             result, lines = _asked(project, location, asked)
     if as_json:
-        typer.echo(json.dumps(result, allow_nan=False))
+        print_json("check", result)
         return
     console = plain_console()
     for line in lines:

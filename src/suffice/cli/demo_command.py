@@ -1,6 +1,5 @@
 """``suffice demo``: a simulated person labels real data until the rule stops."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,7 +19,8 @@ from rich.text import Text
 from threadpoolctl import threadpool_limits
 
 from suffice.checks import Check, Guarantee
-from suffice.cli.rule_options import AsJson, BoundName, DemoModel, RuleValues, TaskName, figure_option, problem
+from suffice.cli.json_output import AsJson, print_json, tell_error
+from suffice.cli.rule_options import BoundName, DemoModel, RuleValues, TaskName, figure_option, problem
 from suffice.cli.settings_options import with_settings
 from suffice.criteria import Criterion, ErrorStability, Verdict
 from suffice.errors import InvalidValueError, SufficeError
@@ -370,14 +370,15 @@ def demo_command(
         with threadpool_limits(limits=1):
             run = _label(job, options.model, rule, rng, LiveView(console, len(job.y_pool), rule.threshold))
     except KeyboardInterrupt:
-        typer.echo("\nsuffice: interrupted. Nothing was written; give the same command to start again.", err=True)
-        raise typer.Exit(1) from None
+        typer.echo(err=True)
+        sentence = "interrupted. Nothing was written; give the same command to start again."
+        raise typer.Exit(tell_error(sentence, "interrupted")) from None
     _summarise(console, run)
     failure = failure or problem(lambda: draw_run(_curves(run, rule.threshold), path), raised=False)
     console.print(f"No figure: {failure}" if failure else f"Figure: {path}", markup=False)
     console.print("\n" + "\n".join(demo_next_sentences()), markup=False)
     if as_json:
-        typer.echo(json.dumps(_result(run, rule.threshold, None if failure else path)))
+        print_json("demo", _result(run, rule.threshold, None if failure else path))
     # If a requested figure could not be written, the command fails, but only after the result is shown.
     if failure and options.figure is not None:
         raise SufficeError(failure)

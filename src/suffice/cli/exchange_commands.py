@@ -1,6 +1,5 @@
 """Commands for data and results of a labelling project: import, add, predict, export."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from suffice.cli.json_output import AsJson, print_json
 from suffice.cli.project_options import (
     Place,
     Reading,
@@ -20,7 +20,6 @@ from suffice.cli.project_options import (
     reading,
     stored_project,
 )
-from suffice.cli.rule_options import AsJson
 from suffice.cli.settings_options import with_settings
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable, without_collector, write_bytes_whole, write_whole
@@ -132,7 +131,7 @@ def import_command(
             assert prediction is not None
             report = project.import_predictions(file, prediction=prediction, probability=columns.probability, **common)
     if as_json:
-        typer.echo(json.dumps(report.as_dict()))
+        print_json("import", report.as_dict())
         return
     console = plain_console()
     for sentence in report.sentences(trial=check):
@@ -159,7 +158,7 @@ def add_command(
     with stored_project(place) as (project, _):
         report = project.importer.add_items(data, person=person_name(person), id=id, features=features, check=check)
     if as_json:
-        typer.echo(json.dumps(report.as_dict()))
+        print_json("add", report.as_dict())
         return
     for note in report.notes:
         plain_console().print(f"- {note}")
@@ -213,7 +212,7 @@ def predict_command(
 
         write_whole(to, write)
     if as_json:
-        typer.echo(json.dumps({"path": str(to), "rows": rows, "notes": notes}))
+        print_json("predict", {"path": str(to), "rows": rows, "notes": notes})
         return
     for note in notes:
         plain_console().print(f"- {note}")
@@ -359,7 +358,7 @@ def export_command(
             written = _write_files(learned, folder, format)
             written |= _write_for_others(learned, folder, format) | _write_model(learned, model)
     if as_json:
-        typer.echo(json.dumps(written))
+        print_json("export", written)
         return
     console = plain_console()
     for name in ("labels", "skipped", "predictions", "checked_predictions"):
@@ -430,7 +429,7 @@ def _export_final(place: str, last: FinalOptions, *, as_json: bool) -> None:
         write_page(last.statement, page)
         written["statement"] = {"path": str(last.statement)}
     if as_json:
-        typer.echo(json.dumps(written | {"guarantee": final.guarantee.to_dict(), "added": final.reached.added}))
+        print_json("export", written | {"guarantee": final.guarantee.to_dict(), "added": final.reached.added})
         return
     console = plain_console()
     for sentence in [str(final.guarantee), *final.reached.sentences()[1:]]:
@@ -463,7 +462,7 @@ def _export_all_rows(place: str, path: Path, *, bom: bool, as_json: bool) -> Non
         file = all_rows_file(learned.project, predictions, format, byte_order_mark=bom)
     write_bytes_whole(path, file.content)
     if as_json:
-        typer.echo(json.dumps({"all_rows": {"path": str(path), "rows": file.rows}, "left_out": without}))
+        print_json("export", {"all_rows": {"path": str(path), "rows": file.rows}, "left_out": without})
         return
     console = plain_console()
     if without:

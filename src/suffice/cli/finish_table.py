@@ -1,6 +1,5 @@
 """``suffice run --of all``: a labelled table is labelled again until a goal for all of its labels is guaranteed."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from suffice.checks import ScreeningGuarantee
 from suffice.cli.goal_options import GoalOptions, require_no_rule
+from suffice.cli.json_output import print_json
 from suffice.cli.rule_options import RuleOptions, RunModelName, share_of
 from suffice.cli.table_run import RunRequest, TableJob, checked_output, class_named, labelling_bar, read_job
 from suffice.errors import InvalidValueError, SufficeError
@@ -177,7 +177,7 @@ def finish_table(
             said = f"The column {usual} is named {name}, because the table has a column {usual}."
             output.console.print(said, markup=False)
     if request.as_json:
-        typer.echo(json.dumps({**found.about(), "final": None if given.final is None else str(given.final)}))
+        print_json("run", {**found.about(), "final": None if given.final is None else str(given.final)})
 
 
 def _require_fitting(request: RunRequest) -> None:

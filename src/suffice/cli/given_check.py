@@ -1,6 +1,5 @@
 """``suffice check FILE --prediction COLUMN``: a check of predictions that were made elsewhere."""
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from suffice.arguments import whole
 from suffice.cli.argument_names import option_names
 from suffice.cli.check_options import CheckOptions
 from suffice.cli.goal_options import target_of
+from suffice.cli.json_output import print_json
 from suffice.cli.prediction_options import PredictionChoice
 from suffice.cli.project_options import ProjectOptions, opened_project, person_name, plain_console, say, shown_place
 from suffice.cli.rule_options import share_of
@@ -427,7 +427,7 @@ def _report_goal(project: "Project", wanted: PredictionCheckOptions, *, as_json:
     if told["guaranteed"]:
         told["statement_file"] = str(_write_statement(project, wanted))
     if as_json:
-        typer.echo(json.dumps(told, allow_nan=False))
+        print_json("check", told)
     else:
         for line in told["sentences"]:
             plain_console().print(line)
@@ -483,7 +483,7 @@ def _finish(
 ) -> None:
     """Print a result, and leave with status 1 if a check that has ended or cannot go on does not prove its target."""
     if as_json:
-        typer.echo(json.dumps({**result.to_dict(), **more, "sentences": result.sentences()}, allow_nan=False))
+        print_json("check", {**result.to_dict(), **more, "sentences": result.sentences()})
     else:
         console = plain_console()
         for line in [*([about] if about else []), *result.sentences(), *lines]:
@@ -633,4 +633,4 @@ def _report_finished(
         "true_wrong": wrong,
         "sentences": sentences,
     }
-    typer.echo(json.dumps(told, allow_nan=False))
+    print_json("check", told)

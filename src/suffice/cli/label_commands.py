@@ -1,6 +1,5 @@
 """``suffice label`` and ``suffice serve``: label data in the terminal or in the browser, and see when to stop."""
 
-import json
 import os
 import re
 import shlex
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 from rich.console import Console
 
+from suffice.cli.json_output import json_option, print_json
 from suffice.cli.project_options import (
     DataArgument,
     ProjectOptions,
@@ -46,10 +46,7 @@ _LAST_LOOK = 0.3
 @with_settings
 def label_command(
     options: ProjectOptions,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Read labels as lines, print the state of the project as JSON."),
-    ] = False,
+    as_json: Annotated[bool, json_option("Read labels as lines, print the state of the project as JSON.")] = False,
 ) -> None:
     """Label your own data in the terminal: create or continue a project, and see when you can stop.
 
@@ -133,7 +130,7 @@ def _summarise(labeller: "Labeller", options: ProjectOptions, console: Console, 
     learning_status, project = labeller.background.learning_status, labeller.project
     if as_json:
         about: dict[str, Any] = {"project": project.place, "person": labeller.person, "given": labeller.labels}
-        typer.echo(json.dumps(about | status(project, learning_status)))
+        print_json("label", about | status(project, learning_status))
         return
     counts = labeller.counts()
     command = "label" if project.settings.checked is None else "check"
@@ -242,7 +239,7 @@ def serve_command(
     page: PageOptions,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help='Print only one line of JSON when the page is ready: {"url": ..., "token": ...}.'),
+        json_option('Print only one line of JSON when the page is ready: {"url": ..., "token": ...}.'),
     ] = False,
 ) -> None:
     """Label in the browser, alone or with others: create a project, or continue it.
@@ -302,7 +299,7 @@ def serve_folder(
         def ready(url: str) -> None:
             address = url if token is None else f"{url}?token={token}"
             if as_json:
-                print(json.dumps({"url": address} | ({} if token is None else {"token": token})), flush=True)
+                print_json("serve", {"url": address} | ({} if token is None else {"token": token}))
             names = count(len(folder.names()), "project")
             console.print(
                 f"{names} in {folder.path}. {_welcome(address, own=own is not None, accounts=0)}", markup=False
@@ -357,7 +354,7 @@ def serve_project(
     def ready(url: str, accounts: int, made: str | None) -> None:
         address = url if made is None else f"{url}?token={made}"
         if as_json:
-            print(json.dumps({"url": address} | ({} if made is None else {"token": made})), flush=True)
+            print_json("serve", {"url": address} | ({} if made is None else {"token": made}))
         shown = url if accounts else address
         console.print(_welcome(shown, own=own is not None, accounts=accounts), markup=False)
         if host in _EVERY_ADDRESS:

@@ -1,6 +1,5 @@
 """``suffice label-studio``: connect a project of Label Studio with a labelling project of suffice."""
 
-import json
 import os
 import threading
 from collections.abc import Iterator
@@ -13,8 +12,9 @@ import typer
 from rich.console import Console
 
 from suffice.acquisition import RANDOM_SHARES
+from suffice.cli.json_output import AsJson, print_json
 from suffice.cli.project_options import Embed, Initial, ProjectModel, Seed, require_store, say, shown_place
-from suffice.cli.rule_options import AsJson, LabelCost, MistakeCost, TargetError, target_error
+from suffice.cli.rule_options import LabelCost, MistakeCost, TargetError, target_error
 from suffice.cli.settings_options import with_settings
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.presentation.text_format import count
@@ -173,7 +173,7 @@ def label_studio_command(
         if once or remove:
             result = _once(sync, server, number, project, remove=remove)
             if as_json:
-                typer.echo(json.dumps(result, allow_nan=False))
+                print_json("label-studio", result)
             else:
                 say(console, result["sentence"])
             return
@@ -295,7 +295,7 @@ def _serve(
         thread.start()
         shown = shown_place(str(project.folder))
         if as_json:
-            print(json.dumps({"webhook": reached, "folder": str(project.folder), "tasks": project.size}), flush=True)
+            print_json("label-studio", {"webhook": reached, "folder": str(project.folder), "tasks": project.size})
         say(
             console,
             f"Connected to project {number} of {server.url}; its webhook calls {reached}. Label there; stop with "

@@ -1,16 +1,15 @@
 """``suffice demo --predictions``: a simulated person checks labels that another model gave to handwritten digits."""
 
-import json
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
 from suffice.checks import of_predictions
 from suffice.checks.prediction_check import PredictionResult
+from suffice.cli.json_output import print_json
 from suffice.presentation.demo_words import (
     demo_answer_sentence,
     demo_check_next_sentences,
@@ -68,7 +67,7 @@ def run_prediction_demo(seed: int, *, as_json: bool) -> None:
     console.print(demo_truth_sentence(done.true_share, None))
     console.print("\n" + "\n".join(demo_check_next_sentences()), markup=False)
     if as_json:
-        typer.echo(json.dumps(done.to_dict(), allow_nan=False))
+        print_json("demo", done.to_dict())
 
 
 def checked_digits(seed: int, console: Console) -> DemoCheck:

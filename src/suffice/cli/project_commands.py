@@ -1,7 +1,6 @@
 """Commands on a labelling project: its state, changes of it, and who may sign in to its page."""
 
 import getpass
-import json
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,6 +11,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from suffice.cli.json_output import AsJson, print_json
 from suffice.cli.project_options import (
     Place,
     Reading,
@@ -26,7 +26,6 @@ from suffice.cli.project_options import (
     shown_place,
     stored_project,
 )
-from suffice.cli.rule_options import AsJson
 from suffice.cli.settings_options import with_settings
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable
@@ -53,7 +52,7 @@ def status_command(place: Place, as_json: AsJson = False) -> None:
         with learned.project.lock:
             team = people_summary(learned.project.state(), learned.project.settings)
         if as_json:
-            typer.echo(json.dumps({**summary, "team": team}, allow_nan=False))
+            print_json("status", {**summary, "team": team})
             return
         _print_status(plain_console(), learned, summary, team)
 
@@ -135,7 +134,7 @@ def report_command(
         file = out or made_folder(learned.folder) / "report.html"
         write_page(file, report_page(learned.project, learned.learning_status))
     if as_json:
-        typer.echo(json.dumps({"report": str(file)}))
+        print_json("report", {"report": str(file)})
         return
     plain_console().print(f"Report: {file}")
 
@@ -161,7 +160,7 @@ def review_command(
         compute_features(project)
         listed = review(project, suspicious_labels(learned_project(project), project.X), most)
     if as_json:
-        typer.echo(json.dumps(listed.as_dict(), allow_nan=False))
+        print_json("review", listed.as_dict())
         return
     console = plain_console()
     console.print(listed.sentence)
@@ -201,7 +200,7 @@ def switch_command(
         before = project.current_settings.model
         project.switch_model(model, person=person_name(person))
     if as_json:
-        typer.echo(json.dumps({"model": model, "before": before}))
+        print_json("switch", {"model": model, "before": before})
         return
     console = plain_console()
     console.print(f"The model is now {described_model(model)}; it was {described_model(before)}. All labels stay.")
@@ -260,7 +259,7 @@ def classes_command(
             counts, classes = project.state().counts(), project.settings.classes
     if as_json:
         listed = [{"name": name, "labels": counts.get(name, 0)} for name in classes]
-        typer.echo(json.dumps({"classes": listed, "before": list(before)}, ensure_ascii=False))
+        print_json("classes", {"classes": listed, "before": list(before)})
         return
     console = plain_console()
     if not classes:
@@ -303,7 +302,7 @@ def repair_command(
 
     report = repair_project(place_of(place)[0], check=check)
     if as_json:
-        typer.echo(json.dumps(report.as_dict()))
+        print_json("repair", report.as_dict())
     else:
         console = plain_console()
         for sentence in damage_sentences(report.as_dict(), place):
@@ -365,7 +364,7 @@ def list_accounts(place: Place, as_json: AsJson = False) -> None:
     with stored_project(place) as (project, location):
         accounts = [account.as_dict() for account in project.accounts()]
     if as_json:
-        typer.echo(json.dumps({"accounts": accounts}, ensure_ascii=False))
+        print_json("accounts list", {"accounts": accounts})
         return
     for account in accounts:
         _say(f"{account['name']}: {account['role']}, signs in by {account['sign_in']}, since {account['made'][:10]}")
@@ -397,7 +396,12 @@ def add_account(
         first = not project.accounts()
         who, given = person_name(person), _asked_password() if password else None
         token = project.add_account(name, role=role.value, person=who, password=given)
-    _tell(f"The account {name.strip()} is made, with the role {role.value}.", (name, token, address), as_json=as_json)
+    _tell(
+        "add",
+        f"The account {name.strip()} is made, with the role {role.value}.",
+        (name, token, address),
+        as_json=as_json,
+    )
     if first and not as_json:
         _say("From now on people sign in to the page. Servers that are running ask for it at the next request.")
 
@@ -426,7 +430,7 @@ def reset_account(
         who, given = person_name(person), _asked_password() if asked else None
         token = project.reset_account(name, person=who, password=given)
     what = "password" if asked else "personal link"
-    _tell(f"The account {account.name} has a new {what}.", (account.name, token, address), as_json=as_json)
+    _tell("reset", f"The account {account.name} has a new {what}.", (account.name, token, address), as_json=as_json)
 
 
 @accounts_app.command("role")
@@ -443,7 +447,7 @@ def change_role(
     """
     with stored_project(place) as (project, _):
         project.change_role(name, role.value, person=person_name(person))
-    _tell(f"The account {name.strip()} has the role {role.value}.", (name, None, ""), as_json=as_json)
+    _tell("role", f"The account {name.strip()} has the role {role.value}.", (name, None, ""), as_json=as_json)
 
 
 @accounts_app.command("remove")
@@ -455,7 +459,7 @@ def remove_account(place: Place, name: Name, person: Who = None, as_json: AsJson
     with stored_project(place) as (project, _):
         project.remove_account(name, person=person_name(person))
         last = not project.accounts()
-    _tell(f"The account {name.strip()} is removed. Its labels stay.", (name, None, ""), as_json=as_json)
+    _tell("remove", f"The account {name.strip()} is removed. Its labels stay.", (name, None, ""), as_json=as_json)
     if last and not as_json:
         _say("There are no accounts any more: everybody who can open the page may do everything there, under any name.")
 
@@ -483,13 +487,13 @@ def _asked_password() -> str:
     return given
 
 
-def _tell(sentence: str, made: tuple[str, str | None, str], *, as_json: bool) -> None:
+def _tell(command: str, sentence: str, made: tuple[str, str | None, str], *, as_json: bool) -> None:
     """Say what was done, and show a new personal link."""
     name, token, address = made
     link = None if token is None else f"{address.rstrip('/')}/?token={token}"
     if as_json:
         shown = {} if token is None else {"token": token, "link": link}
-        typer.echo(json.dumps({"name": name.strip(), **shown}, ensure_ascii=False))
+        print_json(f"accounts {command}", {"name": name.strip(), **shown})
         return
     _say(sentence)
     if link is not None:

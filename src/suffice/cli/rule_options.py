@@ -91,7 +91,6 @@ def _rule_names() -> list[str]:
     return [*named_rules(), *(name for name, kind in _rules().items() if set(_arguments(kind)) == _COSTS)]
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 LabelCost = Annotated[
     float | None,
     typer.Option(metavar="COST", help="Cost of a label, in any unit: money, minutes.", show_default="1"),

@@ -1,6 +1,5 @@
 """Results of ``suffice run`` and ``suffice audit``: the summary, the JSON and the curves of the figure."""
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -9,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import typer
 from rich.console import Console
 
+from suffice.cli.json_output import print_json
 from suffice.cli.rule_options import RuleValues, problem
 from suffice.cli.table_run import RunOutput, RunRequest, TableJob
 from suffice.criteria import Criterion, ExpectedCost, LabelWorth, Verdict
@@ -577,6 +576,6 @@ def write_results(request: RunRequest, finding: RunFinding, output: RunOutput) -
     if saved:
         console.print(f"Run saved: {saved}", markup=False)
     if request.as_json:
-        typer.echo(json.dumps(as_json(finding, None if failure else path, saved)))
+        print_json(request.command, as_json(finding, None if failure else path, saved))
     if failures := [reason for reason in (failure if request.output.figure else "", unsaved) if reason]:
         raise SufficeError("; ".join(failures))

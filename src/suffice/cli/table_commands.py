@@ -3,7 +3,6 @@
 With ``suffice run --positive`` the table is screened for one class, as if its labels were unknown.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -22,8 +21,8 @@ from threadpoolctl import threadpool_limits
 from suffice.arguments import whole
 from suffice.checks import Guarantee, plan_recall, spent_alpha
 from suffice.cli.finish_table import FinishOptions, finish_table
+from suffice.cli.json_output import AsJson, print_json
 from suffice.cli.rule_options import (
-    AsJson,
     MayMiss,
     Recall,
     RuleOptions,
@@ -310,7 +309,7 @@ def screen_table(request: RunRequest, run: RunOptions, screening: ScreeningOptio
     if saved:
         output.console.print(f"Run saved: {saved}", markup=False)
     if request.as_json:
-        typer.echo(json.dumps(_as_json(result, job, saved)))
+        print_json("run", _as_json(result, job, saved))
     if unsaved:
         raise SufficeError(unsaved)
 

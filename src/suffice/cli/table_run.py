@@ -23,6 +23,7 @@ from rich.progress import (
 )
 
 from suffice.arguments import real, whole
+from suffice.cli.json_output import tell_error
 from suffice.cli.rule_options import (
     ModelName,
     RuleOptions,
@@ -249,11 +250,10 @@ def interruptible(command: str, checkpoint: Path | None = None) -> Iterator[None
         yield
     except KeyboardInterrupt:
         if checkpoint is not None and checkpoint.exists():
-            typer.echo(interrupted_sentence(str(checkpoint)), err=True)
-            raise typer.Exit(1) from None
-        again = f"Run suffice {command} to start again."
-        typer.echo(f"suffice: interrupted; no file was left half-written. {again}", err=True)
-        raise typer.Exit(1) from None
+            sentence = interrupted_sentence(str(checkpoint))
+        else:
+            sentence = f"interrupted; no file was left half-written. Run suffice {command} to start again."
+        raise typer.Exit(tell_error(sentence, "interrupted")) from None
 
 
 def checked_output(request: RunRequest) -> RunOutput:

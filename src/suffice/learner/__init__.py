@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from suffice.learner.goal_run import FinishedRun, finished_run
     from suffice.learner.model_choice import ModelChoice
     from suffice.learner.optimisation_monitor import OptimisationMonitor
+    from suffice.learner.own_acquisition import LabelledRows
     from suffice.learner.simulation import CheckedRun, audit, simulate
     from suffice.learner.step_inputs import StopSet, bagged_votes
     from suffice.learner.stop_monitor import StopMonitor
@@ -24,6 +25,7 @@ __all__ = [
     "CheckedRun",
     "ErrorGuarantee",
     "FinishedRun",
+    "LabelledRows",
     "ModelCheck",
     "ModelChoice",
     "ModelGuarantee",
@@ -48,6 +50,7 @@ _LAZY_NAMES = {
     "Backend": "suffice.learner.backend",
     "CheckedRun": "suffice.learner.simulation",
     "FinishedRun": "suffice.learner.goal_run",
+    "LabelledRows": "suffice.learner.own_acquisition",
     "ModelCheck": "suffice.session.model_check",
     "ModelChoice": "suffice.learner.model_choice",
     "ModelGuarantee": "suffice.session.model_check",

@@ -16,10 +16,19 @@ from suffice.checks.registry import CheckRegistry, registered_items
 from suffice.criteria import Criterion, LabelWorth, Verdict, criterion_from_dict
 from suffice.criteria.base import require_rule
 from suffice.engines.disk_rows import DiskRows, require_memory
-from suffice.errors import InvalidValueError, SufficeError
-from suffice.learner.backend import ItemSelection, RunSettings, acquisition_and_share, backend_type
+from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
+from suffice.learner.backend import ItemSelection, RunSettings, acquisition_and_share, backend_type, extended_order
 from suffice.learner.learning_loop import CountedFields, LearnerView, LearningLoop
 from suffice.learner.model_switch import NamedModel, learning_steps
+from suffice.learner.more_rows import extended_pool
+from suffice.learner.own_acquisition import (
+    AcquisitionFunction,
+    checked_function,
+    function_name,
+    own_acquisition,
+    shown_acquisition,
+)
+from suffice.learner.pool_model import PoolRows
 from suffice.learner.prepare import (
     checked_indices,
     final_estimator,
@@ -45,7 +54,7 @@ from suffice.learner.step_inputs import (
     new_step_inputs,
     positive_class,
 )
-from suffice.models.inputs import as_labels
+from suffice.models.inputs import SETS_OF_CLASSES, as_labels
 from suffice.models.threads import SingleUse, one_at_a_time, one_thread
 from suffice.saved_state import decoded_array, encoded_array, restored, sealed
 from suffice.session.guarantee_rules import ErrorGuarantee, rules_of_type
@@ -82,9 +91,14 @@ class ActiveLearner(SessionDriver):
         criterion: The stopping rule, which is copied. Left out, it is :class:`suffice.LabelWorth` with its defaults: a
             wrong prediction among the unlabelled items costs as much as a label.
         acquisition: Which item next: see :data:`suffice.acquisition.NAMES`. Left out, it is the recommended one for
-            the model, with its share of random labels; with ``positive``, it is ``"relevance"``.
+            the model, with its share of random labels; with ``positive``, it is ``"relevance"``. Or a function
+            ``acquisition(model, X_candidates, labelled)`` that returns one number for each candidate: the largest are
+            chosen, ``-inf`` excludes. ``model`` is the fitted model with its pipeline, ``X_candidates`` are rows in the
+            form of ``X_pool``, and ``labelled`` is a :class:`suffice.learner.LabelledRows`. If it has an argument
+            ``batch``, it is called once for each item of a batch, and ``batch`` has the rows of the batch so far.
         random_share: Share of the labels, 0 to 1, that are drawn at random from the unlabelled items instead. Such
-            labels tell how good the model is on the others. Left out, it is 0 for an acquisition that is named.
+            labels tell how good the model is on the others. Left out, it is 0 for an acquisition that is named, and the
+            recommended share for a function.
         seed: Seed of all randomness. Left out, the picks are those of seed 0, and checks are drawn from fresh entropy:
             several learners do not draw the same check.
         initial: Items asked for before the model chooses: how many at random, or which.
@@ -137,13 +151,13 @@ class ActiveLearner(SessionDriver):
         (True, True)
     """
 
-    def __init__(  # noqa: PLR0913 - a learner has many settings, all but two by keyword
+    def __init__(  # noqa: PLR0913, PLR0915 - a learner has many settings, all but two by keyword
         self,
         model: Any,
         X_pool: Any,
         *,
         criterion: Criterion | None = None,
-        acquisition: str | None = None,
+        acquisition: str | AcquisitionFunction | None = None,
         random_share: float | None = None,
         seed: int | None = None,
         initial: Any = 10,
@@ -170,6 +184,7 @@ class ActiveLearner(SessionDriver):
         self._prepared = prepare(model, X_pool)
         positive = self._checked_positive(positive)
         missed = usable_may_miss(may_miss, self._prepared)
+        own = checked_function(acquisition, X_pool, device)
         name, share = acquisition_and_share(
             self._prepared.backend, acquisition, random_share, screening=positive is not None
         )
@@ -197,6 +212,8 @@ class ActiveLearner(SessionDriver):
             "seed": seed,
             "clock": clock,
         }
+        if own is not None:
+            self._not_saved["acquisition"] = own
         # Inputs for the comparison with other models: those before the pipeline, if they are numbers.
         plain = self._prepared.transform is not None and isinstance(X_pool, np.ndarray) and X_pool.dtype.kind in "fiu"
         self._compared_inputs, self._compares_plain = X_pool if plain else self._X, plain
@@ -214,7 +231,8 @@ class ActiveLearner(SessionDriver):
         )
         with one_thread():
             backend = self._prepared.backend(self._prepared.model, settings)
-        selection = ItemSelection(backend, size, share, rng, all_random=name == "random")
+        chooser = own_acquisition(own, X_pool, self._prepared, backend, self._labels_of)
+        selection = ItemSelection(backend, size, share, rng, all_random=name == "random", own=chooser)
         started, self._clock = clock(), clock
         validated = 0 if inputs.validation is None else len(inputs.validation[1])
         self._started = started
@@ -222,7 +240,7 @@ class ActiveLearner(SessionDriver):
         self._loop = LearningLoop(self._session, backend, selection, self._X, first, counted)
         self._about: dict[str, Any] = {
             "model": " ".join(repr(model).split()),
-            "acquisition": name,
+            "acquisition": shown_acquisition(own) or name,
             "seed": seed_name(seed),
         }
         if share > 0.0:
@@ -243,7 +261,7 @@ class ActiveLearner(SessionDriver):
         self._named: NamedModel | None = None
         self._arguments: dict[str, Any] = {
             "rule": rule.state_dict(),
-            "acquisition": acquisition,
+            "acquisition": acquisition if own is None else None,
             "random_share": random_share,
             "seed": int(seed) if isinstance(seed, int | np.integer) else None,
             "initial": int(initial) if at_random else first.tolist(),
@@ -254,7 +272,11 @@ class ActiveLearner(SessionDriver):
             "positive": positive,
             "may_miss": list(missed),
             "estimate_time": refits,
+            # How a stop set is drawn again for an extended pool: 0 stands for the usual size, None for a given set.
+            "stop_set_size": None if isinstance(stop_set, StopSet) else int(stop_set or 0),
         }
+        # Numbers of items before each extension of the pool.
+        self._extended: list[int] = []
 
     def _checked_positive(self, positive: Any) -> Any:
         """The positive class as a plain value, or None."""
@@ -262,6 +284,11 @@ class ActiveLearner(SessionDriver):
         if plain is not None and self._prepared.backend.task != "classification":
             raise InvalidValueError(f"positive is a class, {positive!r}, and the model predicts numbers; leave it out")
         return plain
+
+    def _labels_of(self, items: Indices) -> NDArray[Any]:
+        """The labels of items that the model has learned."""
+        learned = self._session.labels.learned
+        return np.asarray(as_labels([learned[item] for item in items.tolist()]))
 
     def _seconds(self) -> float:
         """Time since the start, for rules that limit it."""
@@ -307,6 +334,12 @@ class ActiveLearner(SessionDriver):
             return None
         compared, name = self._compared_inputs, str(self._about["model"])
         return LearnerView(self._loop, self._prepared, self._X, compared, name, self._predictions)
+
+    @property
+    def _function_name(self) -> str | None:
+        """The name of the acquisition function of the user; None if the acquisition has a name."""
+        function = self._not_saved.get("acquisition")
+        return None if function is None else function_name(function)
 
     @property
     def labelled(self) -> list[int]:
@@ -429,6 +462,7 @@ class ActiveLearner(SessionDriver):
         if given.shape != items.shape:
             raise InvalidValueError(
                 f"{len(items)} items came with labels of shape {given.shape}; one label for each is needed"
+                + (f"; {SETS_OF_CLASSES}" if given.ndim == 2 and given.shape[1] > 1 else "")
             )
         labelled = items[self._session.labels.status[items] == LABELLED]
         if len(labelled):
@@ -765,6 +799,115 @@ class ActiveLearner(SessionDriver):
             raise
         return self._settled()
 
+    # A growing pool.
+
+    @one_at_a_time
+    def extend(self, X_new: Any, *, costs: Any = None) -> Indices:
+        """Add items to the pool, after the present ones, whose indices stay.
+
+        The model learns all labels again, in the same steps, and the rule judges these again with the larger pool, as
+        after :meth:`switch`: an estimator that is fitted again at each step learns them in larger steps. Transformers
+        of a pipeline are fitted on the larger pool. A stop set that was drawn is drawn again. The result is that of a
+        learner that had all items and was given the same labels.
+
+        A guarantee of an earlier check covers the items that were there then, and not the new ones;
+        :attr:`guarantee` says so. Its error probability stays spent, and counts for the extended pool. An open check
+        goes on with its own items. The next labels that are drawn at random come from the new items, until the random
+        labels are a random sample of all items; the labels of a check that was drawn before are not.
+
+        Args:
+            X_new: The new rows, in the form of the pool.
+            costs: What their labels cost, if the costs of the pool were given for each item.
+
+        Returns:
+            The indices of the new items.
+
+        Raises:
+            InvalidTypeError: The rows are of another kind than the pool, or the pool is on disk or on workers.
+            InvalidValueError: They have another width, or cannot be used. Nothing is changed.
+            SufficeError: There is a running check.
+
+        Examples:
+            >>> import numpy as np
+            >>> from suffice.models import BayesianLogistic
+            >>> X = np.random.default_rng(0).normal(size=(300, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
+            >>> learner = ActiveLearner(BayesianLogistic(), X[:200], seed=0)
+            >>> for _ in range(30):
+            ...     i = learner.ask()
+            ...     verdict = learner.tell(i, y[i])
+            >>> new = learner.extend(X[200:])
+            >>> new[:2].tolist(), len(new), learner.left, len(learner.labelled)
+            ([200, 201], 100, 270, 30)
+        """
+        if self._session.running is not None:
+            raise SufficeError(
+                "the running check has begun with the items so far, and its order cannot be extended; start a new "
+                "learner with all items"
+            )
+        if self._not_saved["client"] is not None:
+            raise InvalidTypeError("the pool is on the workers of a cluster and cannot be extended; leave client out")
+        X_pool = extended_pool(self._not_saved["X_pool"], X_new)
+        own, size, rows = dict(self._arguments), self._session.labels.size, PoolRows(X_pool)
+        new = np.arange(size, len(rows), dtype=np.intp)
+        self._prepared.inputs(rows.rows(new), "X_new")
+        own["initial"] = self._loop.first.tolist()
+        own["costs"] = _extended_costs(decoded_array(own["costs"]), costs, len(new))
+        registered = self._session.checks.registered.extended(X_pool)
+        before = dict(self.__dict__)
+        try:
+            self._start_again(X_pool, own)
+            self._learn_labels_of(before)
+            # Whether the stop stands is decided once, after all labels.
+            self._session.continue_from(before["_session"], "items")
+            self._extend_order(new)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        open_check = self._session.checks.open
+        if open_check is not None:
+            self._loop.selection.hold(open_check.indices)
+        self._session.checks.registered = registered
+        self._settled()
+        return new
+
+    def _start_again(self, X_pool: Any, own: dict[str, Any]) -> None:
+        """Start again with the same model, arguments and checks and a larger pool, without labels."""
+        single_use, session, name = self._single_use, self._session, self._about["model"]
+        extended, named = [*self._extended, session.labels.size], self._named
+        given = (self._given, self._given_name)
+        arguments = _constructor_arguments(own, session.labels.size) | self._not_saved
+        arguments["X_pool"] = X_pool
+        if own.get("stop_set_size") is not None and own["stop_set"] is not None:
+            arguments["stop_set"] = own["stop_set_size"] or None
+        elif own["stop_set"] is not None:
+            # A set that was given stays.
+            arguments["stop_set"] = StopSet(np.array(own["stop_set"], dtype=np.intp), len(PoolRows(X_pool)))
+        model = self._prepared.unfitted()
+        ActiveLearner.__init__(self, model, criterion=session.history.rule, **arguments)
+        self._single_use, self._arguments = single_use, {**own, "stop_set": self._arguments["stop_set"]}
+        self._about["model"], self._named = name, named
+        if named is not None:
+            self._given, self._given_name = given
+        else:
+            self._given_name = name
+        self._note_extensions(extended)
+        self._session.continue_from(session, "items")
+
+    def _note_extensions(self, sizes: list[int]) -> None:
+        """Record the numbers of items before each extension."""
+        self._extended = sizes
+        if sizes:
+            self._about["extended"] = list(sizes)
+
+    def _extend_order(self, new: Indices) -> None:
+        """Draw the order of random items again, with the new ones in it."""
+        status, seed = self._session.labels.status, self._not_saved["seed"]
+        rest = np.flatnonzero(status[: new[0]] == UNLABELLED)
+        number = int(seed) if isinstance(seed, int | np.integer) else 0
+        rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng([number, len(status)])
+        self._loop.selection.use_order(extended_order(len(self.random_items), rest, new, rng))
+
     def _made(self, named: NamedModel) -> Any:
         """A model by name, for the inputs with which models are compared."""
         return named.made(self._given, plain=self._compares_plain)
@@ -772,6 +915,7 @@ class ActiveLearner(SessionDriver):
     def _replace_model(self, model: Any, named: NamedModel | None) -> None:
         """Start again with another model and the same arguments, without labels."""
         own, single_use, session = dict(self._arguments), self._single_use, self._session
+        extended, order = self._extended, self._loop.selection.random_order
         kept = {name: self.__dict__[name] for name in _OF_GIVEN_MODEL}
         last, task = final_estimator(model), self._prepared.backend.task
         backend = backend_type(last)
@@ -800,6 +944,9 @@ class ActiveLearner(SessionDriver):
         # A generator that is the seed has gone on.
         self._loop.first = first
         self._session.continue_from(session)
+        self._note_extensions(extended)
+        if extended and order is not None:
+            self._loop.selection.use_order(order)
 
     def _learn_labels_of(self, before: Mapping[str, Any]) -> None:
         """Learn the labels of the learner as it was before its model was replaced."""
@@ -853,6 +1000,9 @@ class ActiveLearner(SessionDriver):
             "arguments": self._arguments,
             "model": self._about["model"],
             "named": None if self._named is None else [self._given_name, *self._named],
+            "function": self._function_name,
+            "extended": self._extended,
+            "order": self._saved_order(),
             "pool": list(self._X.shape),
             "seconds": self._seconds(),
             "drawn": sorted(self._drawn),
@@ -860,6 +1010,11 @@ class ActiveLearner(SessionDriver):
             "loop": self._loop.state_dict(),
         }
         return sealed(_FORMAT, content)
+
+    def _saved_order(self) -> dict[str, Any] | None:
+        """The order of random items, if it does not follow from the seed because the pool was extended."""
+        order = self._loop.selection.random_order if self._extended else None
+        return None if order is None else encoded_array(order)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], model: Any, X_pool: Any, **others: Any) -> "ActiveLearner":
@@ -870,8 +1025,9 @@ class ActiveLearner(SessionDriver):
             model: The same model. After :meth:`switch` to a name, the model before works too.
             X_pool: The same pool.
             others: Arguments of :class:`ActiveLearner` that are not saved: ``validation``, ``device``, ``client``,
-                ``clock`` and ``checks``. Without ``checks`` the learner goes on counting by itself. In a registry, the
-                checks of the learner that it has counted already are not counted again.
+                ``clock`` and ``checks``; and ``acquisition`` if it is a function. Without ``checks`` the learner goes
+                on counting by itself. In a registry, the checks of the learner that it has counted already are not
+                counted again.
 
         Raises:
             InvalidValueError: The state is not such a result, is damaged, or belongs to another model or pool.
@@ -880,7 +1036,12 @@ class ActiveLearner(SessionDriver):
         def restore(content: Mapping[str, Any]) -> "ActiveLearner":
             arguments, rows = _constructor_arguments(content["arguments"], content["pool"][0]), content["pool"][0]
             rule = criterion_from_dict(content["arguments"]["rule"])
-            if saved_too := sorted(set(others) - {"validation", "device", "client", "clock", "checks"}):
+            others_allowed = {"validation", "device", "client", "clock", "checks"}
+            if content.get("function") is not None:
+                _require_function(content["function"], others.get("acquisition"))
+                others_allowed.add("acquisition")
+                del arguments["acquisition"]
+            if saved_too := sorted(set(others) - others_allowed):
                 raise InvalidValueError(f"{saved_too[0]} is saved with the learner; leave it out")
             given_rows = X_pool.shape[0] if hasattr(X_pool, "shape") else rows
             if given_rows != rows:
@@ -894,6 +1055,7 @@ class ActiveLearner(SessionDriver):
                 learner._replace_model(learner._made(replaced), replaced)
                 learner._arguments = dict(content["arguments"])
             learner._load(content)
+            learner._arguments["stop_set_size"] = content["arguments"].get("stop_set_size")
             if share is not None:
                 learner._arguments["check_share"] = learner._about["check_share"] = share
             return learner
@@ -923,12 +1085,42 @@ class ActiveLearner(SessionDriver):
         with one_thread():
             self._loop.load_state(content["loop"], self)
         self._rule = self._session.history.rule
+        self._note_extensions(list(content.get("extended", ())))
+        if content.get("order") is not None:
+            self._loop.selection.use_order(decoded_array(content["order"]))
         checks = self._session.checks
         if checks.open is not None:
             self._loop.selection.hold(checks.open.indices)
         if content["unlearned"]:
             self._unlearned = checks.checks[-1]
             self._take_checked(self._unlearned)
+
+
+def _extended_costs(costs: Any, new: Any, more: int) -> Any:
+    """The costs of the labels of an extended pool, to be saved.
+
+    Args:
+        costs: The costs of the pool so far: None, one number, or one for each item.
+        new: The costs of the new items, or None.
+        more: Number of new items.
+    """
+    if costs is None or not np.ndim(costs):
+        if new is not None:
+            raise InvalidValueError("costs of new items are for a pool with a cost for each item; leave costs out")
+        return None if costs is None else encoded_array(np.asarray(costs))
+    if new is None:
+        raise InvalidValueError(f"the pool has a cost for each item; give costs= for the {more} new ones too")
+    return encoded_array(np.append(costs, label_costs(new, more)))
+
+
+def _require_function(name: str, given: Any) -> None:
+    """Raise an error if the acquisition function with which a learner was saved is not given again."""
+    if not callable(given) or function_name(given) != name:
+        came = "" if given is None else f", not {shown_acquisition(given)!r}"
+        raise InvalidValueError(
+            f"the learner was saved with the function {name} as its acquisition, and functions are not saved; give it "
+            f"again: from_state(..., acquisition={name}){came}"
+        )
 
 
 def _constructor_arguments(saved: Mapping[str, Any], rows: int) -> dict[str, Any]:
@@ -939,7 +1131,9 @@ def _constructor_arguments(saved: Mapping[str, Any], rows: int) -> dict[str, Any
         rows: Number of items of the pool.
     """
     # A running check is restored, not started.
-    arguments = {name: value for name, value in saved.items() if name not in ("rule", "check_share", "stop_set")}
+    arguments = {
+        name: value for name, value in saved.items() if name not in ("rule", "check_share", "stop_set", "stop_set_size")
+    }
     arguments["costs"] = decoded_array(saved["costs"])
     if saved["stop_set"] is not None:
         arguments["stop_set"] = StopSet(np.array(saved["stop_set"], dtype=np.intp), rows)

@@ -15,10 +15,11 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.acquisition import Indices, RandomOrder
+from suffice.acquisition import RANDOM_SHARES, Indices, RandomOrder
 from suffice.arguments import real
 from suffice.divergence import KLPair, in_units_of_noise
 from suffice.errors import InvalidTypeError, InvalidValueError
+from suffice.learner.own_acquisition import AcquisitionFunction, OwnAcquisition
 from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,
     COUNTED_FIELDS,
@@ -476,6 +477,7 @@ class LabelHistory:
 
 # Products of a share and a count may be below a whole number by rounding.
 _ROUNDING: Final = 1e-9
+_NO_ITEMS: Final[Indices] = np.zeros(0, dtype=np.intp)
 
 
 class Picks(NamedTuple):
@@ -491,22 +493,56 @@ class Picks(NamedTuple):
 
 
 def acquisition_and_share(
-    backend: type[Backend], acquisition: str | None, share: Any, *, screening: bool = False
+    backend: type[Backend], acquisition: str | AcquisitionFunction | None, share: Any, *, screening: bool = False
 ) -> tuple[str, float]:
     """Return the name of the acquisition and the share of random labels of a run, with the defaults of the backend.
 
-    If an acquisition is named, there are no random labels unless a share is given. A screening requests the likeliest
-    relevant items first, and no random items.
+    If an acquisition is named, there are no random labels unless a share is given. A function of the user has the share
+    of the backend, or the recommended share of its task if the backend asks for all items at random. A screening
+    requests the likeliest relevant items first, and no random items.
+
+    With a function, the backend has the acquisition that costs nothing, ``"order"``; it is not asked for items.
 
     Raises:
         InvalidValueError: The share is not a number from 0 to 1.
     """
     if screening and acquisition is None:
         acquisition = "relevance"
+    if callable(acquisition):
+        random = backend.default_acquisition == "random"
+        usual = RANDOM_SHARES[backend.task] if random else backend.default_random_share
+        share, acquisition = (0.0 if screening else usual) if share is None else share, "order"
     if share is None:
         return acquisition or backend.default_acquisition, 0.0 if acquisition else backend.default_random_share
     checked = real(share, "random_share", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     return acquisition or backend.default_acquisition, checked
+
+
+def extended_order(drawn: int, rest: Indices, new: Indices, rng: np.random.Generator) -> Indices:
+    """A random order of the unlabelled items after a pool was extended.
+
+    Items that were drawn at random are the first of a random order of the earlier items. Each new item has a random
+    place in it, so that the drawn items and the first new ones are together a random sample of all of them. New items
+    with a place among the drawn ones are therefore drawn first.
+
+    Args:
+        drawn: Number of items that were drawn at random.
+        rest: Earlier items without a label.
+        new: The new items.
+        rng: Randomness.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> order = extended_order(500, np.arange(500, 1000), np.arange(1000, 1200), rng)
+        >>> len(order), bool((order[:80] >= 1000).all())
+        (700, True)
+    """
+    earlier = np.sort(rng.random(drawn + len(rest)))
+    places = np.append(earlier[drawn:], rng.random(len(new)))
+    last = earlier[drawn - 1] if drawn else 0.0
+    items = np.append(rng.permutation(rest), new)
+    # Places among the drawn items come first; their own order does not matter.
+    return np.asarray(items[np.lexsort((places, places > last))], dtype=np.intp)
 
 
 class ItemSelection:
@@ -522,19 +558,28 @@ class ItemSelection:
         share: Share of random labels, 0 to 1.
         rng: Source of the permutation; used only if the share is above 0.
         all_random: Whether the picks of the backend are random ones too.
+        own: Chooses the other items in place of the backend: a function of the user.
     """
 
-    def __init__(
-        self, backend: Backend, size: int, share: float, rng: np.random.Generator, *, all_random: bool = False
+    def __init__(  # noqa: PLR0913 - the last two by keyword
+        self,
+        backend: Backend,
+        size: int,
+        share: float,
+        rng: np.random.Generator,
+        *,
+        all_random: bool = False,
+        own: OwnAcquisition | None = None,
     ) -> None:
-        self.backend, self._share, self.all_random = backend, share, all_random
+        self.backend, self._share, self.all_random, self._own = backend, share, all_random, own
+        self._size = size
         self._order = RandomOrder(size, rng) if share > 0.0 else None
         self._count = 0
         self._held = np.zeros(0, dtype=np.intp)
 
     def propose(self, most: int) -> Picks:
         """The next picks that do not depend on labels still to be learned: at least 1, at most ``most``."""
-        if len(self._held):
+        if len(self._held) or self._own is not None:
             return self.batch(1)
         if self._order is None:
             return self._chosen(self.backend.propose(most))
@@ -546,14 +591,12 @@ class ItemSelection:
     def batch(self, size: int) -> Picks:
         """Picks to be labelled together; fewer than ``size`` only if fewer items are left."""
         if self._order is None:
-            return self._chosen(self._not_held(self.backend.batch, size))
+            return self._chosen(self._picks(size))
         turns = np.array([self._is_random(self._count + k) for k in range(size)])
         drawn = self._not_held(self._order.batch, int(turns.sum()))
         if len(drawn) == size:
             return Picks(drawn, np.ones(size, dtype=bool))
-        # The backend may also pick some of the random items, because it does not exclude them.
-        picked = self._not_held(self.backend.batch, size)
-        picked = picked[~np.isin(picked, drawn)]
+        picked = self._picks(size, drawn)
         size = min(size, len(drawn) + len(picked))
         # At the end of the pool there may be fewer items than places for random or for other picks.
         random = turns[:size]
@@ -568,10 +611,31 @@ class ItemSelection:
         indices[~random] = picked[: size - int(random.sum())]
         return Picks(indices, random | self.all_random)
 
+    def _picks(self, size: int, drawn: Indices = _NO_ITEMS) -> Indices:
+        """Picks of the backend, or of a function of the user, besides items of the same batch drawn at random."""
+        if self._own is not None:
+            return self._own.batch(size - len(drawn), drawn, self._held)
+        # The backend may also pick some of the random items, because it does not exclude them.
+        picked = self._not_held(self.backend.batch, size)
+        return picked[~np.isin(picked, drawn)]
+
     @property
     def draws_at_random(self) -> bool:
         """Whether some or all labels after the initial ones are random."""
         return self._order is not None or self.all_random
+
+    @property
+    def random_order(self) -> Indices | None:
+        """The unlabelled items in the order in which they are drawn at random; None if this draws none itself."""
+        return None if self._order is None else self._order.left
+
+    def use_order(self, order: Indices) -> None:
+        """Draw random items in this order of the unlabelled items, if some or all labels are random."""
+        if not self.draws_at_random:
+            return
+        self._order = RandomOrder.of(np.asarray(order, dtype=np.intp), self._size)
+        if self.all_random:
+            self._share = 1.0
 
     @property
     def count(self) -> int:
@@ -584,17 +648,30 @@ class ItemSelection:
 
     def begin(self, indices: Indices) -> None:
         """Exclude the items of the initial labels."""
-        self.skip(indices)
+        self._exclude(indices)
 
     def take(self, indices: Indices) -> None:
         """Exclude items that were labelled."""
         self._count += len(indices)
-        self.skip(indices)
+        self._exclude(indices)
 
     def skip(self, indices: Indices) -> None:
         """Exclude items that will have no label."""
         if self._order is not None:
             self._order.skip(indices)
+        if self._own is not None:
+            self._own.skip(indices)
+
+    def _exclude(self, indices: Indices) -> None:
+        """Exclude items that have a label."""
+        if self._own is not None:
+            self._own.take(indices)
+        self.skip(indices)
+
+    def corrected(self) -> None:
+        """Note that a label was corrected, which changes the model."""
+        if self._own is not None:
+            self._own.forget()
 
     def hold(self, indices: Indices) -> None:
         """Replace the set of items that are temporarily excluded; an empty array excludes none."""

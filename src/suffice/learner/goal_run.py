@@ -14,6 +14,7 @@ from suffice.criteria import Budget
 from suffice.errors import InvalidValueError
 from suffice.learner.active import ActiveLearner
 from suffice.learner.model_choice import ModelChoice
+from suffice.learner.own_acquisition import AcquisitionFunction
 from suffice.learner.pool_model import PoolRows
 from suffice.learner.prepare import prepare
 from suffice.learner.step_inputs import positive_class
@@ -94,7 +95,7 @@ def finished_run(  # noqa: PLR0913 - all but four by keyword
     annotator_error: float = 0.0,
     correction_cost: float = 1.0,
     confidence: float = 0.95,
-    acquisition: str | None = None,
+    acquisition: str | AcquisitionFunction | None = None,
     random_share: float | None = None,
     initial: int = 10,
     batch: int | None = None,

@@ -265,6 +265,7 @@ class LearningLoop:
         if self.begun:
             self._calls.append(["correct", item, plain_value(label)])
         session.labels.learned[item] = label
+        self.selection.corrected()
         session.estimates.losses.label(item, label)
         if history is not None:
             session.labels.version += 1

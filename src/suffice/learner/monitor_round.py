@@ -11,6 +11,7 @@ from suffice.criteria import committee_agreement, relevance_facts
 from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.divergence import kl
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.learner.label_sets import GivenSets, SetClassifier
 from suffice.learner.learning_loop import model_family
 from suffice.learner.model_predictions import ComparedPosteriors, FittedModel, KnownPosterior
 from suffice.learner.pool_predictions import GivenAnswers, GivenClasses, PoolPredictions
@@ -600,6 +601,7 @@ class MonitorView:
         if isinstance(kept, RememberedModel):
             return None, [kept.predicted[place] for place in kept.places(items).tolist()]
         model = None if isinstance(kept.model, PoolPredictions) else kept.model
+        model = model.estimator if isinstance(model, SetClassifier) else model
         return model, kept.predicted(items, list(self._labels.values())).tolist() if len(items) else []
 
     def compared_inputs(self, items: Indices) -> Any:
@@ -638,6 +640,8 @@ def why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: PL
     """Reason why a model does not provide some fields, and the remedy."""
     name = fitted.name
     lacks = frozenset(missing)
+    if isinstance(fitted.model, GivenSets | SetClassifier):
+        return "it is for one class for each item, and labels are sets of classes; use one StopMonitor for each class"
     if isinstance(fitted.model, PoolPredictions) and (reason := _why_not_given(lacks, fitted)):
         return reason
     if "control_found" in lacks and not lacks & SCREENING_FIELDS:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from suffice.acquisition import Indices
+from suffice.engines.disk_rows import DiskRows
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 
 #: ``predict(model, X)`` of a caller: class probabilities, or a mean and a standard deviation.
@@ -48,10 +49,20 @@ class PoolRows:
     def __len__(self) -> int:
         return int(self._size)
 
+    @property
+    def whole(self) -> Any:
+        """All items in the form of the pool."""
+        return self._X
+
+    def replace(self, X: Any) -> None:
+        """Take a larger pool with the same items first."""
+        other = PoolRows(X)
+        self._X, self._size = other._X, other._size
+
     def rows(self, indices: Any) -> Any:
         """Some items in the form of the pool."""
         items, X = np.asarray(indices, dtype=np.intp), self._X
-        if issparse(X) or isinstance(X, np.ndarray):
+        if issparse(X) or isinstance(X, np.ndarray | DiskRows):
             return X[items]
         if hasattr(X, "iloc"):
             return X.iloc[items]
@@ -86,7 +97,8 @@ class PoolModel:
         self.model, self.predict, self.pool = model, predict, pool
         self.last_step = model.steps[-1][1] if _is_pipeline(model) else model
         # Predictions that are given in place of a model have a name for messages.
-        self.name: str = getattr(type(self.last_step), "shown_name", type(self.last_step).__name__)
+        shown = getattr(self.last_step, "shown_name", None)
+        self.name: str = shown if isinstance(shown, str) else type(self.last_step).__name__
 
     def frozen(self) -> "PoolModel | None":
         """The same object with a copy of the model, which later fits do not change; None if it cannot be copied."""

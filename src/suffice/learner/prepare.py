@@ -19,7 +19,7 @@ from suffice.engines.worker_rows import WorkerRows, rows_on_workers
 from suffice.errors import InvalidValueError, MissingExtraError, MissingInputError
 from suffice.learner.backend import Backend, backend_type
 from suffice.learner.step_inputs import RELEVANCE_FIELDS, SCREENING_FIELDS, VALIDATION_FIELDS
-from suffice.models.inputs import as_labels, column_names, require_finite, require_numbers
+from suffice.models.inputs import SETS_OF_CLASSES, as_labels, column_names, require_finite, require_numbers
 from suffice.numerics import Floats
 from suffice.session.standing_stop import classes_that_may_be_missed, require_known
 
@@ -90,6 +90,12 @@ class PreparedModel(NamedTuple):
         rows.require_finite("X_pool")
         # It has length and shape, and rows[indices] is an array.
         return cast(Floats, rows)
+
+    def unfitted(self) -> Any:
+        """The model as it was given, with its transformers, none of them fitted."""
+        if self.transform is None:
+            return clone(self.model)
+        return Pipeline([*[(name, clone(step)) for name, step in self.transform.steps], (self.name, clone(self.model))])
 
     def joined(self, fitted: Any) -> Any:
         """The fitted model with its transformers in front again."""
@@ -291,8 +297,9 @@ def known_labels(y: Any, rows: int, name: str, beside: str) -> Any:
     """Labels as an array, one for each row; raises an error that names the argument."""
     labels = np.asarray(as_labels(y))
     if labels.ndim != 1 or len(labels) != rows:
+        remedy = f"; {SETS_OF_CLASSES}" if labels.ndim == 2 and labels.shape[1] > 1 else ""
         raise InvalidValueError(
-            f"{name} must hold one label for each of the {rows} rows of {beside}; its shape is {labels.shape}"
+            f"{name} must hold one label for each of the {rows} rows of {beside}; its shape is {labels.shape}{remedy}"
         )
     return labels
 

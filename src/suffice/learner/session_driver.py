@@ -83,6 +83,10 @@ class SessionDriver(ABC):
         return self._session.labels.everything
 
     @property
+    def _label_columns(self) -> int:
+        return self._session.estimates.label_columns
+
+    @property
     def left(self) -> int:
         """Items that are neither labelled nor skipped."""
         return self._session.labels.left

@@ -38,6 +38,12 @@ from suffice.learner.backend import (
 )
 from suffice.learner.decided_run import StopSearch, stop_search
 from suffice.learner.learning_loop import BackendView, CountedFields, LearningLoop
+from suffice.learner.own_acquisition import (
+    AcquisitionFunction,
+    checked_function,
+    own_acquisition,
+    shown_acquisition,
+)
 from suffice.learner.prepare import (
     PreparedModel,
     first_items,
@@ -296,6 +302,11 @@ class RunRecorder:
         """One step, or several steps whose items are known already."""
         plan, before = self.plan, self.done
         picks = self.selection.propose(self._most()) if plan.size == 1 else self.selection.batch(plan.size)
+        if plan.size > 1 and len(picks.indices) < plan.size:
+            raise InvalidValueError(
+                f"the acquisition excludes so many items that {len(picks.indices)} are left for a batch of "
+                f"{plan.size}; give fewer steps, or a smaller batch"
+            )
         self._learn(*picks)
         if self._rule is not None:
             self._apply_rule(self._rule, before)
@@ -648,7 +659,7 @@ def load_checkpoint(path: Path, run: dict[str, Any]) -> dict[str, Any] | None:
     return state
 
 
-def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keyword
+def simulate(  # noqa: PLR0913, PLR0915 - a run has many settings, all but three by keyword
     model: Any,
     X_pool: Any,
     y_pool: Any,
@@ -657,7 +668,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     steps: int | None = None,
     X_test: Any = None,
     y_test: Any = None,
-    acquisition: str | None = None,
+    acquisition: str | AcquisitionFunction | None = None,
     random_share: float | None = None,
     batch: int = 1,
     seed: int | None = None,
@@ -693,9 +704,9 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
             after every step.
         y_test: Test labels.
         acquisition: Which item next: see :data:`suffice.acquisition.NAMES`. Left out, it is the recommended one for
-            the model, with its share of random labels.
+            the model, with its share of random labels. Or a function, as for :class:`suffice.ActiveLearner`.
         random_share: Share of the labels, 0 to 1, that are drawn at random from the unlabelled items instead. Left out,
-            it is 0 for an acquisition that is named.
+            it is 0 for an acquisition that is named, and the recommended share for a function.
         batch: Labels bought at each step.
         seed: Seed of all randomness. Left out, the picks are those of seed 0, and checks are drawn from fresh entropy.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory.
@@ -768,7 +779,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         run = CheckedRun(model, X_pool, y_pool, rule, initial=initial, batch=batch, check=check, **options)
         return run.trace(steps, progress)
     rng, size = generator(seed), whole(batch, "batch", least=1)
-    prepared = prepare(model, X_pool)
+    prepared, own = prepare(model, X_pool), checked_function(acquisition, X_pool, device)
     name, share = acquisition_and_share(prepared.backend, acquisition, random_share)
     place = pool_device(device, X_pool, prepared.backend, name)
     pool = prepared.pool_inputs(X_pool, place)
@@ -796,10 +807,12 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         step_inputs=inputs,
         device=place,
     )
-    about = {"acquisition": name, "seed": seed_name(seed), "batch": size} | ({"random_share": share} if share else {})
+    about: dict[str, Any] = {"acquisition": shown_acquisition(own) or name, "seed": seed_name(seed), "batch": size}
+    about |= {"random_share": share} if share else {}
     with one_thread():
         backend = prepared.backend(prepared.model, settings)
-        selection = ItemSelection(backend, pool.shape[0], share, rng, all_random=name == "random")
+        chosen = own_acquisition(own, X_pool, prepared, backend, lambda items: labels[items])
+        selection = ItemSelection(backend, pool.shape[0], share, rng, all_random=name == "random", own=chosen)
         search = None
         if decide is not None and checkpoint is not None and not backend.replays:
             raise InvalidValueError("decide cannot be combined with a checkpoint of this model; leave one of them out")

@@ -7,18 +7,27 @@ import warnings
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from suffice.acquisition import Indices
 from suffice.arguments import real, whole
+from suffice.checks import Guarantee
 from suffice.checks.random_source import CHECK_STREAM, check_rng
 from suffice.checks.registry import CheckRegistry, registered_items
 from suffice.criteria import RULES, Criterion, LabelWorth, QuantileRecall, Step, Verdict, criterion_from_dict
 from suffice.criteria.base import example_rule, require_rule, requiring_rule
 from suffice.criteria.step_and_verdict import FIELD_KINDS
-from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError, SufficeError
+from suffice.learner.label_sets import (
+    GivenSets,
+    column_names,
+    guarantees_by_class,
+    is_label_matrix,
+    label_codes,
+    set_classifier,
+)
 from suffice.learner.model_predictions import FittedModel, PoolRows, Predict
 from suffice.learner.monitor_round import (
     COMMITTEE_FIELDS,
@@ -35,6 +44,7 @@ from suffice.learner.monitor_round import (
     UpdateMark,
     why_missing,
 )
+from suffice.learner.more_rows import extended_pool
 from suffice.learner.pool_predictions import (
     SOURCES,
     GivenAnswers,
@@ -68,6 +78,7 @@ from suffice.models.threads import SingleUse, one_at_a_time
 from suffice.presentation.html_parts import card, curve
 from suffice.presentation.text_format import percent
 from suffice.saved_state import decoded_array, encoded_array, restored, sealed
+from suffice.session.error_estimate import CalibratedError
 from suffice.session.guarantee_rules import ErrorGuarantee, rules_of_type
 from suffice.session.model_check import ModelCheck
 from suffice.session.random_losses import RandomLabelLosses
@@ -89,6 +100,22 @@ _ASKED_ITEMS: Final = 5
 _SHOWN_NAMES: Final = 5
 _FIRST: Final = "the rule compares the model with the one before, and this is the first"
 _NOT_KEPT: Final = "the rule compares the model with the one before, of which {} is not known any more"
+
+
+class _Told(NamedTuple):
+    """What the arguments of an update say.
+
+    Attributes:
+        source: The model, or predictions in place of one.
+        labels: The labels; sets of classes as texts.
+        answers: Whether predictions were right, by item, in place of labels; or None.
+        names: For sets of classes, the name of each class.
+    """
+
+    source: Any
+    labels: Any
+    answers: dict[int, bool] | None
+    names: list[Any]
 
 
 class StopMonitor(SessionDriver):
@@ -227,6 +254,8 @@ class StopMonitor(SessionDriver):
         # The model of the last update: a copy, or its predictions.
         self._kept: FittedModel | RememberedModel | None = None
         self._last_view: MonitorView | None = None
+        # For labels that are sets of classes, the name of each class.
+        self._names: list[Any] = []
         # Results of the caller's function for some items.
         self._answers: Any = None
         self._model_name = "model"
@@ -292,7 +321,8 @@ class StopMonitor(SessionDriver):
             model: The fitted model. It is not changed; a copy is kept until the next update. Or a function of a part of
                 the pool that returns what ``probabilities`` or ``predictions`` may hold. It is called for all items.
             indices: All items that are labelled, as indices into the pool.
-            labels: Their labels: classes or numbers, in the same order. Left out with ``correct``.
+            labels: Their labels: classes or numbers, in the same order; or sets of classes, as a matrix of 0 and 1 with
+                a column for each class. Left out with ``correct``.
             random: Those of the items that were drawn at random from the unlabelled ones, as indices or as one flag for
                 each item. They calibrate the estimate of the error: the model of the update before has predicted each
                 of them without knowing it. Items that were named once need not be named again.
@@ -301,7 +331,7 @@ class StopMonitor(SessionDriver):
                 ``(mean, std)``. Text, flags, and whole numbers if the labels are whole numbers, are classes.
             classes: With ``probabilities``: the class of each column. Left out, those of the update before if they are
                 as many, otherwise the classes of the labels in sorted order. With ``predictions``: all classes, if they
-                are numbers.
+                are numbers. With sets of classes: the name of each column.
             correct: Instead of a model and labels, for boxes, sets of classes and other structured answers: whether the
                 prediction for an item, made before its label was learned, was right. True or False by item, or one for
                 each of ``indices`` with None for an item without such a prediction.
@@ -331,14 +361,10 @@ class StopMonitor(SessionDriver):
         """
         self._require_one_source(model, probabilities, predictions, correct, indices, labels)
         items = checked_indices(indices, len(self._pool), "indices")
-        if correct is None:
-            answers, source = None, self._source(model, probabilities, predictions, classes, labels)
-        else:
-            answers, source = self._all_answers(correct, items), GivenAnswers(len(self._pool))
-            before = self._session.labels.everything
-            labels = [answers.get(item, before.get(item, True)) for item in items.tolist()]
-        fitted = self._checked_model(source)
-        given = self._plain_labels(labels, items, fitted.task)
+        came = self._told(model, probabilities, predictions, classes, correct, labels, items)
+        answers, names = came.answers, came.names
+        fitted = self._checked_model(came.source)
+        given = self._plain_labels(came.labels, items, fitted.task)
         fitted.assume_label_variance(list(given.values()))
         new = self._new_items(given)
         self._session.checks.require_not_in_open(new, "tell")
@@ -380,12 +406,13 @@ class StopMonitor(SessionDriver):
         corrected, change = self._corrected(given)
         session.labels.replace(given, random_items)
         session.estimates.set_losses(fitted.task, losses)
-        session.estimates.right_or_wrong = answers is not None
+        session.estimates.right_or_wrong, session.estimates.label_columns = answers is not None, len(names)
         session.history, session.labels.version = history, serial
         session.estimates.reducible_error = (
             float(fields.get("reducible_error", 0.0)) if session.estimates.share else 0.0
         )
         self._columns, self._kept, self._model_name, self._answers = update.columns, kept, fitted.name, asked
+        self._names = names
         self._order, self._arrival, self._recent, self._calibration = list(update.order), arrival, recent, calibration
         self._earlier = {item: row for item, row in update.earlier.items() if item in given}
         self._marks = self._marks_after(marks, given, serial, evidence, wanted)
@@ -429,6 +456,32 @@ class StopMonitor(SessionDriver):
                 "give predictions= and labels"
             )
 
+    def _told(  # noqa: PLR0913, PLR0917 - the arguments of an update
+        self,
+        model: Any,
+        probabilities: Any,
+        predictions: Any,
+        classes: Any,
+        correct: Any,
+        labels: Any,
+        items: Indices,
+    ) -> _Told:
+        """What the arguments of an update say."""
+        if correct is not None:
+            answers, before = self._all_answers(correct, items), self._session.labels.everything
+            flags = [answers.get(item, before.get(item, True)) for item in items.tolist()]
+            return _Told(GivenAnswers(len(self._pool)), flags, answers, [])
+        labels = labels if hasattr(labels, "__len__") or not hasattr(labels, "__iter__") else list(labels)
+        of_sets = is_label_matrix(labels)
+        if self._task is not None and of_sets != bool(self._names):
+            now, then = ("sets of classes", "one each") if of_sets else ("one each", "sets of classes")
+            raise InvalidValueError(f"labels are {now}, and those before were {then}; use a new StopMonitor")
+        if not of_sets:
+            return _Told(self._source(model, probabilities, predictions, classes, labels), labels, None, [])
+        names = column_names(self._names or None if classes is None else classes, labels)
+        source = self._source_of_sets(model, probabilities, predictions, len(names))
+        return _Told(source, label_codes(labels), None, names)
+
     def _source(self, model: Any, probabilities: Any, predictions: Any, classes: Any, labels: Any) -> Any:
         """The model, or the predictions that were given in place of one."""
         named, who = [self._columns.classes[k] for k in self._columns.places], ""
@@ -444,6 +497,25 @@ class StopMonitor(SessionDriver):
         if classes is not None:
             raise InvalidValueError("classes is for probabilities= and predictions=; leave it out with a model")
         return model
+
+    def _source_of_sets(self, model: Any, probabilities: Any, predictions: Any, width: int) -> Any:
+        """The model of sets of classes, or its predictions as texts."""
+        if probabilities is not None or (model is not None and (self._predict is not None or is_function(model))):
+            raise InvalidValueError(
+                "labels are sets of classes; give a classifier that predicts a matrix of 0 and 1, or such a matrix for "
+                "all items as predictions="
+            )
+        if self._session.positive is not None or self._may_miss:
+            name = "may_miss" if self._session.positive is None else "positive"
+            raise InvalidValueError(f"{name} is for one class for each item, and labels are sets; leave {name} out")
+        if predictions is None:
+            return set_classifier(model, self._pool.rows(np.arange(1)), width)
+        codes = label_codes(predictions, "predictions", width)
+        if len(codes) != len(self._pool):
+            raise InvalidValueError(
+                f"predictions must have a row for each of the {len(self._pool):,} items of the pool, not {len(codes):,}"
+            )
+        return GivenSets(codes)
 
     def _all_answers(self, correct: Any, items: Indices) -> dict[int, bool]:
         """Whether the predictions for items were right, with the answers of checks."""
@@ -572,7 +644,7 @@ class StopMonitor(SessionDriver):
         if isinstance(fitted.model, GivenAnswers):
             return ClassColumns(fitted.model.classes_.tolist(), [])
         of_columns = fitted.class_predictions.classes(list(given.values())) if fitted.gives_probabilities else []
-        named = fitted.model.classes_.tolist() if isinstance(fitted.model, GivenClasses) else of_columns
+        named = fitted.model.classes_.tolist() if type(fitted.model) is GivenClasses else of_columns
         labelled = sorted(set(given.values()), key=lambda label: (str(type(label)), label))
         if named and labelled and not set(named).intersection(labelled):
             raise InvalidValueError(
@@ -799,9 +871,11 @@ class StopMonitor(SessionDriver):
 
     def _usable_labels(self, labels: Any) -> list[Any]:
         """Labels as plain values; raises InvalidValueError for one that cannot be used."""
-        values = np.atleast_1d(np.asarray(as_labels(labels)))
+        if self._session.estimates.label_columns:
+            return list(label_codes(labels, "labels of the check", self._session.estimates.label_columns).tolist())
         if self._session.estimates.right_or_wrong:
-            return [flag(value, "an answer of the check") for value in values.tolist()]
+            return [flag(value, "an answer of the check") for value in np.atleast_1d(np.asarray(labels)).tolist()]
+        values = np.atleast_1d(np.asarray(as_labels(labels)))
         if self._session.estimates.share:
             return list(class_labels(values).tolist())
         return [real(label, "a label") for label in values.tolist()]
@@ -818,6 +892,138 @@ class StopMonitor(SessionDriver):
         missing = np.array(sorted(check.record.unlabelable), dtype=np.intp)
         labels.status[missing[labels.status[missing] == UNLABELLED]] = SKIPPED
         self._session.judge_guarantee(check.guarantee if check.version == self._session.labels.version else None)
+        self._settled()
+
+    # Sets of classes.
+
+    @one_at_a_time
+    def class_errors(self) -> dict[Any, CalibratedError]:
+        """For labels that are sets of classes: how often each class is predicted wrong for the unlabelled items.
+
+        It is estimated as :meth:`error_estimate`, which is the share of wrong sets. Each interval has 90 % by itself.
+
+        Raises:
+            SufficeError: There is no model yet.
+            InvalidValueError: Labels are not sets of classes.
+
+        Examples:
+            >>> import numpy as np
+            >>> from sklearn.neighbors import KNeighborsClassifier
+            >>> X = np.random.default_rng(0).normal(size=(400, 2)); Y = (X > 0.0).astype(int)
+            >>> monitor = StopMonitor(X, rule=ErrorGuarantee(0.2), seed=0)
+            >>> model = KNeighborsClassifier().fit(X[:100], Y[:100])
+            >>> verdict = monitor.update(model, range(100), Y[:100], random=range(100), classes=["right", "up"])
+            >>> {name: error.value < 0.2 for name, error in monitor.class_errors().items()}
+            {'right': True, 'up': True}
+            >>> check = monitor.check(100)
+            >>> print(check.tell(Y[check.indices]))
+            At most 19 % of the predictions for the 200 unlabelled items are wrong (95 % confidence).
+            >>> print(monitor.class_guarantees()["up"])
+            At most 9 % of the predictions for the 200 unlabelled items are wrong (95 % confidence).
+        """
+        view = self._required_view()
+        self._require_sets("class_errors")
+        return dict(zip(self._names, self._session.estimates.by_column(view), strict=True))
+
+    def class_guarantees(self, check: ModelCheck | None = None) -> dict[Any, Guarantee]:
+        """For labels that are sets of classes: a guarantee for each class, from the answers of one check.
+
+        Each gets its part of the error probability of the check, so that they hold together. They take the place of the
+        guarantee of the check, which is about whole sets: state one or the other.
+
+        Args:
+            check: A complete check of fixed size; the newest one if left out.
+
+        Raises:
+            SufficeError: There is no complete check.
+            InvalidValueError: Labels are not sets of classes, or the check is sequential.
+        """
+        self._require_sets("class_guarantees")
+        drawn = check or self._session.checks.newest
+        if drawn is None:
+            raise SufficeError("no check is complete; draw one with check(m), and give it all its answers")
+        return guarantees_by_class(drawn, self._names)
+
+    def _require_sets(self, method: str) -> None:
+        if not self._names:
+            raise InvalidValueError(
+                f"{method} is for labels that are sets of classes, a matrix of 0 and 1 with a column for each class"
+            )
+
+    # A growing pool.
+
+    @one_at_a_time
+    def extend(self, X_new: Any) -> Indices:
+        """Add items to the pool, after the present ones, whose indices stay.
+
+        The last step is judged again with the larger pool, as by an update without new labels. Earlier steps are about
+        the items that were there then. The stop set stays, and the recent gain starts again. If the model is not
+        available (predictions or right and wrong answers were given in its place, it predicts sets of classes, it was
+        not saved, or it cannot be copied), call :meth:`update` with the same labels and predictions for all items
+        before you go on: there is no estimate until then, and labels that are drawn at random before it do not
+        calibrate one.
+
+        A guarantee of an earlier check covers the items that were there then, and not the new ones;
+        :attr:`guarantee` says so. Its error probability stays spent, and counts for the extended pool. An open check
+        goes on with its own items. Labels that were drawn at random before are a sample of the earlier items: draw some
+        of the new items at random, too, so that estimates hold for all.
+
+        Args:
+            X_new: The new rows, in the form of the pool.
+
+        Returns:
+            The indices of the new items.
+
+        Raises:
+            InvalidTypeError: The rows are of another kind than the pool.
+            InvalidValueError: They have another width or other columns, or there is a control sample.
+
+        Examples:
+            >>> import numpy as np
+            >>> from sklearn.ensemble import RandomForestClassifier
+            >>> X = np.random.default_rng(0).normal(size=(300, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
+            >>> monitor, forest = StopMonitor(X[:200]), RandomForestClassifier(random_state=0)
+            >>> verdict = monitor.update(forest.fit(X[:40], y[:40]), np.arange(40), y[:40])
+            >>> monitor.extend(X[200:])[:3], monitor.left
+            (array([200, 201, 202]), 260)
+        """
+        if self._control:
+            raise InvalidValueError(
+                "control was drawn from the items so far, and says nothing about new ones; start a new StopMonitor "
+                "with all items and another control sample"
+            )
+        session, pool, size = self._session, self._pool.whole, len(self._pool)
+        labels, X_pool = session.labels, extended_pool(pool, X_new)
+        registered = session.checks.registered.extended(X_pool)
+        before = [(part, dict(part.__dict__)) for part in (self, session, labels)]
+        try:
+            self._pool.replace(X_pool)
+            self._take_more(len(self._pool) - size)
+        except BaseException:
+            self._pool.replace(pool)
+            for part, values in before:
+                part.__dict__.update(values)
+            raise
+        session.checks.registered = registered
+        return np.arange(size, len(self._pool), dtype=np.intp)
+
+    def _take_more(self, more: int) -> None:
+        """Judge the last step again after items were added."""
+        labels = self._session.labels
+        labels.extend(more)
+        self._recent, self._answers = RecentGain(), None
+        self._marks = [
+            mark if mark.codes is None else mark._replace(codes=np.append(mark.codes, np.full(more, -1)))
+            for mark in self._marks
+        ]
+        self._session.conclude(self.rule_verdict, change="items")
+        of_items = not (self._names or self._session.estimates.right_or_wrong)
+        if of_items and isinstance(self._kept, FittedModel) and not isinstance(self._kept.model, PoolPredictions):
+            items = list(self._order)
+            self.update(self._kept.model, items, [labels.learned[item] for item in items])
+            return
+        # The predictions for the new items are not known before the next update.
+        self._kept = self._last_view = None
         self._settled()
 
     # Records.
@@ -945,6 +1151,7 @@ class StopMonitor(SessionDriver):
             "calibration": self._calibration,
             "reducible": self._session.estimates.reducible_error,
             "right_or_wrong": self._session.estimates.right_or_wrong,
+            "columns_of_labels": self._names,
             "model": self._model_name,
         }
 
@@ -1027,6 +1234,8 @@ class StopMonitor(SessionDriver):
         session.load_state(saved["session"], steps, self)
         session.estimates.reducible_error = saved["reducible"]
         session.estimates.right_or_wrong = saved.get("right_or_wrong", False)
+        self._names = list(saved.get("columns_of_labels", ()))
+        session.estimates.label_columns = len(self._names)
         self._columns = ClassColumns(list(saved["classes"]), list(saved["columns"]))
         self._arrival = dict(map(tuple, saved["arrival"]))
         self._order = list(saved["order"])

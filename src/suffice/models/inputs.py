@@ -92,16 +92,40 @@ def targets(y: Any) -> Floats:
     return numbers
 
 
+#: What to do with labels that are sets of classes.
+SETS_OF_CLASSES: Final = (
+    "for sets of classes give suffice.StopMonitor a matrix of 0 and 1 with a column for each class, or use one learner "
+    "or project for each class"
+)
+
+
+def require_single_labels(y: Any) -> None:
+    """Raise an error for labels that are sets or lists of different lengths.
+
+    Raises:
+        InvalidValueError: They are.
+
+    Examples:
+        >>> require_single_labels(["ham", "spam"])
+    """
+    if not isinstance(y, list | tuple):
+        return
+    lengths = {len(label) if isinstance(label, list | tuple) else -1 for label in y}
+    if len(lengths) > 1 or any(isinstance(label, set | frozenset) for label in y):
+        raise InvalidValueError(f"each label must be one class or number; {SETS_OF_CLASSES}")
+
+
 def as_labels(y: Any) -> Any:
     """Return labels as an array in which missing values among strings do not become strings.
 
     Raises:
-        InvalidValueError: A label is masked; numpy would use the value under the mask.
+        InvalidValueError: A label is masked, where numpy would use the value under the mask, or is a set or list.
 
     Examples:
         >>> as_labels(["ham", float("nan")])
         array(['ham', nan], dtype=object)
     """
+    require_single_labels(y)
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise InvalidValueError(
             f"labels are masked in {int(np.ma.getmaskarray(y).sum())} places; leave out the items that have no label"

@@ -266,11 +266,11 @@ def interrupted_sentence(checkpoint: str) -> str:
 
     Examples:
         >>> print(interrupted_sentence("run.json"))
-        suffice: interrupted; the labels so far are saved in run.json. Give the same command with --checkpoint run.json
-        to go on from there.
+        interrupted; the labels so far are saved in run.json. Give the same command with --checkpoint run.json to go on
+        from there.
     """
     return (
-        f"suffice: interrupted; the labels so far are saved in {checkpoint}. Give the same command with --checkpoint "
+        f"interrupted; the labels so far are saved in {checkpoint}. Give the same command with --checkpoint "
         f"{checkpoint} to go on from there."
     )
 

@@ -152,6 +152,9 @@ def checked_label(settings: Settings, value: Any) -> Label:
         name = value.strip() if isinstance(value, str) else value
         if not isinstance(name, str) or name not in settings.classes:
             some = ", ".join(settings.classes[:20]) + (", ..." if len(settings.classes) > 20 else "")
+            if isinstance(value, list | tuple | set | frozenset):
+                some += "; an item has one class: make a project for each class, or check sets of classes as right or "
+                some += "wrong answers with suffice.StopMonitor"
             raise InvalidValueError(f"{shown(value)} is none of the classes; they are {some}")
         return name
     number = _number(value)

@@ -101,6 +101,10 @@ class Item:
         id: Its name.
         cells: Names and values of its cells.
         image: The file of its image, if it is one, relative to the project's root.
+
+    Examples:
+        >>> Item(position=0, id="mail-7", cells=(("body", "win now"),)).cells
+        (('body', 'win now'),)
     """
 
     position: int

@@ -86,7 +86,19 @@ T = TypeVar("T")
 
 
 class ConflictError(SufficeError):
-    """An action that the state of the project does not allow."""
+    """An action that the state of the project does not allow.
+
+    Examples:
+        >>> import tempfile
+        >>> from suffice.project import ConflictError, create_project
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with create_project(f"{folder}/pets.suffice", ["a cat", "a dog"], classes=["tame", "wild"]) as project:
+        ...         try:
+        ...             project.abort_check(person="Ann")
+        ...         except ConflictError:
+        ...             print("no check is open")
+        no check is open
+    """
 
 
 class WriteReceipt(NamedTuple):
@@ -96,6 +108,15 @@ class WriteReceipt(NamedTuple):
         seq: Number of its event.
         position: The item that it is about, or None.
         repeated: Whether the event existed already, and was not written again.
+
+    Examples:
+        >>> import tempfile
+        >>> from suffice.project import WriteReceipt, create_project
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with create_project(f"{folder}/pets.suffice", ["a cat", "a dog"], classes=["tame", "wild"]) as project:
+        ...         receipt = project.label(1, "tame", person="Ann")
+        >>> isinstance(receipt, WriteReceipt), receipt.position, receipt.repeated
+        (True, 1, False)
     """
 
     seq: int

@@ -43,6 +43,10 @@ class Point:
         n_labelled: Labels at that step.
         value: The value that the rule compared; for the paper's rule the error ratio.
         threshold: The threshold of the comparison, or None.
+
+    Examples:
+        >>> Point(n_labelled=40, value=1.5, threshold=1.0)
+        Point(n_labelled=40, value=1.5, threshold=1.0)
     """
 
     n_labelled: int

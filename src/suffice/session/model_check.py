@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
+from scipy.sparse import issparse
 
 from suffice.arguments import real
 from suffice.checks import Check, Guarantee, SequentialTerms, lower_bound, spent_alpha
@@ -311,6 +312,10 @@ class CheckOwner(Protocol):
     def labels(self) -> dict[int, Any]:
         """All labels by item."""
 
+    @property
+    def _label_columns(self) -> int:
+        """Number of columns of labels that are sets of classes; 0 for other labels."""
+
     def _usable_labels(self, labels: Any) -> list[Any]:
         """Labels as plain values; raises InvalidValueError for one that cannot be learned."""
 
@@ -438,6 +443,11 @@ class ModelCheck:
         return self._frozen.unlabelled.copy()
 
     @property
+    def pool_size(self) -> int:
+        """Number of items of the pool when the check was drawn; the check does not cover items that came later."""
+        return len(self._frozen.labelled) + len(self._frozen.unlabelled)
+
+    @property
     def covered(self) -> "Indices":
         """Items of :attr:`unlabelled` that a goal about all labels covers: those that were not skipped."""
         unlabelled = self._frozen.unlabelled
@@ -475,7 +485,7 @@ class ModelCheck:
                 or has an answer: nothing is changed.
         """
         self._require_open()
-        given = _labels_by_item(labels, tuple(self.record.pending))
+        given = _labels_by_item(labels, tuple(self.record.pending), self._owner._label_columns)
         usable = self._owner._usable_labels(list(given.values())) if given else []
         return self._changed(self.record.tell(dict(zip(given, usable, strict=True))))
 
@@ -666,14 +676,21 @@ def least_error(record: Check, found: Guarantee | None, progress: Mapping[str, A
     return lower_bound(found.wrong, found.checked, found.pool, found.alpha) / found.pool
 
 
-def _labels_by_item(labels: Any, pending: tuple[int, ...]) -> dict[int, Any]:
-    """Labels by item, from a mapping or from a series with one label for each pending item."""
+def _labels_by_item(labels: Any, pending: tuple[int, ...], columns: int) -> dict[int, Any]:
+    """Labels by item, from a mapping or from a series with one label for each pending item.
+
+    Args:
+        labels: As the user gave them.
+        pending: The items.
+        columns: For sets of classes, the number of columns of a label.
+    """
     if isinstance(labels, Mapping):
         return {int(_items(item)[0]): label for item, label in labels.items()}
-    given = np.atleast_1d(np.asarray(as_labels(labels)))
-    if given.shape != (len(pending),):
+    given = np.atleast_1d(np.asarray(labels.toarray() if issparse(labels) else as_labels(labels)))
+    if given.shape != ((len(pending), columns) if columns else (len(pending),)):
+        one = f"a row of {columns} columns" if columns else "one"
         raise InvalidValueError(
-            f"labels must be one for each of the {count(len(pending), 'pending item')}, or a mapping of items to "
+            f"labels must be {one} for each of the {count(len(pending), 'pending item')}, or a mapping of items to "
             f"labels; their shape is {given.shape}"
         )
     return dict(zip(pending, given.tolist(), strict=True))
@@ -687,17 +704,26 @@ class ModelGuarantee:
         guarantee: The statement.
         check: The check that proves it, with the frozen model and its predictions.
         about_present_model: Whether the learner's model is still the one that was checked. If labels were learned or
-            corrected since, the current model has no guarantee; the statement holds for the frozen model.
+            corrected since, the current model has no guarantee; the statement holds for the frozen model. Nor has it
+            one if the pool was extended since.
+        later_items: Number of items that were added to the pool since; the statement does not cover them.
     """
 
     guarantee: Guarantee
     check: ModelCheck
     about_present_model: bool
+    later_items: int = 0
 
     def __str__(self) -> str:
         if self.about_present_model:
             return str(self.guarantee)
         then = count(self.check.n_labelled, "label")
+        if self.later_items:
+            return (
+                f"{self.guarantee} This is about the model at {then} and the {self.check.pool_size:,} items before the "
+                f"extension; it does not cover the {count(self.later_items, 'item')} that came later. The current "
+                "model has no guarantee until it is checked."
+            )
         later = "The current model is different and has no guarantee until it is checked."
         return f"{self.guarantee} This is about the model at {then}. {later}"
 

@@ -132,6 +132,20 @@ class RandomLabelLosses:
         copied.refit_problem = self.refit_problem
         return copied
 
+    def of_column(self, column: int, labels: Mapping[int, Any]) -> "RandomLabelLosses":
+        """The same for one class of labels that are sets of classes.
+
+        Args:
+            column: The class.
+            labels: Whether each label has the class, by item.
+        """
+        copied = self.only(labels)
+        for name in ("_predicted", "_refitted"):
+            said = getattr(copied, name).items()
+            setattr(copied, name, {item: each._replace(label=each.label[column], logs=None) for item, each in said})
+        copied._losses = {item: copied._loss(copied._predicted[item], labels[item]) for item in copied._losses}
+        return copied
+
     def label(self, item: int, label: Any) -> None:
         """Store the loss of an item's new or corrected label; items without a prediction are ignored."""
         predicted = self._predicted.get(item)

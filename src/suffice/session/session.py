@@ -173,15 +173,15 @@ class Session:
         return self.verdict
 
     def _labelled_classes(self) -> frozenset[Any]:
-        """The classes of all labels; empty for numbers, and for right or wrong answers."""
-        if not self.estimates.share or self.estimates.right_or_wrong:
+        """The classes of all labels; empty if labels are something else than one class for each item."""
+        if not self.estimates.one_class_each:
             return frozenset()
         return frozenset(np.asarray(as_labels(list(self.labels.without_sample.values()))).tolist())
 
     def _scarce_class(self, view: ModelView | None) -> ScarceClass | None:
         """The rare class with so few labels that a stop is held back; None if there is none, or in a screening."""
         estimates = self.estimates
-        if view is None or not estimates.share or estimates.right_or_wrong or self.positive is not None:
+        if view is None or not estimates.one_class_each or self.positive is not None:
             return None
         labels, classes = self.labels.without_sample.values(), estimates.known_classes(view)
         return scarce_class(labels, classes, self.labels.size, self._may_miss)
@@ -387,24 +387,32 @@ class Session:
         return self.checks.draw(m, quantity, frozen, owner, alpha, expected)
 
     def require_labels(self, reason: str) -> None:
-        """Raise an error if labels say only that predictions were right or wrong.
+        """Raise an error if labels say only that predictions were right or wrong, or are sets of classes.
 
         Args:
-            reason: What needs classes or numbers, as the start of the message.
+            reason: What needs one class or number for each item, as the start of the message.
 
         Raises:
-            InvalidValueError: They say only that.
+            InvalidValueError: Labels are something else.
         """
+        if self.estimates.label_columns:
+            raise InvalidValueError(
+                f"{reason}, and labels are sets of classes; leave it out, or use one StopMonitor for each class"
+            )
         if self.estimates.right_or_wrong:
             raise InvalidValueError(f"{reason}, and correct= says only whether predictions are right; leave it out")
 
-    def continue_from(self, other: "Session") -> None:
-        """Take the checks and the stop of a session of the same items, whose model is replaced.
+    def continue_from(self, other: "Session", change: Cause = "switched") -> None:
+        """Take the checks and the stop of a session whose model is replaced, or whose pool is extended.
 
-        The checks share an error probability. :meth:`settle` says whether the stop stands for the new model.
+        The checks share an error probability. :meth:`settle` says whether the stop stands.
+
+        Args:
+            other: The session.
+            change: What has changed.
         """
         self.checks = other.checks
-        self._stop, self._change = other._stop, "switched"
+        self._stop, self._change = other._stop, change
         self.plans = CheckPlans(self.labels, self.estimates, self.checks)
         self.finish = DataSetFinish(self.labels, self.estimates, self.checks)
 
@@ -477,7 +485,8 @@ class Session:
         check = self.checks.newest
         if check is None or check.guarantee is None:
             return None
-        return ModelGuarantee(check.guarantee, check, check.version == self.labels.version)
+        later = max(0, self.labels.size - check.pool_size)
+        return ModelGuarantee(check.guarantee, check, check.version == self.labels.version, later)
 
     def _least_error(self) -> float | None:
         """The share of wrong predictions that the last check of the current model shows at least; None if not known."""

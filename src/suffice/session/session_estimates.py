@@ -14,6 +14,7 @@ from suffice.errors import InvalidValueError
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
 from suffice.numerics import Floats
+from suffice.session.column_estimates import column_estimate
 from suffice.session.decision import Alternative, RareClass, Worsening
 from suffice.session.error_estimate import (
     REST_ITEMS,
@@ -72,6 +73,7 @@ class SessionEstimates:
         task: ``"classification"`` or ``"regression"``; None while it is not known.
         reducible_error: The part of the error that more labels can remove, for a model that does not provide it.
         right_or_wrong: Whether labels say only that predictions were right (True) or wrong (False).
+        label_columns: Number of classes, if labels are sets of classes as texts such as ``"0110"``; 0 otherwise.
     """
 
     def __init__(self, labels: SessionLabels, positive: Any = None, *, estimate_time: float = 1.0) -> None:
@@ -79,6 +81,7 @@ class SessionEstimates:
         self.task: str | None = None
         self.reducible_error = 0.0
         self.right_or_wrong = False
+        self.label_columns = 0
         self._losses: RandomLabelLosses | None = None
         self._cached: tuple[Any, CalibratedError] | None = None
         self._refits_allowed = True
@@ -114,6 +117,26 @@ class SessionEstimates:
     def share(self) -> bool:
         """Whether errors are shares of wrong predictions, because labels are classes."""
         return self.task == "classification"
+
+    @property
+    def one_class_each(self) -> bool:
+        """Whether each label is a class, and neither a set of classes nor a right or wrong answer."""
+        return self.share and not self.right_or_wrong and not self.label_columns
+
+    def by_column(self, view: ModelView) -> list[CalibratedError]:
+        """For sets of classes: the share of the unlabelled items for which each class is predicted wrong.
+
+        Args:
+            view: The current model.
+        """
+        # It renews the predictions for random labels.
+        self.estimate(view)
+        labels = self._labels
+        rest, learned = labels.some_unlabelled(REST_ITEMS), self._learned(view)
+        return [
+            column_estimate(self.losses, view, column, rest, learned, labels.random, labels.unlearned_random)
+            for column in range(self.label_columns)
+        ]
 
     def estimate(self, view: ModelView, most: int = REST_ITEMS, *, tolerance: float | None = None) -> CalibratedError:
         """The error of the unlabelled items.
@@ -246,7 +269,7 @@ class SessionEstimates:
             view: The current model.
         """
         labels = self._labels.without_sample
-        if not self.share or self.right_or_wrong or not labels or not self._labels.left:
+        if not self.one_class_each or not labels or not self._labels.left:
             return None
         classes, rest = self.known_classes(view), self._labels.some_unlabelled(REST_ITEMS)
         limit = min(_RARE_SHARE, 0.5 / max(len(classes), 1))

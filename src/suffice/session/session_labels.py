@@ -143,6 +143,16 @@ class SessionLabels:
         del self.random[len(self.random) - random :]
         self.status[items] = before
 
+    def extend(self, more: int) -> None:
+        """Add unlabelled items at the end of the pool. A guarantee of an earlier check does not cover them.
+
+        Args:
+            more: How many.
+        """
+        self.size += more
+        self.status = np.append(self.status, np.zeros(more, dtype=np.int8))
+        self.version, self._order = self.version + 1, None
+
     def some_unlabelled(self, most: int) -> Indices:
         """Items without a label over which estimates are averaged: the first of a fixed order, in rising order.
 

@@ -274,7 +274,9 @@ class StopState:
             if ratio is not None and not (now.above or standing.proven or now.change == "removed"):
                 # By other hyper-parameters the history of the rule has no stop, but a label is hardly worth its cost.
                 return self
-            cause: Cause = "guarantee" if standing.proven else now.change or ("model" if ratio is None else "worth")
+            cause: Cause = now.change or ("model" if ratio is None else "worth")
+            if standing.proven and now.change != "items":
+                cause = "guarantee"
             return StopState(withdrawn=StopWithdrawal(at, now.n_labelled, cause, ratio))
         new = {str(each) for each in now.classes() - standing.classes}
         if new and (held := now.scarce()) is not None and held.name in new:

@@ -31,6 +31,7 @@ from suffice_research.compare.compare_command import (
 from suffice_research.compare.judging import variant
 from suffice_research.compare.recording import RecordingSettings, source_names
 from suffice_research.recommendation.compared_rules import catalogue
+from tests.json_schemas import problems
 from tests.processes import ForkedProcess, run_suffice, start_suffice
 from tests.thoroughness import thorough
 
@@ -75,6 +76,7 @@ def refused(*arguments: str) -> Any:
 
 def rows(path: str | Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(Path(path).read_text())
+    assert problems("compare", found) == []
     return found
 
 

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
+from tests.json_schemas import problems
 from tests.processes import ForkedProcess, start_suffice
 
 RUN = CliRunner()
@@ -52,6 +53,7 @@ def refused(*arguments: str) -> Any:
 
 def rows(path: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(path.read_text())
+    assert problems("reproduce", found) == []
     return found
 
 

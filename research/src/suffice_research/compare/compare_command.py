@@ -20,6 +20,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table as Shown
 
+from suffice.cli.json_output import json_option, tell_error
 from suffice.errors import InvalidValueError, MissingExtraError
 from suffice.files import require_writable, write_bytes_whole
 from suffice_research.runner import (
@@ -532,7 +533,7 @@ def compare_command(
     out: Annotated[Path, typer.Option(help="Folder for runs, tables, figures and report.")] = Path("suffice-compare"),
     json_file: Annotated[
         Path | None,
-        typer.Option("--json", metavar="FILE", help="Write one row per rule and run as JSON; - is the terminal."),
+        json_option("Write one row per rule and run as JSON; - is the terminal.", metavar="FILE"),
     ] = None,
     all_settings: Annotated[
         bool, typer.Option("--all-settings", help="Show every way to configure a rule, not only the best.")
@@ -570,8 +571,8 @@ def compare_command(
     try:
         skipped = _run_and_write(request, console)
     except KeyboardInterrupt:
-        typer.echo(interrupted(request.jobs, out, out / "traces"), err=True)
-        raise typer.Exit(1) from None
+        sentence = interrupted(request.jobs, out, out / "traces")
+        raise typer.Exit(tell_error(sentence, "interrupted")) from None
     if skipped:
         raise typer.Exit(1)
 

@@ -238,6 +238,12 @@ class DataSet:
         separator: What stands between two columns; white space if None.
         header: Whether each file begins with a line of names.
         holds: What the files are: numbers, a table with words in it, images, or texts.
+
+    Examples:
+        >>> from suffice_research.data import SETS, DataSet
+        >>> found = SETS["power_plant"]
+        >>> isinstance(found, DataSet), found.task, found.features
+        (True, 'regression', 4)
     """
 
     name: str
@@ -568,6 +574,13 @@ def data_folder() -> Path:
 
     Raises:
         SufficeError: The user has no home folder, and ``SUFFICE_DATA`` is not set.
+
+    Examples:
+        >>> import os
+        >>> from unittest.mock import patch
+        >>> with patch.dict(os.environ, SUFFICE_DATA="sets"):
+        ...     print(data_folder().name)
+        sets
     """
     try:
         if chosen := os.environ.get("SUFFICE_DATA"):

@@ -1,14 +1,14 @@
 """``suffice data``: list, fetch and check the research data sets."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from suffice.cli.json_output import AsJson, print_json, tell_error
 
 if TYPE_CHECKING:
     from suffice_research.data.catalogue import FileStatus
@@ -38,7 +38,6 @@ Names = Annotated[
         autocompletion=_set_names,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 From = Annotated[
     str | None,
     typer.Option(
@@ -62,7 +61,8 @@ def list_command(as_json: AsJson = False) -> None:
     folder = data_folder()
     statuses = {name: set_status(name, folder) for name in SETS}
     if as_json:
-        _print_json(folder, [{**_about(name), **_statuses(statuses[name])} for name in SETS])
+        sets = [{**_about(name), **_statuses(statuses[name])} for name in SETS]
+        print_json("data list", {"folder": str(folder), "sets": sets})
         return
     rows = [("name", "rows x features", "models", "there", "title")]
     for name, data_set in SETS.items():
@@ -90,11 +90,10 @@ def fetch_command(names: Names = None, source: From = None, as_json: AsJson = Fa
         outcomes = _fetched(_chosen(names), source, console)
     except KeyboardInterrupt:
         remedy = "what has come so far is kept, and the same command continues from there"
-        typer.echo(f"suffice: interrupted; {remedy}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(tell_error(f"interrupted; {remedy}", "interrupted")) from None
     failed = [outcome for outcome in outcomes if outcome.what is FetchStatus.failed]
     if as_json:
-        typer.echo(json.dumps({"done": not failed, "files": [_as_json(outcome) for outcome in outcomes]}))
+        print_json("data fetch", {"done": not failed, "files": [_as_json(outcome) for outcome in outcomes]})
     else:
         for outcome in failed:
             what = f"{outcome.name}: {outcome.file.path} could not be fetched"
@@ -116,7 +115,8 @@ def check_command(names: Names = None, as_json: AsJson = False) -> None:
     statuses = {name: set_status(name, folder) for name in chosen}
     wrong = [name for name in chosen if any(status.state is not FileState.right for status in statuses[name])]
     if as_json:
-        _print_json(folder, [{"name": name, **_statuses(statuses[name])} for name in chosen])
+        sets = [{"name": name, **_statuses(statuses[name])} for name in chosen]
+        print_json("data check", {"folder": str(folder), "sets": sets})
     else:
         for name in chosen:
             for status in statuses[name]:
@@ -236,7 +236,3 @@ def _as_json(outcome: "FetchResult") -> dict[str, Any]:
         "what": outcome.what.value,
         "problem": outcome.problem or None,
     }
-
-
-def _print_json(folder: Path, sets: list[dict[str, Any]]) -> None:
-    typer.echo(json.dumps({"folder": str(folder), "sets": sets}))

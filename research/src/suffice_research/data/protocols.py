@@ -17,6 +17,10 @@ class ColumnRoles(NamedTuple):
         positive: The value that is class 1, every other being class 0; None for a number.
         standardised: Whether a numeric target is standardised.
         rows_lost: Rows at the start of the file that are left out.
+
+    Examples:
+        >>> ColumnRoles(inputs=("rooms", "age"), target="price").standardised
+        True
     """
 
     inputs: tuple[str, ...]

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from suffice.cli.json_output import json_option, tell_error
 from suffice.files import require_writable, write_bytes_whole
 from suffice.presentation.text_format import count
 from suffice_research.runner import (
@@ -93,7 +94,7 @@ def reproduce_command(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for runs, tables, figures and report.")] = Path("suffice-reproduce"),
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write one row per run as JSON; - is the terminal.")
+        Path | None, json_option("Write one row per run as JSON; - is the terminal.", metavar="FILE")
     ] = None,
     slips: Annotated[
         bool, typer.Option("--slips", help="Also correct each error of the authors alone, and measure its effect.")
@@ -111,8 +112,8 @@ def reproduce_command(
     try:
         skipped = _run_and_write(request, console)
     except KeyboardInterrupt:
-        typer.echo(interrupted(request.jobs, request.out, request.out / "traces"), err=True)
-        raise typer.Exit(1) from None
+        sentence = interrupted(request.jobs, request.out, request.out / "traces")
+        raise typer.Exit(tell_error(sentence, "interrupted")) from None
     if skipped:
         raise typer.Exit(1)
 

@@ -240,6 +240,12 @@ class Expectation:
         mean: Mean relative regret; dominated by the few runs in which more labels make a model worse.
         median: Median relative regret.
         p90: Relative regret that nine in ten runs did not exceed.
+
+    Examples:
+        >>> from suffice_research.recommendation import Expectation, recommend
+        >>> expected = recommend("classification", mistake_cost=20.0, unlabelled=5000).expected
+        >>> isinstance(expected, Expectation), 0.0 < expected.median < expected.p90
+        (True, True)
     """
 
     name: str
@@ -259,6 +265,12 @@ class Recommendation:
         expected: Its regret in the comparison.
         others: The next best rules over all prices of an error, best first.
         evidence: The evidence, in a sentence or two.
+
+    Examples:
+        >>> from suffice_research.recommendation import Recommendation, recommend
+        >>> advice = recommend("classification", mistake_cost=20.0, unlabelled=5000)
+        >>> isinstance(advice, Recommendation), type(advice.rule).__name__
+        (True, 'LabelWorth')
     """
 
     rule: Criterion

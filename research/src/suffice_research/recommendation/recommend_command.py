@@ -2,7 +2,6 @@
 
 import dataclasses
 import inspect
-import json
 import re
 import shlex
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from suffice.arguments import real, whole
+from suffice.cli.json_output import AsJson, print_json
 from suffice.cli.rule_options import (
     BoundName,
     ErrorCost,
@@ -125,7 +125,7 @@ def recommend_command(
         ),
     ] = None,
     ignore: Ignore = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Find out which stopping rule to use for your data and costs, and what to expect of it.
 
@@ -172,7 +172,7 @@ def recommend_command(
         given=asked.given,
     )
     if as_json:
-        typer.echo(json.dumps(_as_json(asked, advice)))
+        print_json("recommend", _as_json(asked, advice))
         return
     console = Console(highlight=False)
     # Without a terminal, lines are not wrapped.
