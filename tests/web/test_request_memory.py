@@ -83,7 +83,7 @@ def bodies(k: int) -> dict[str, dict[str, Any]]:
         "/api/classes": {"classes": ["spam", "ham"], "before": ["spam", "ham"]},
         "/api/checks": {"size": 2},
         "/api/checks/abort": {},
-        # A wrong account and, without accounts, a route that is not there.
+        # Nobody is signed in. POST /sign-in is not sent: each wrong password is answered late on purpose.
         "/sign-out": {},
     }
     return {path: {"person": "Ann", **body} for path, body in sent.items()}

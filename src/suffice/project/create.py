@@ -45,6 +45,7 @@ from suffice.project.storage import (
     TABLES,
     Connection,
     Database,
+    Head,
     StorageError,
     StorageFullError,
     about_table,
@@ -671,21 +672,23 @@ def _require_head(project: Project, database: Database) -> None:
     """Raise an error if the journal ends before the last acknowledged event."""
     if database.file is None:
         return
-    # Read again if it differs, because another process may have been writing it.
-    for _ in range(2):
-        head = read_head(database.file)
-        if head is None:
-            return
-        last = project.state().seq
-        digests = [event.digest for event in project.events(head.seq - 1)[:1]] if head.seq <= last else []
-        if digests == [head.digest]:
-            return
+    head, last = read_head(database.file), project.state().seq
+    if head is not None and not _is_followed(project, head):
+        # Another process may have been writing it.
+        head, last = read_head(database.file), project.state().seq
+    if head is None or _is_followed(project, head):
+        return
     lost = f"its last {head.seq - last:,} events are missing" if head.seq > last else "it has other events"
     raise StorageError(
         f"{database.place} is not the journal that was written last: {lost}. Was its write-ahead file removed, or "
         f"an older copy put in its place? Put the right files back, or accept what is there: "
         f"suffice repair {database.file.parent if database.file else ''}"
     )
+
+
+def _is_followed(project: Project, head: Head) -> bool:
+    """Whether the journal has the event of a note."""
+    return [event.digest for event in project.events(head.seq - 1)[:1]] == [head.digest]
 
 
 def has_project(place: str | Path) -> bool:
