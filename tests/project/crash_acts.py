@@ -154,7 +154,9 @@ def act_and_record(place: str, _: socket.socket) -> None:
     write = ProjectJournal._write
 
     def record(*line: Any) -> None:
-        os.write(file, f"{json.dumps([os.getpid(), *line])}\n".encode())
+        # What cannot be noted because files may not grow counts as not acknowledged.
+        with suppress(OSError):
+            os.write(file, f"\n{json.dumps([os.getpid(), *line])}\n".encode())
 
     def recorded(journal: ProjectJournal, decide: Any) -> tuple[list[Event], Any]:
         began = time.monotonic()

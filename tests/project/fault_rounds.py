@@ -114,6 +114,10 @@ class Rounds:
     def start(self, at_once: int, *, answers: bool = True) -> None:
         """Start writers, and wait until each of them has written something."""
         self._look()
+        if not self._writers and self._told.exists():
+            # The limit of the size of files is for this one too.
+            os.truncate(self._told, 0)
+            self._read = 0
         started = [self._mother.start() for _ in range(at_once)]
         self._writers += started
         if answers:
