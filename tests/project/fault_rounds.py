@@ -57,6 +57,8 @@ _PATIENCE: Final = 60.0
 # A log is cut off by at least three pages: a shorter gap that another process fills at once may go unnoticed.
 _LEAST_CUT: Final = 3 * 4120
 _NOTICED: Final = "while the project was open"
+# Writers that may be refused at the start, although nothing has failed, in all rounds of a part.
+_MOST_REFUSED: Final = 2
 
 
 class Acknowledged(NamedTuple):
@@ -118,12 +120,26 @@ class Rounds:
             # The limit of the size of files is for this one too.
             os.truncate(self._told, 0)
             self._read = 0
+        since = len(self._lines)
         started = [self._mother.start() for _ in range(at_once)]
         self._writers += started
-        if answers:
-            since = len(self._lines)
-            self._wait(lambda: {line[0] for line in self._lines[since:] if _events(line)} >= set(started))
-            time.sleep(min(0.1, self.rng.expovariate(1.0 / 0.03)))
+        while answers:
+            self._wait(lambda: self._heard(since, refused=True) >= set(started))
+            silent = set(started) - self._heard(since)
+            if not silent:
+                time.sleep(min(0.1, self.rng.expovariate(1.0 / 0.03)))
+                return
+            # A refusal is safe, and to start again is what it advises, so it may happen, but seldom.
+            self.counts["refused at the start"] += 1
+            assert self.counts["refused at the start"] <= _MOST_REFUSED, self._lines[-5:]
+            again = [self._mother.start() for _ in silent]
+            self._writers += again
+            started = [*set(started) - silent, *again]
+
+    def _heard(self, since: int, *, refused: bool = False) -> set[int]:
+        """The writers that have written something since a line, or were refused."""
+        lines = self._lines[since:]
+        return {line[0] for line in lines if _events(line) or (refused and _NOTICED in _message(line))}
 
     def kill(self) -> None:
         """Kill all writers at once."""

@@ -24,7 +24,7 @@ from tests.web.test_schema import NO_PROJECT
 from tests.web.web_projects import TOKEN, make_project
 
 #: Requests to each route.
-REQUESTS = int(os.environ.get("SUFFICE_MEMORY_REQUESTS", "200"))
+REQUESTS = int(os.environ.get("SUFFICE_MEMORY_REQUESTS", "300"))
 # After so large a share of the requests, everything is imported and caches of a fixed size are full.
 WARM_UP = 0.4
 #: Blocks of memory, of which a Python object has at least one, that may be kept for each request, and for each event
