@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -121,20 +122,23 @@ class Rounds:
             os.truncate(self._told, 0)
             self._read = 0
         since = len(self._lines)
-        started = [self._mother.start() for _ in range(at_once)]
-        self._writers += started
+        silent = {self._mother.start() for _ in range(at_once)}
+        self._writers += silent
         while answers:
-            self._wait(lambda: self._heard(since, refused=True) >= set(started))
-            silent = set(started) - self._heard(since)
+            self._wait(partial(self._have_replied, since, silent))
+            silent -= self._heard(since)
             if not silent:
                 time.sleep(min(0.1, self.rng.expovariate(1.0 / 0.03)))
                 return
             # A refusal is safe, and to start again is what it advises, so it may happen, but seldom.
             self.counts["refused at the start"] += 1
             assert self.counts["refused at the start"] <= _MOST_REFUSED, self._lines[-5:]
-            again = [self._mother.start() for _ in silent]
-            self._writers += again
-            started = [*set(started) - silent, *again]
+            silent = {self._mother.start() for _ in silent}
+            self._writers += silent
+
+    def _have_replied(self, since: int, writers: set[int]) -> bool:
+        """Whether each writer has written something since a line, or was refused."""
+        return self._heard(since, refused=True) >= writers
 
     def _heard(self, since: int, *, refused: bool = False) -> set[int]:
         """The writers that have written something since a line, or were refused."""
