@@ -37,7 +37,7 @@ WITHOUT_EXAMPLE = {
     # For those who write an engine or a backend; the page of the architecture and the tests show them.
     "suffice.engines": {"FeatureRows", "KernelRows", "MemoryPool", "PoolCandidates", "VariancePool"},
     "suffice.learner": {
-        *("Backend", "FinishedRun", "ModelGuarantee", "RunningCheck", "RunningEvaluation", "StepResults"),
+        *("Backend", "FinishedRun", "RunningCheck", "RunningEvaluation", "StepResults"),
         "register_backend",
     },
     "suffice.posteriors": {"PosteriorPair"},
