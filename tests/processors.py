@@ -30,6 +30,12 @@ BESIDE_OWN: Final = "--beside-own"
 FEWEST: Final = 3
 #: What depends on the results of OpenBLAS.
 FOLDERS: Final = ("tests/tables", "tests/models", "tests/project")
+#: Tests there of files, people and checks, which a run after ``make test`` leaves out.
+OTHERS: Final = (
+    *("accounts", "check_labels", "crash", "crash_kinds", "crash_processes", "damage", "deferred_features", "journal"),
+    *("layouts", "past_defects", "people", "permissions", "start_of_checks", "storage", "storage_server"),
+    *("uploaded_files",),
+)
 # Other names of the architectures.
 _NAMES: Final = {"amd64": "x86_64", "arm64": "aarch64"}
 _PROBE: Final = """
@@ -80,13 +86,16 @@ def own_kernel() -> str:
 def main(arguments: Sequence[str]) -> int:
     """Test kernels, all of this architecture or those that are named; arguments with a dash are passed to pytest.
 
-    With ``--beside-own`` only as many are tested as are needed beside the one that ``make test`` uses.
+    With ``--beside-own`` only as many are tested as are needed beside the one that ``make test`` uses, without
+    :data:`OTHERS`.
     """
     machine = platform.machine().lower()
     known = KERNELS.get(_NAMES.get(machine, machine), ())
     options = [each for each in arguments if each.startswith("-") and each != BESIDE_OWN]
     named = [each for each in arguments if not each.startswith("-")]
     own = own_kernel() if BESIDE_OWN in arguments else ""
+    if own:
+        options += [f"--ignore=tests/project/test_{name}.py" for name in OTHERS]
     against = {kernel: reason_against(kernel) for kernel in named or known}
     usable = [kernel for kernel, reason in against.items() if not reason]
     enough = usable
