@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import smaller_work
-from tests.thoroughness import FAST, THOROUGH, thorough
+from tests.thoroughness import FAST, IN_CI, THOROUGH, thorough
 
 for profile, number in (("fast", FAST), ("thorough", THOROUGH)):
     settings.register_profile(
@@ -100,21 +100,26 @@ def _shared(item: pytest.Item) -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as slow what ``one_in`` leaves to the slow tests: of every so many cases, all but the first.
 
+    Continuous integration has half of these cases, because its time is limited.
+
     Tests with a cluster are slow, too: it takes seconds to start, and pools of several parts are tested without it.
     Tests that share a cluster, a browser or a server come first, one after the other: then one process starts it, and
     no other process needs to.
     """
     cases: Counter[str] = Counter()
+    left_out: set[str] = set()
     for item in items:
         mark = item.get_closest_marker("one_in")
         if mark is not None and item.get_closest_marker("slow") is None:
             test = item.nodeid.partition("[")[0]
             if cases[test] % mark.args[0]:
                 item.add_marker(pytest.mark.slow)
+                if IN_CI and cases[test] % 2 == 0:
+                    left_out.add(item.nodeid)
             cases[test] += 1
         if "cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
-    items.sort(key=_shared)
+    items[:] = sorted((item for item in items if item.nodeid not in left_out), key=_shared)
 
 
 class EmptyFolder:

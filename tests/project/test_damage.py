@@ -222,6 +222,18 @@ def test_a_write_ahead_file_that_another_program_has_emptied_is_no_damage(tmp_pa
         assert [project.state().label_of(k) for k in (30, 31)] == ["cat", "cat"]
 
 
+def test_a_blank_log_that_is_left_is_started_again(tmp_path: Path) -> None:
+    """As after a repair, if a program had written behind the end of a log that was cut off."""
+    place = labelled(tmp_path, 5)
+    (place / f"{FILE}-wal").write_bytes(bytes(50_000))
+    for k in (30, 31):
+        with open_project(place) as project:
+            project.label(k, "cat", person="ann")
+            project.label(k + 2, "cat", person="ann")
+    with open_project(place) as project:
+        assert [project.state().label_of(k) for k in range(30, 34)] == ["cat"] * 4
+
+
 @pytest.mark.parametrize("ending", ["-wal", "-shm"])
 def test_a_file_that_is_removed_before_the_first_write_is_noticed(tmp_path: Path, ending: str) -> None:
     place = labelled(tmp_path, 5)

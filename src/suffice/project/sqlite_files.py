@@ -70,6 +70,11 @@ def _start(log: Path) -> bytes:
         return b""
 
 
+def _is_blank(size: int, start: bytes) -> bool:
+    """Whether a log has data, but nothing at its start, as after a write behind the end of a log that was cut off."""
+    return size > 0 and not any(start)
+
+
 def _has_gap(file: Path) -> bool:
     """Whether a part of a file was never written, as after a write behind its end."""
     if not hasattr(os, "SEEK_HOLE"):
@@ -180,6 +185,8 @@ class OpenFiles:
         log = log_of(file)
         self._log_size, self._log_name = _size(log), _start(log)
         self._has_gap = _has_gap(log)
+        # SQLite takes such a log for an empty one, and starts it again. So it may be what is left after a repair.
+        self._was_blank = _is_blank(self._log_size, self._log_name)
         self._writes, self._moved_size = 0, self._log_size
         self._memory_size = _size(shared_memory_of(file))
         self._is_damaged = False
@@ -260,8 +267,9 @@ class OpenFiles:
         """
         log = log_of(self._file)
         size, name = _size(log), _start(log)
-        if size and not any(name):
+        if _is_blank(size, name) and not self._was_blank:
             return True
+        self._was_blank = _is_blank(size, name)
         # A log that was started again has other numbers at its start. All that it had is in the main file.
         if size >= self._log_size or (size and name != self._log_name):
             self._log_size, self._log_name = size, name
