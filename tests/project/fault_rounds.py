@@ -14,12 +14,10 @@ import shutil
 import signal
 import sqlite3
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -59,8 +57,6 @@ _PATIENCE: Final = 60.0
 # A log is cut off by at least three pages: a shorter gap that another process fills at once may go unnoticed.
 _LEAST_CUT: Final = 3 * 4120
 _NOTICED: Final = "while the project was open"
-# Writers that may be refused at the start, although nothing has failed, in all rounds of a part.
-_MOST_REFUSED: Final = 2
 
 
 class Acknowledged(NamedTuple):
@@ -122,33 +118,12 @@ class Rounds:
             # The limit of the size of files is for this one too.
             os.truncate(self._told, 0)
             self._read = 0
-        since = len(self._lines)
-        silent = {self._mother.start() for _ in range(at_once)}
-        self._writers += silent
-        while answers:
-            try:
-                self._wait(partial(self._have_replied, since, silent))
-            except AssertionError as error:
-                # Seen once in about ninety parts; the cause is not known. It is counted like a refusal.
-                warnings.warn(f"a writer was silent: {error}", stacklevel=2)
-            silent -= self._heard(since)
-            if not silent:
-                time.sleep(min(0.1, self.rng.expovariate(1.0 / 0.03)))
-                return
-            # A refusal is safe, and to start again is what it advises, so it may happen, but seldom.
-            self.counts["refused at the start"] += 1
-            assert self.counts["refused at the start"] <= _MOST_REFUSED, self._lines[-5:]
-            silent = {self._mother.start() for _ in silent}
-            self._writers += silent
-
-    def _have_replied(self, since: int, writers: set[int]) -> bool:
-        """Whether each writer has written something since a line, or was refused."""
-        return self._heard(since, refused=True) >= writers
-
-    def _heard(self, since: int, *, refused: bool = False) -> set[int]:
-        """The writers that have written something since a line, or were refused."""
-        lines = self._lines[since:]
-        return {line[0] for line in lines if _events(line) or (refused and _NOTICED in _message(line))}
+        started = [self._mother.start() for _ in range(at_once)]
+        self._writers += started
+        if answers:
+            since = len(self._lines)
+            self._wait(lambda: {line[0] for line in self._lines[since:] if _events(line)} >= set(started))
+            time.sleep(min(0.1, self.rng.expovariate(1.0 / 0.03)))
 
     def kill(self) -> None:
         """Kill all writers at once."""

@@ -20,7 +20,6 @@ from tests.project.fault_rounds import POSTGRES_FAULTS, SQLITE_FAULTS, Rounds
 from tests.project.full_disk import small_disk
 from tests.project.postgres_server import Server
 
-pytestmark = pytest.mark.filterwarnings("always:a writer was silent")
 SEED = int(os.environ.get("SUFFICE_FAULT_SEED", "1"))
 
 
