@@ -117,6 +117,17 @@ decisions = st.builds(
             st.integers(0, 30),
             st.floats(0.0, 0.1),
             st.one_of(st.none(), st.floats(0.0, 1.0)),
+            st.none(),
+            st.none(),
+        ),
+        st.builds(
+            RareClass,
+            st.just("spam"),
+            st.integers(0, 30),
+            st.floats(0.0, 0.1),
+            st.floats(0.0, 1.0),
+            st.just(0.0),
+            st.floats(0.1, 1.0),
         ),
     ),
 )

@@ -1,6 +1,7 @@
 """The page, the report and the JSON of a project state the same, and each withdrawn advice says what has changed."""
 
 import html
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from suffice.checks import plan_total
 from suffice.errors import InvalidValueError
+from suffice.forecast import Forecast
 from suffice.project.status_summary import status
 from suffice.session.decision import RareClass
 from suffice.session.standing_stop import ScarceClass, StopWithdrawal
@@ -68,6 +71,40 @@ def test_withdrawn_advice_says_what_has_changed(tmp_path: Path, change: str, cau
             status(project, learning_status(decision(stop=True, n_labelled=n, since=n)))["decision"]["withdrawn"]
             is None
         )
+
+
+@pytest.mark.parametrize(("given_since", "to_give"), [(0, "about 30 more labels (12 to 60)"), (10, "about 20 more")])
+def test_labels_that_are_not_learned_yet_are_not_asked_for_again(
+    tmp_path: Path, given_since: int, to_give: str
+) -> None:
+    with busy_project(tmp_path / "p") as project:
+        n = project.state().n_decided
+        told = status(project, learning_status(decision(n_labelled=n - given_since)))["decision"]
+        assert told["not_learned"] == given_since
+        assert told["next_step"].startswith(to_give)
+        # Half of the error is left for all items that will have no label, whoever has learned the labels before.
+        left = told["unlabelled"] - 30 + given_since
+        assert told["corrected"] == round(0.1234 * told["unlabelled"] - 0.05 * left)
+        [[now, _], [then, note]] = told["outlook"]
+        assert int(now) > int(then)
+        assert to_give in note.replace("\u00a0", " ")
+        enough = status(project, learning_status(decision(n_labelled=n - given_since, forecast=Forecast(5, 2, 9))))
+        shown = enough["decision"]["next_step"]
+        assert shown == ("" if given_since else "about 5 more labels (2 to 9)")
+        assert ("may be enough" in " ".join(enough["words"])) == bool(given_since)
+
+
+def test_a_check_waits_until_the_labels_before_it_are_learned(tmp_path: Path) -> None:
+    with busy_project(tmp_path / "p", at_most=0.2) as project:
+        n = project.state().n_decided
+        plan = replace(plan_total(0.2, 0.1, reducible=0.02, n_labelled=n - 10, pool=90), more_labels=15)
+        told = status(project, learning_status(decision(n_labelled=n - 10, at_most=0.2, plan=plan)))["decision"]
+        assert told["plan"]["more_labels"] == 5
+        assert told["next_step"].startswith("about 5 more labels")
+        few = replace(plan, more_labels=3)
+        told = status(project, learning_status(decision(n_labelled=n - 10, at_most=0.2, plan=few)))["decision"]
+        assert told["plan"]["more_labels"] == 1
+        assert not told["plan"]["check_now"]
 
 
 @given(

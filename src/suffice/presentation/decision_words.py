@@ -1,14 +1,31 @@
 """A decision in words: headline, sentences and figures, the same in all places that show it."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from suffice.presentation.check_words import guarantee_sentences
 from suffice.presentation.error_words import error_figure, error_value, error_words
 from suffice.presentation.finish_words import finish_words
-from suffice.presentation.plan_words import forecast_sentence, more_labels, no_check_sentence, outlook, plan_sentence
+from suffice.presentation.plan_words import (
+    forecast_sentence,
+    labels_to_give,
+    more_labels,
+    no_check_sentence,
+    outlook,
+    plan_sentence,
+)
 from suffice.presentation.rule_words import RANKED_LAST, RATIO_RULE, WORTH_RULES
-from suffice.presentation.text_format import as_sentence, count, number, percent, shortened, two_digits, two_digits_of
+from suffice.presentation.text_format import (
+    as_sentence,
+    count,
+    number,
+    percent,
+    percents,
+    shortened,
+    two_digits,
+    two_digits_of,
+)
 
 #: The answers that are reasons to stop.
 STOPS: Final = frozenset({"enough", "limit", "complete"})
@@ -166,10 +183,10 @@ def next_step(decision: Mapping[str, Any], *, initial: int = 0) -> str:
         if planned["check_now"] or not planned.get("more_labels"):
             return ""
         return f"about {count(two_digits(planned['more_labels']), 'more label')}, then a check"
-    forecast = None if decision.get("held_back") else decision.get("forecast")
-    if forecast is None or ("unlabelled" in decision and forecast["labels"] >= decision["unlabelled"]):
-        return ""
-    return more_labels(forecast["labels"], forecast["low"], forecast["high"])
+    predictable = decision.get("forecast") is not None and not decision.get("held_back")
+    labels, low, high = labels_to_give(decision) if predictable else (0, 0, 0)
+    rest = decision.get("unlabelled", math.inf)
+    return more_labels(labels, low, high) if 0 < labels < rest else ""
 
 
 def _data_set_words(decision: Mapping[str, Any]) -> DecisionWords:
@@ -355,6 +372,16 @@ def withdrawal_sentence(withdrawn: Mapping[str, Any]) -> str:
     return f"The advice to stop at {at} was withdrawn at {withdrawn['withdrawn_at']:,}, because {said}."
 
 
+def _rare_share(rare: Mapping[str, Any]) -> str:
+    """The estimated share of a rare class, with its interval if that is known."""
+    if rare["share"] < _SMALL_SHARE:
+        return f"below {percent(_SMALL_SHARE)} of the items"
+    if rare.get("low") is None:
+        return f"about {percent(rare['share'])} of the items"
+    share, low, high = percents(rare["share"], rare["low"], rare["high"])
+    return f"about {share}\u00a0% of the items (estimate; probably {low} to {high}\u00a0%)"
+
+
 def rare_class_sentences(rare: Mapping[str, Any]) -> list[str]:
     r"""How much of a rare class the predictions find, and what to do if that is too little.
 
@@ -362,16 +389,14 @@ def rare_class_sentences(rare: Mapping[str, Any]) -> list[str]:
         rare: The fields of :class:`suffice.session.decision.RareClass`.
 
     Examples:
-        >>> rare = {"name": "spam", "labels": 12, "share": 0.02, "recall": 0.42}
+        >>> rare = {"name": "spam", "labels": 12, "share": 0.02, "recall": 0.42, "low": 0.012, "high": 0.034}
         >>> for sentence in rare_class_sentences(rare)[0].replace("\xa0", " ").split(". "):
         ...     print(sentence)
-        Class 'spam' is rare: about 2 % of the items, 12 labels so far
+        Class 'spam' is rare: about 2.0 % of the items (estimate; probably 1.2 to 3.4 %), 12 labels so far
         The predictions find about 42 % of its unlabelled items (estimate).
     """
     name, recall = repr(shortened(str(rare["name"]), 40)), rare["recall"]
-    share = percent(rare["share"]) if rare["share"] >= _SMALL_SHARE else f"below {percent(_SMALL_SHARE)}"
-    about = "" if rare["share"] < _SMALL_SHARE else "about "
-    sentence = f"Class {name} is rare: {about}{share} of the items, {count(rare['labels'], 'label')} so far."
+    sentence = f"Class {name} is rare: {_rare_share(rare)}, {count(rare['labels'], 'label')} so far."
     if recall is None:
         known = "It is not known how many of its unlabelled items the predictions find."
     else:

@@ -28,12 +28,31 @@ def more_labels(labels: int, low: int, high: int, *, coverage: float | None = No
     return f"about {count(two_digits(labels), 'more label')} ({sure}{two_digits(low):,} to {two_digits(high):,})"
 
 
+def labels_to_give(decision: Mapping[str, Any]) -> tuple[int, int, int]:
+    """The labels of the forecast of a decision that are still to give, with the ends of the interval.
+
+    Labels that the model has not learned yet have been given. The first number is 0 if they are as many as the
+    forecast.
+
+    Args:
+        decision: A decision with a forecast, as JSON values.
+
+    Examples:
+        >>> labels_to_give({"forecast": {"labels": 40, "low": 5, "high": 90}, "not_learned": 10})
+        (30, 1, 80)
+    """
+    given, forecast = decision.get("not_learned", 0), decision["forecast"]
+    labels, low, high = (forecast[name] - given for name in ("labels", "low", "high"))
+    return max(labels, 0), max(low, 1), max(high, 1)
+
+
 def forecast_sentence(decision: Mapping[str, Any]) -> str:
     """Forecast of the number of labels, and their effect."""
-    forecast = decision.get("forecast")
-    if forecast is None:
+    if decision.get("forecast") is None:
         return "How many more labels it takes is not yet predictable."
-    labels, low, high = forecast["labels"], forecast["low"], forecast["high"]
+    labels, low, high = labels_to_give(decision)
+    if not labels:
+        return "The labels that the model is still learning may be enough."
     if labels >= decision["unlabelled"]:
         return "It may take all of the remaining items."
     more = as_sentence(more_labels(labels, low, high))[:-1]
@@ -79,10 +98,12 @@ def outlook(decision: Mapping[str, Any]) -> list[tuple[str, str]]:
             (error_figure(decision)[0], "predicted wrong now, estimated"),
             (f"at most {percent(planned['target'])}", after),
         ]
-    forecast, then = decision.get("forecast"), decision.get("error_then")
-    if forecast is None or then is None or forecast["labels"] >= decision["unlabelled"]:
+    if decision.get("forecast") is None or decision.get("error_then") is None:
         return []
-    after = f"after {more_labels(forecast['labels'], forecast['low'], forecast['high'])}, extrapolated"
+    labels, low, high = labels_to_give(decision)
+    if not 0 < labels < decision["unlabelled"]:
+        return []
+    after = f"after {more_labels(labels, low, high)}, extrapolated"
     if not decision["share"]:
         figure, later = error_figure(decision)[0], error_then(decision)
         return [(figure, "typical error now, estimated"), (later, after)] if later else []

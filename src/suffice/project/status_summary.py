@@ -4,12 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from suffice.checks import Guarantee, GuaranteePlan, plan_total, spent_alpha
 from suffice.checks.data_set import FinalGuarantee
+from suffice.checks.finish_plan import FinishPlan
 from suffice.criteria import Verdict
 from suffice.presentation.check_words import (
     check_sentence,
@@ -377,7 +378,7 @@ def _sentences(
         words,
         warning=learning_status.warning,
         problem=learning_status.problem,
-        behind=n_labelled - checks.held - learning_status.n_labelled,
+        behind=_not_learned(learning_status, n_labelled, checks),
         checked=(first, last),
     )
 
@@ -433,6 +434,8 @@ def decision_of(
             about = replace(about, share=True, at_most=goal.at_most, of=goal.of, data_set=checks.data_set)
         return decide(learning_status.verdict, about)
     verdict = learning_status.verdict
+    given = _not_learned(learning_status, n_labelled, checks)
+    numbers = replace(numbers, not_learned=given)
     numbers = _with_withdrawal(numbers, checks.withdrawn)
     pending = checks.check["size"] - checks.check["answered"] if checks.check and checks.awaits_answers else 0
     if numbers.of == "all":
@@ -440,13 +443,30 @@ def decision_of(
         finish = None if reached is not None or numbers.finish is None else numbers.finish
         if finish is not None and checks.alpha is not None:
             finish = finish.with_alpha(checks.alpha)
+        if finish is not None and given:
+            finish = _not_yet_due(finish, finish.after(finish.by_people + given))
         finish = plan_now(finish, checks.goal_check, n_labelled)
         # The goal may be reached while another check is open.
         pending = pending if reached is None else 0
         return decide(verdict, replace(numbers, check_pending=pending, data_set=reached, finish=finish))
     plan = next_check_plan(numbers.plan, checks)
+    if plan is not None and given:
+        plan = _not_yet_due(plan, plan.after(plan.n_labelled + given, max(left, 0)))
     found = replace(numbers, check_pending=pending, guarantee=checks.proven, plan=plan, least_error=checks.least_error)
     return decide(verdict, found)
+
+
+def _not_learned(learning_status: LearningStatus, n_labelled: int, checks: CheckStatus) -> int:
+    """Number of labels that were given and that the model has not learned yet."""
+    return max(0, n_labelled - checks.held - learning_status.n_labelled)
+
+
+_Plan = TypeVar("_Plan", GuaranteePlan, FinishPlan)
+
+
+def _not_yet_due(plan: _Plan, later: _Plan) -> _Plan:
+    """A plan with fewer labels before its check, which is due only when the model has learned them."""
+    return replace(later, more_labels=1) if later.check_now and not plan.check_now else later
 
 
 def _with_withdrawal(numbers: DecisionNumbers, by_journal: StopWithdrawal | None) -> DecisionNumbers:

@@ -109,12 +109,16 @@ class RareClass(NamedTuple):
         labels: Number of its labels.
         share: Estimated share of all items that are of the class.
         recall: Estimated share of its unlabelled items that are predicted as such; None if it is not known.
+        low: Lower end of the 90 % interval of the share; None if it is not known.
+        high: Upper end of that interval; None as above.
     """
 
     name: str
     labels: int
     share: float
     recall: float | None
+    low: float | None = None
+    high: float | None = None
 
 
 class ScreeningProgress(NamedTuple):
@@ -168,6 +172,8 @@ class DecisionNumbers:
         held_back: The rare class with so few labels that a stop of the rule is held back; None if there is none.
         withdrawn: The last stop that was withdrawn, and why; None if there is none.
         rare_class: The rarest class if it is rare, and how much of it the predictions find; None if there is none.
+        not_learned: Number of labels that were given since the model learned ``n_labelled``. They are among the labels
+            of the forecast, and not among the unlabelled items.
     """
 
     n_labelled: int
@@ -196,6 +202,7 @@ class DecisionNumbers:
     held_back: ScarceClass | None = None
     withdrawn: StopWithdrawal | None = None
     rare_class: RareClass | None = None
+    not_learned: int = 0
 
     @property
     def target_guaranteed(self) -> bool:
@@ -292,7 +299,8 @@ class DecisionNumbers:
         """
         if self.error is None or self.error_then is None or self.forecast is None or not self.share:
             return None
-        left = max(self.unlabelled - self.forecast.labels, 0)
+        more = max(self.forecast.labels - self.not_learned, 0)
+        left = max(self.unlabelled - more, 0)
         return max(0, round(self.error.value * self.unlabelled - self.error_then * left))
 
 

@@ -47,6 +47,23 @@ _PRIOR_DRAWN: Final = 4.0
 _FEWEST_FOUND: Final = 3
 
 
+def share_interval(hits: int, size: int) -> tuple[float, float]:
+    """The 90 % interval of a share, from a random sample.
+
+    It has equal tails, with the prior of Jeffreys, so that it has a width also without a hit.
+
+    Args:
+        hits: Number of items of the sample that count.
+        size: Number of items of the sample.
+
+    Examples:
+        >>> [round(end, 4) for end in share_interval(0, 20)], [round(end, 3) for end in share_interval(2, 40)]
+        ([0.0001, 0.0905], [0.014, 0.132])
+    """
+    low, high = betaincinv(hits + 0.5, size - hits + 0.5, [0.05, 0.95]).tolist()
+    return low, high
+
+
 class RelevantShares(NamedTuple):
     """How likely the items that nobody has read are of the class that a screening looks for. It is an estimate.
 
@@ -234,8 +251,7 @@ class SessionEstimates:
         first = max(1, round(seen * len(rest) / max(self._labels.left, 1)))
         before = float(np.clip(model[:first].mean(), 1e-6, 1.0 - 1e-6))
         mean = (hits + _PRIOR_ITEMS * before) / (seen + _PRIOR_ITEMS)
-        # With the prior of Jeffreys, so that the interval has a width also without a hit.
-        low, high = betaincinv(hits + 0.5, seen - hits + 0.5, [0.05, 0.95]).tolist()
+        low, high = share_interval(hits, seen)
         shares, *ends = (shifted_shares(model, each, first=first) for each in (mean, min(low, mean), max(high, mean)))
         return RelevantShares(shares, *(float(each.mean()) for each in ends))
 
@@ -263,7 +279,8 @@ class SessionEstimates:
 
         where models without them predict :math:`h` of its :math:`a` random labels as the class. Items that the model
         does not expect are thus not found. The share is not known with fewer than 3 labels of the class, unless no
-        item is predicted as the class.
+        item is predicted as the class. The interval of the share of the class is that of the random labels alone, see
+        :func:`share_interval`, and it contains the estimate.
 
         Args:
             view: The current model.
@@ -297,11 +314,16 @@ class SessionEstimates:
         powers = p**evidence.factor
         column = powers[:, place] / powers.sum(axis=1)
         found, expected = column[p.argmax(axis=1) == place].sum(), column.sum()
-        items = min(float(left), ratio * left * float(column.mean()))
+        mean, drawn = float(column.mean()), self._labels.random
+        ends = share_interval(sum(bool(self._labels.learned[item] == name) for item in drawn), len(drawn))
+        share, low, high = ((n_found + left * each) / (n + left) for each in (min(1.0, ratio * mean), *ends))
         recall = float(found / (max(1.0, ratio) * expected)) if expected > 0.0 else 0.0
         recall = (evidence.found + _PRIOR_DRAWN * recall) / (evidence.labels + _PRIOR_DRAWN)
         known = n_found >= _FEWEST_FOUND or not found
-        return RareClass(str(name), n_found, (n_found + items) / (n + left), recall if known else None)
+        recalled = recall if known else None
+        if not drawn:
+            return RareClass(str(name), n_found, share, recalled)
+        return RareClass(str(name), n_found, share, recalled, min(low, share), max(high, share))
 
     def better_model(
         self, view: ModelView, named: Alternative | None = None, *, trees: bool = True

@@ -978,12 +978,17 @@ class StopWithdrawalAnswer(_Response):
 
 
 class RareClassAnswer(_Response):
-    """A rare class: its labels, and estimates of its share of the items and of the share that the predictions find."""
+    """A rare class: its labels, and estimates of its share of the items and of the share that the predictions find.
+
+    ``low`` and ``high`` are the ends of the 90 % interval of ``share``.
+    """
 
     name: Text
     labels: int
     share: float
     recall: Number
+    low: Number
+    high: Number
 
 
 class DecisionAnswer(_Response):
@@ -991,8 +996,8 @@ class DecisionAnswer(_Response):
 
     ``error`` and ``rare_class`` are estimated; ``forecast``, ``error_then`` and ``corrected`` are extrapolated.
     ``since`` is the number of labels at which the stop was stated, if it stands; ``held_back`` is why a stop of the
-    rule is not stated, and ``withdrawn`` is why the last stop does not stand. ``outlook`` holds figures with their
-    notes.
+    rule is not stated, and ``withdrawn`` is why the last stop does not stand. ``not_learned`` is the number of labels
+    since ``n_labelled``; the labels of the forecast include them. ``outlook`` holds figures with their notes.
     """
 
     answer: Literal["too early", "keep going", "enough", "limit", "complete"]
@@ -1028,6 +1033,7 @@ class DecisionAnswer(_Response):
     held_back: ScarceClassAnswer | None
     withdrawn: StopWithdrawalAnswer | None
     rare_class: RareClassAnswer | None
+    not_learned: int
     headline: Text
     tone: Literal["quiet", "on", "good", "limit"]
     sentences: list[Text]

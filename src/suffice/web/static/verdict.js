@@ -153,7 +153,6 @@ function statementDetails(status, plot) {
   const more = [isStop(status) && decision.remedy].filter((each) => each && !told.includes(each) && !told.some((one) => each.includes(one)));
   const outlook = (decision.plan?.check_now || decision.target_missed) && decision.outlook_note;
   return [parts.guarantee, endedWithout(status), plot, parts.error, !goal && sparkline(status),
-    decision.error_figure && !goal && isStop(status) && !told.includes(decision.summary) && h("p", {}, unbroken(decision.summary)),
     parts.rest, outlook && !told.includes(unbroken(outlook)) && h("p", {}, unbroken(outlook)), more.map((each) => h("p", {}, unbroken(each))),
     h("p", {}, h("a", { href: "#progress" }, "More under Progress"))];
 }
