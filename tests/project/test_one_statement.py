@@ -82,7 +82,7 @@ def test_labels_that_are_not_learned_yet_are_not_asked_for_again(
         told = status(project, learning_status(decision(n_labelled=n - given_since)))["decision"]
         assert told["not_learned"] == given_since
         assert told["next_step"].startswith(to_give)
-        # Half of the error is left for all items that will have no label, whoever has learned the labels before.
+        # The later error is that of the items without a label then.
         left = told["unlabelled"] - 30 + given_since
         assert told["corrected"] == round(0.1234 * told["unlabelled"] - 0.05 * left)
         [[now, _], [then, note]] = told["outlook"]

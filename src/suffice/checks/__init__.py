@@ -11,6 +11,7 @@ At most 7.9 % of the predictions for the 4,510 unlabelled items are wrong (95 % 
 """
 
 from suffice.checks.accepted_part import AcceptedPart, accept_corrected, accept_share, accepted_shares
+from suffice.checks.answer_plan import AnswerPlan, SampleBounds, answer_table, plan_answers, sample_bounds
 from suffice.checks.class_share import ClassShare, SharePart, SharePlan, plan_share
 from suffice.checks.comparison import compare
 from suffice.checks.confidence_judgement import JudgedConfidence, judged_confidence
@@ -32,6 +33,7 @@ from suffice.checks.sequential_terms import SequentialTerms, sequential_limits
 
 __all__ = [
     "AcceptedPart",
+    "AnswerPlan",
     "Check",
     "CheckPlan",
     "CheckRegistry",
@@ -49,6 +51,7 @@ __all__ = [
     "PredictionCheck",
     "PredictionFinish",
     "PredictionResult",
+    "SampleBounds",
     "ScreeningGuarantee",
     "SequentialCheck",
     "SequentialTerms",
@@ -59,6 +62,7 @@ __all__ = [
     "accepted_shares",
     "allowed_missed",
     "allowed_wrong",
+    "answer_table",
     "attainable_bound",
     "by_group",
     "compare",
@@ -68,12 +72,14 @@ __all__ = [
     "lower_bound",
     "of_predictions",
     "plan",
+    "plan_answers",
     "plan_finish",
     "plan_recall",
     "plan_screening",
     "plan_share",
     "plan_total",
     "rows_digest",
+    "sample_bounds",
     "sequential",
     "sequential_limits",
     "spent_alpha",

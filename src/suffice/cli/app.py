@@ -57,6 +57,10 @@ COMMANDS: Final = {
         "suffice.cli.check_command:check_command",
         "Guarantee how many predictions are wrong, by a random check of the unlabelled items.",
     ),
+    "plan": CommandEntry(
+        "suffice.cli.plan_command:plan_command",
+        "Plan a check without a project: how many answers a target takes, or what a sample has shown.",
+    ),
     "switch": CommandEntry(
         "suffice.cli.project_commands:switch_command",
         "Switch a project to another model, which learns all its labels.",

@@ -309,12 +309,13 @@ def _plain_or_percent(words: str) -> float:
     return float(Fraction(repr(value)) / 100)
 
 
-def share_of(text: str | None, option: str) -> float | None:
+def share_of(text: str | None, option: str, *, or_none: bool = False) -> float | None:
     """A share that was written as a number or as a percentage.
 
     Args:
         text: What was written; None if nothing was.
         option: Name of the option.
+        or_none: Whether 0 is allowed.
 
     Raises:
         InvalidValueError: It is not above 0 and below 1.
@@ -330,9 +331,10 @@ def share_of(text: str | None, option: str) -> float | None:
         value = _plain_or_percent(words)
     except ValueError:
         value = math.nan
-    if not 0.0 < value < 1.0:
+    if not (0.0 < value < 1.0 or (or_none and value == 0.0)):
         hint = f"; write {words}% for {words} percent" if 1.0 <= value < 100.0 and not words.endswith("%") else ""
-        raise InvalidValueError(f"{option} must be a share above 0 and below 1, such as 5% or 0.05, not {text!r}{hint}")
+        least = "of at least 0" if or_none else "above 0"
+        raise InvalidValueError(f"{option} must be a share {least} and below 1, such as 5% or 0.05, not {text!r}{hint}")
     return value
 
 

@@ -1,0 +1,134 @@
+"""``suffice plan``: how many answers a check takes, and what a sample has shown, without a project or a file."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from suffice.arguments import real, whole
+from suffice.checks import answer_table, plan_answers, sample_bounds
+from suffice.checks.hypergeometric import exact_share
+from suffice.cli.json_output import AsJson, print_json
+from suffice.cli.project_options import plain_console
+from suffice.cli.rule_options import share_of
+from suffice.errors import InvalidValueError
+from suffice.presentation.answer_plan_words import answer_plan_sentences, answer_table_rows, sample_sentences
+from suffice.presentation.text_format import percent_at_least, percent_at_most
+
+_COLUMNS = ("wrong", "answers", "8 of 10 checks", "fixed size")
+
+
+def plan_command(
+    pool: Annotated[
+        int,
+        typer.Option(metavar="NUMBER", help="Number of predictions from which a check is drawn.", show_default=False),
+    ],
+    at_most: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="The target: at most this share is wrong, such as 5%.", show_default=False),
+    ] = None,
+    expected: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="With --at-most: the share of wrong predictions that you expect. A table has other shares.",
+            show_default=False,
+        ),
+    ] = None,
+    of: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="What --at-most is about: predictions, as they are; or all, all final labels, for which people "
+            "correct the wrong predictions that they find.",
+        ),
+    ] = "predictions",
+    checked: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Predictions that were drawn at random and checked; states what they show.",
+            show_default=False,
+        ),
+    ] = None,
+    wrong: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="With --checked: how many were wrong.", show_default=False)
+    ] = None,
+    confidence: Annotated[str, typer.Option(metavar="SHARE", help="Confidence of all statements.")] = "95%",
+    earlier_checks: Annotated[
+        int, typer.Option(metavar="NUMBER", help="Checks of these predictions that were started before.")
+    ] = 0,
+    seconds: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="Seconds that an answer takes, to state the time.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Plan a check without a project: how many answers a target takes, or what a sample has shown.
+
+    How many answers of people prove that at most 5 % of 20,000 predictions are wrong:
+    suffice plan --pool 20000 --at-most 5% --expected 2%
+
+    What a random sample has shown: suffice plan --pool 20000 --checked 300 --wrong 7
+
+    A check ends by itself as soon as the target is proven, so that the number of its answers depends on them. The
+    command states the median, and the numbers within which one check of ten and nine checks of ten end. These are
+    exact for the share that is expected. What a check proves does not depend on it.
+    """
+    target, guess = share_of(at_most, "--at-most"), share_of(expected, "--expected", or_none=True)
+    alpha = float(1 - exact_share(share_of(confidence, "--confidence"), "--confidence"))
+    if of not in ("predictions", "all"):
+        raise InvalidValueError(f"--of must be predictions or all, not {of!r}")
+    if seconds is not None:
+        real(seconds, "--seconds", "above 0", lambda x: x > 0.0)
+    if (checked is None) != (wrong is None):
+        raise InvalidValueError("--checked and --wrong go together: how many were checked, and how many were wrong")
+    if target is None and checked is None:
+        raise InvalidValueError("give --at-most, the share of wrong predictions to prove, or --checked and --wrong")
+    if target is None and (guess is not None or of != "predictions"):
+        raise InvalidValueError(f"{'--expected' if guess is not None else '--of'} needs --at-most, the share to prove")
+    number = 1 + whole(earlier_checks, "--earlier-checks", least=0)
+    sample = made = None
+    table = []
+    if checked is not None and wrong is not None:
+        sample = sample_bounds(pool, checked, wrong, alpha=alpha)
+        guess = wrong / checked if guess is None else guess
+        # The sample counts as a check.
+        number += 1
+    proven = sample is not None and target is not None and sample.at_most <= target
+    if target is not None and not proven:
+        options: dict[str, Any] = {"alpha": alpha, "number": number, "corrected": of == "all"}
+        made = None if guess is None else plan_answers(target, guess, pool, **options)
+        table = answer_table(target, pool, **options)
+    sentences = [] if sample is None else sample_sentences(sample.as_dict())
+    if sample is not None and target is not None:
+        wanted = f"the target of at most {percent_at_most(target)}"
+        sentences.append(f"That proves {wanted}." if proven else f"That does not prove {wanted}. For a new check:")
+    sentences += [] if made is None else answer_plan_sentences(made.as_dict(), seconds)
+    if as_json:
+        result = {
+            "sample": None if sample is None else sample.as_dict(),
+            "plan": None if made is None else made.as_dict(),
+            "table": [each.as_dict() for each in table],
+            "sentences": [each.replace("\u00a0", " ") for each in sentences],
+        }
+        print_json("plan", result)
+        return
+    console = plain_console()
+    for sentence in sentences:
+        console.print(sentence)
+    if target is not None and table:
+        about = "after corrections" if of == "all" else f"{percent_at_least(1.0 - alpha)} confidence"
+        title = f"Answers to prove that at most {percent_at_most(target)} of {pool:,} are wrong ({about})"
+        console.print(_shown([each.as_dict() for each in table], title, seconds))
+
+
+def _shown(plans: list[dict[str, Any]], title: str, seconds: float | None) -> Table:
+    """The table of plans."""
+    shown = Table(box=SIMPLE_HEAD, title=title, title_justify="left", title_style="")
+    for name in (*_COLUMNS, *([] if seconds is None else ["time"])):
+        shown.add_column(name, justify="right")
+    for row in answer_table_rows(plans, seconds):
+        shown.add_row(*row)
+    return shown

@@ -1,0 +1,104 @@
+"""``suffice plan``: checks are planned without a project."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from suffice.checks import answer_table, plan_answers, sample_bounds
+from suffice.cli.app import app
+from suffice.errors import InvalidValueError
+
+RUN = CliRunner()
+
+
+def planned(*arguments: str) -> dict[str, Any]:
+    done = RUN.invoke(app, ["plan", *arguments, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def test_a_target_is_planned_as_in_python() -> None:
+    result = planned("--pool", "20000", "--expected", "2%", "--at-most", "5%")
+    assert result["plan"] == plan_answers(0.05, 0.02, 20_000).as_dict()
+    assert result["table"] == [plan.as_dict() for plan in answer_table(0.05, 20_000)]
+    assert result["sample"] is None
+    assert result["sentences"][0].startswith("To prove that at most 5 % of 20,000 predictions are wrong")
+    told = RUN.invoke(app, ["plan", "--pool", "20000", "--expected", "2%", "--at-most", "0.05"]).stdout
+    for sentence in result["sentences"]:
+        assert " ".join(sentence.split()) in " ".join(told.replace("\u00a0", " ").split())
+    assert "8 of 10 checks" in told
+
+
+def test_a_sample_is_stated_as_in_python() -> None:
+    result = planned("--pool", "20000", "--checked", "300", "--wrong", "7", "--confidence", "90%")
+    assert result["sample"] == sample_bounds(20_000, 300, 7, alpha=0.1).as_dict()
+    assert (result["plan"], result["table"]) == (None, [])
+    assert "90 % confidence" in result["sentences"][0]
+
+
+def test_a_sample_that_proves_a_target_needs_no_check() -> None:
+    result = planned("--pool", "20000", "--checked", "300", "--wrong", "7", "--at-most", "5%")
+    assert result["sentences"][-1] == "That proves the target of at most 5 %."
+    assert result["plan"] is None
+
+
+def test_a_sample_that_does_not_counts_as_a_check() -> None:
+    result = planned("--pool", "20000", "--checked", "300", "--wrong", "12", "--at-most", "5%", "--seconds", "8")
+    assert "That does not prove the target of at most 5 %. For a new check:" in result["sentences"]
+    assert result["plan"] == plan_answers(0.05, 0.04, 20_000, number=2).as_dict()
+    assert " hours" in " ".join(result["sentences"])
+
+
+def test_corrections_make_any_target_provable() -> None:
+    assert planned("--pool", "900", "--expected", "9%", "--at-most", "5%")["plan"]["median"] is None
+    result = planned("--pool", "900", "--expected", "9%", "--at-most", "5%", "--of", "all", "--earlier-checks", "1")
+    assert result["plan"] == plan_answers(0.05, 0.09, 900, number=2, corrected=True).as_dict()
+    assert result["plan"]["median"] is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give --at-most, the share of wrong predictions to prove, or --checked and --wrong"),
+        (["--at-most", "5"], "--at-most must be a share above 0 and below 1, .* write 5% for 5 percent"),
+        (["--at-most", "5%", "--expected", "-1"], "--expected must be a share of at least 0 and below 1"),
+        (["--at-most", "5%", "--of", "rest"], "--of must be predictions or all, not 'rest'"),
+        (["--at-most", "5%", "--confidence", "1"], "--confidence must be a share above 0"),
+        (["--at-most", "5%", "--seconds", "0"], "--seconds must be a number above 0"),
+        (["--at-most", "5%", "--earlier-checks", "-1"], "--earlier-checks must be"),
+        (["--checked", "30"], "--checked and --wrong go together"),
+        (["--wrong", "3"], "--checked and --wrong go together"),
+        (["--checked", "30", "--wrong", "31"], "wrong must not exceed checked"),
+        (["--checked", "30", "--wrong", "3", "--expected", "2%"], "--expected needs --at-most"),
+        (["--checked", "30", "--wrong", "3", "--of", "all"], "--of needs --at-most"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(arguments: list[str], message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        RUN.invoke(app, ["plan", "--pool", "900", *arguments], catch_exceptions=False)
+
+
+def test_the_page_shows_what_the_commands_print() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "annotation-budget.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```bash\nsuffice (plan .*?)\n```\n\n```text\n(.*?)```", page, re.DOTALL)
+    assert len(shown) == 2
+    for command, output in shown:
+        told = RUN.invoke(app, command.split(), catch_exceptions=False).stdout.replace("\u00a0", " ")
+        assert told.split() == output.split()
+    asked = re.search(
+        r"`suffice (plan --pool 20000\s+--at-most 5% --expected 6% --of all)` states about ([\d,]+)", page
+    )
+    assert asked is not None
+    told = RUN.invoke(app, asked[1].split(), catch_exceptions=False).stdout
+    assert f"takes about {asked[2]} answers" in " ".join(told.replace("\u00a0", " ").split())
+
+
+def test_a_pool_is_required() -> None:
+    assert RUN.invoke(app, ["plan", "--at-most", "5%"]).exit_code == 2
+    with pytest.raises(InvalidValueError, match="pool must be"):
+        RUN.invoke(app, ["plan", "--pool", "0", "--at-most", "5%"], catch_exceptions=False)
