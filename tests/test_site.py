@@ -129,7 +129,7 @@ def test_the_navigation_has_every_page() -> None:
     index = (DOCS / "index.md").read_text()
     captions = re.findall(r":caption: (.*)", index)
     assert captions == [
-        *("Get started", "Label", "In your loop", "How it decides"),
+        *("Get started", "Label", "Check and finish", "In your loop", "How it decides"),
         *("What it guarantees", "Research", "Reference", "Contribute"),
     ]
     listed = [line for block in re.findall(r"```{toctree}\n(.*?)```", index, re.DOTALL) for line in block.split()]

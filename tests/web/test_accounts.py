@@ -501,7 +501,7 @@ def test_no_hash_and_no_secret_leaves(team: Team, capfd: pytest.CaptureFixture[s
 
 
 def test_the_table_of_roles_is_in_the_documentation() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "label.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "label-people.md").read_text(encoding="utf-8")
     assert re.search(r"\| `label` \|", page)
     assert re.search(r"\| `review` \|", page)
     assert re.search(r"\| `manage` \|", page)
