@@ -3,7 +3,7 @@
 A learner labels with the default rule until it says stop, and compares its model with others as a decision does. At
 each comparison the true errors of all models on the same labels are measured on a test set: the share of wrong classes,
 or the root mean squared error. Another model is truly better if its error is lower, and by at least 20 % if its error
-is at most 0.8 times that of the present model. A statement is a model that is named and was not named at the comparison
+is at most 0.8 times that of the current model. A statement is a model that is named and was not named at the comparison
 before. ``--fit`` fits the constants of ``suffice.session.model_comparison`` to the runs on the development sets.
 
     python benchmarks/better_models.py --runs FOLDER [--sets test] [--models logistic,gp] [--seeds 1]
@@ -59,7 +59,7 @@ class Look:
         stop: Whether the rule said stop at this number of labels.
         ours, others, random: As of :class:`suffice.session.model_comparison.ComparedLosses`.
         scale: As there.
-        error: True error of the present model.
+        error: True error of the current model.
         errors: True errors of the other models by name.
         seconds: Time of the comparison.
     """
@@ -80,13 +80,13 @@ class Look:
         return ComparedLosses(np.array(self.ours), others, np.array(self.random, dtype=bool), share, self.scale)
 
     def log_ratio(self, name: str) -> float:
-        """Logarithm of the true error of a model relative to that of the present one."""
+        """Logarithm of the true error of a model relative to that of the current one."""
         return math.log(max(self.errors[name], _LEAST_ERROR) / max(self.error, _LEAST_ERROR))
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run: its present model, data set and seed, and its comparisons."""
+    """One run: its current model, data set and seed, and its comparisons."""
 
     model: str
     name: str
@@ -245,7 +245,7 @@ def main() -> None:
             if of_task:
                 for chosen in (0.0, 0.25, 0.5, 1.0):
                     print(task, fitted(of_task, chosen))
-    head = ["present model", "data sets", "runs", "compared", "another is at least 20 % better"]
+    head = ["current model", "data sets", "runs", "compared", "another is at least 20 % better"]
     head += ["named before the stop", "at the stop or before", "statements that are true"]
     head += ["comparisons that name a better model, of those that name one", "time of a comparison"]
     rows = [[model, f"{len({run.name for run in made})} of {given.sets}", *row(made)] for model, made in runs.items()]

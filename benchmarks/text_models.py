@@ -1,4 +1,4 @@
-"""Error by number of labels of the text model of version 0.7 and of the present one, their time and the figure.
+"""Error by number of labels of the text model of version 0.7 and of the current one, their time and the figure.
 
 ``python benchmarks/text_models.py --write`` writes docs/measured/text-models.md, text-model-times.md and
 text-models.png. The data sets newsgroups and sms_spam must be there (``suffice data fetch newsgroups sms_spam``).

@@ -47,6 +47,12 @@ AVOIDED = {
     r"it goes without saying": "leave it out",
     r"as it were": "leave it out",
     r"get up\b": "close the session",
+    r"axes of matplotlib": "matplotlib Axes",
+    r"dataframe of pandas": "a pandas DataFrame",
+    r"network of skorch": "a skorch network",
+    r"the notation of torch": "a PyTorch device",
+    r"is not yours to use": "permission denied",
+    r"must not sway": "do not influence",
 }
 #: Phrases that are avoided on pages only: code has names that contain them.
 AVOIDED_ON_PAGES = {
@@ -59,6 +65,13 @@ AVOIDED_ON_PAGES = {
     r"simply": "leave it out",
     r"obviously": "leave it out",
     r"honest": "accurate, or leave it out",
+    r"the present model": "the current model",
+    r"the present rule": "the current rule",
+    r"present (?:labels|predictions|classes)": "current labels, predictions, classes",
+    r"that of now": "that of the current one",
+    r"causes no labels": "does not make the rule ask for more labels",
+    r"that come at each step": "per step",
+    r"as far as the model has them": "whichever of these the model provides",
 }
 
 

@@ -302,7 +302,7 @@ class Trace:
                 available of the share of wrong classes, the error of the prediction, and the posterior mean of the loss
                 on the test set; without a test set the error that the model expects of unlabelled items, or the error
                 ratio.
-            ax: Axes of matplotlib; new ones by default.
+            ax: matplotlib Axes; new ones by default.
 
         Returns:
             The axes.
@@ -441,7 +441,7 @@ def drawn_curve(verdicts: Sequence[Verdict], ax: Any = None) -> Any:
 
     Args:
         verdicts: The verdict of a rule at each step.
-        ax: Axes of matplotlib; new ones by default.
+        ax: matplotlib Axes; new ones by default.
 
     Returns:
         The axes.

@@ -1,4 +1,4 @@
-"""Networks of skorch in a monitor."""
+"""skorch networks in a monitor."""
 
 import sys
 from typing import Any
@@ -90,7 +90,7 @@ def test_bad_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
             dropout_predictions(wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidValueError, match="noise"):
         dropout_predictions(noise=0.0)
-    with pytest.raises(InvalidTypeError, match="model must be a network of skorch, not int"):
+    with pytest.raises(InvalidTypeError, match="model must be a skorch network, not int"):
         dropout_predictions()(3, X)
     with pytest.raises(InvalidValueError, match="has no dropout layer"):
         dropout_predictions()(network(p=0.0).fit(X, Y), X)

@@ -96,7 +96,7 @@ class GuaranteePlan:
 
     @property
     def expected_total(self) -> int | None:
-        """Number of labels after a check that succeeds, the present ones included; None as above."""
+        """Number of labels after a check that succeeds, the current ones included; None as above."""
         if self.more_labels is None or self.check_size is None:
             return None
         return self.n_labelled + self.more_labels + self.check_size

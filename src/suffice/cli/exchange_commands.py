@@ -262,7 +262,7 @@ class FinalOptions:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write all rows to this file only: the labels of people, and for the others the present predictions. "
+            help="Write all rows to this file only: the labels of people, and for the others the current predictions. "
             "No goal is needed, and nothing is guaranteed. A name that ends in .csv, .xlsx, .jsonl or .parquet.",
         ),
     ] = None
@@ -285,7 +285,7 @@ class FinalOptions:
         if self.bom and not any(path.suffix.lower() == ".csv" for path in written):
             raise InvalidValueError("--bom is for the CSV file of --final or --all-rows; name a file that ends in .csv")
         if self.all_rows is not None and (self.final is not None or self.statement is not None):
-            raise InvalidValueError("--all-rows writes present labels, and --final those of a reached goal; give one")
+            raise InvalidValueError("--all-rows writes current labels, and --final those of a reached goal; give one")
         useless = [name for name, value in others.items() if self.wanted and value is not None]
         if useless:
             raise InvalidValueError(
@@ -447,7 +447,7 @@ def _export_final(place: str, last: FinalOptions, *, as_json: bool) -> None:
 
 
 def _export_all_rows(place: str, path: Path, *, bom: bool, as_json: bool) -> None:
-    """Write all rows with the present labels."""
+    """Write all rows with the current labels."""
     from suffice.project.final_files import all_rows_file
     from suffice.tables.final_writer import final_format
 

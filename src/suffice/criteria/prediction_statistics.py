@@ -124,7 +124,7 @@ def worth_facts(probabilities: Any, *, earlier: Any = None, draws: Any = None) -
     r"""Return the fields of a :class:`Step` that :class:`LabelWorth` requires of a classifier, except for counts.
 
     Args:
-        probabilities: Present predictions for a sample of items that stays the same, ``N x K``.
+        probabilities: Current predictions for a sample of items that stays the same, ``N x K``.
         earlier: The classes predicted for the same items when there were half as many labels: columns of
             ``probabilities``, ``N``.
         draws: Predictions of a committee or of posterior draws, ``N x D x K``, whose average is ``probabilities``.

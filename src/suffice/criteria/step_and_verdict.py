@@ -80,7 +80,7 @@ class Step:
             classes, or the mean squared error.
         reducible_error: The part of ``unlabelled_error`` that would vanish if the model knew its parameters: the most
             that further labels can remove, as estimated by the model.
-        recent_gain: Error of the predictions at half of the labels minus that of the present ones, both as estimated
+        recent_gain: Error of the predictions at half of the labels minus that of the current ones, both as estimated
             by the current model.
         error_scale: The error that counts as one wrong prediction: 1 for classes, the variance of the labels for
             numbers.

@@ -1,4 +1,4 @@
-"""Networks of skorch with dropout as committees.
+"""skorch networks with dropout as committees.
 
 A ``NeuralNetClassifier`` has ``predict_proba`` and ``classes_``, so :class:`suffice.StopMonitor` can use it directly.
 The function of this module adds information from dropout: the part of the error that more labels can remove.
@@ -17,7 +17,7 @@ __all__ = ["dropout_predictions"]
 
 
 def dropout_predictions(members: int = 20, *, seed: int = 0, noise: float | None = None) -> Callable[[Any, Any], Any]:
-    r"""A function for ``predict`` of :class:`suffice.StopMonitor` that samples a network of skorch with dropout.
+    r"""A function for ``predict`` of :class:`suffice.StopMonitor` that samples a skorch network with dropout.
 
     Each of ``K`` passes draws masks for all dropout layers; other layers, such as batch normalisation, predict as
     usual. For a classifier the passes are a committee. For a regressor with predictions :math:`f_k`, the label has the
@@ -37,7 +37,7 @@ def dropout_predictions(members: int = 20, *, seed: int = 0, noise: float | None
     Raises:
         InvalidValueError: An argument is out of range. The function raises it for a network without dropout, and for a
             regressor without ``noise``.
-        InvalidTypeError: By the function, if the model is not a network of skorch.
+        InvalidTypeError: By the function, if the model is not a skorch network.
         MissingExtraError: By the function, if skorch is not installed.
 
     Examples:
@@ -75,7 +75,7 @@ def _sampled(net: Any, X: Any, members: int, seed: int) -> Floats:
     except ImportError:
         raise MissingExtraError("skorch", "", "dropout_predictions") from None
     if not isinstance(net, NeuralNet):
-        raise InvalidTypeError(f"model must be a network of skorch, not {type(net).__name__}")
+        raise InvalidTypeError(f"model must be a skorch network, not {type(net).__name__}")
     layers = [layer for layer in net.module_.modules() if isinstance(layer, torch.nn.modules.dropout._DropoutNd)]
     if not any(layer.p > 0.0 for layer in layers):
         raise InvalidValueError(

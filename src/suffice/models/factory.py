@@ -17,7 +17,7 @@ class ModelFamily(NamedTuple):
         description: Its name in a sentence.
         basis: Default number of radial basis functions per feature; None if the model has none.
         interactive: Whether it learns fast enough for interactive labelling.
-        estimator: Whether it is an estimator of scikit-learn, which is fitted again after each step.
+        estimator: Whether it is a scikit-learn estimator, which is fitted again after each step.
     """
 
     tasks: tuple[ModelTask, ...]
@@ -184,7 +184,7 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
         regularize: Whether a regression model learns its hyper-parameters as since version 0.8; see the models.
 
     Returns:
-        A model of :mod:`suffice.models`, a pipeline that ends in one, or an estimator of scikit-learn.
+        A model of :mod:`suffice.models`, a pipeline that ends in one, or a scikit-learn estimator.
 
     Raises:
         InvalidValueError: There is no such model, or an argument does not apply to it.
@@ -254,7 +254,7 @@ def _fitting(task: ModelTask) -> str:
 
 
 def _trees(name: str, task: ModelTask, seed: int) -> Any:
-    """An estimator of scikit-learn that consists of trees."""
+    """A scikit-learn estimator that consists of trees."""
     from sklearn import ensemble
 
     if name == "forest":

@@ -614,7 +614,7 @@ class GaussianProcess(GaussianRegressor):
             likelihood, in ``fit`` and again whenever the number of labels has doubled.
         noise: Variance of the noise; by default learned in the same way.
         per_feature: Whether there is one learned length scale per feature.
-        normalize_y: Whether targets are standardised with the present labels when hyper-parameters are learned; the
+        normalize_y: Whether targets are standardised with the current labels when hyper-parameters are learned; the
             prior has mean 0 and variance 1. Default: yes if a hyper-parameter is learned, no if all are given (then
             ``noise`` is in the squared units of ``y``).
         regularize: Whether hyper-parameters are learned with a weak prior, which prevents extreme values when there
@@ -796,9 +796,9 @@ class BayesianRidge(GaussianRegressor):
             and again whenever the number of labels has doubled.
         beta: Precision of the noise (one over its variance); by default learned in the same way.
         fit_intercept: Whether a constant feature is added, in front. Its weight has the same prior and is part of the
-            posterior, as the guarantee of the stopping rule needs. Without it, the constant is the mean of the present
+            posterior, as the guarantee of the stopping rule needs. Without it, the constant is the mean of the current
             labels, and the mean of labels that were chosen differs from that of the pool. The paper has none.
-        normalize_y: Whether targets are standardised with the present labels when hyper-parameters are learned.
+        normalize_y: Whether targets are standardised with the current labels when hyper-parameters are learned.
             Default: yes if a hyper-parameter is learned, no if all are given.
         regularize: Whether a learned noise variance accounts for the degrees of freedom of its labels, see
             :func:`~suffice.models.regression.with_freedom`. In the paper it does not.

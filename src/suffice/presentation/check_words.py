@@ -236,7 +236,7 @@ def checks_sentences(
     first: list[str] = []
     last: list[str] = []
     if guarantee is not None:
-        # A statement about all final labels does not depend on the present model.
+        # A statement about all final labels does not depend on the current model.
         present = guarantee["about_present_model"] or guarantee.get("corrected", False)
         (first if present else last).extend(guarantee.get("sentences") or guarantee_sentences(guarantee))
     already_stated = open_told and check is not None and check["state"] == "open"

@@ -192,11 +192,11 @@ class BackgroundLearner:
 
     @property
     def gave_up(self) -> bool:
-        """Whether the model cannot learn the present labels; ``learning_status`` contains the reason."""
+        """Whether the model cannot learn the current labels; ``learning_status`` contains the reason."""
         return self._given_up >= 0
 
     def predictions(self) -> Predictions:
-        """Predictions for all items by the present model; learning continues meanwhile.
+        """Predictions for all items by the current model; learning continues meanwhile.
 
         Raises:
             SufficeError: The model has not started.
@@ -204,7 +204,7 @@ class BackgroundLearner:
         return self.learner.predictions()
 
     def predictor(self) -> ItemPredictor:
-        """A copy of the present model for predictions; it does not change while more is learned.
+        """A copy of the current model for predictions; it does not change while more is learned.
 
         Raises:
             SufficeError: The model has not started.
@@ -342,7 +342,7 @@ class BackgroundLearner:
         try:
             found = compared_models(work.settings, work.answers, self._project.X, **options)
         except Exception:
-            # The present model stays; do not try again before the answers change.
+            # The current model stays; do not try again before the answers change.
             self._not_compared = work.answers
             return False
         if found is None or not self._project.settings_editor.record_comparison(found, work.settings.model):

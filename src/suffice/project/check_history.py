@@ -42,10 +42,10 @@ class _StartedCheck:
         self.aborted = False
         self.classes_since: ClassesSince = "same"
         self.first: dict[int, Label | None] = {}
-        # After a change of the classes: for each answer its old and present name; and old names of present classes.
+        # After a change of the classes: for each answer its old and current name; and old names of current classes.
         self._then: dict[int, tuple[Label, Label]] = {}
         self._same_classes: dict[str, str] = {}
-        # After such a change: the present name of each class of the check.
+        # After such a change: the current name of each class of the check.
         self.present_names: dict[str, str] = {}
         if draw.terms is not None:
             self._places = {item: place for place, item in enumerate(draw.items)}
@@ -100,7 +100,7 @@ class _StartedCheck:
         self.members = frozenset(self.items.tolist())
 
     def label_then(self, item: int, label: Label | None) -> Label | None:
-        """The present label of an item in the classes of the check. A class that was added later is not one of them."""
+        """The current label of an item in the classes of the check. A class that was added later is not one of them."""
         if self.classes_since == "same" or label is None:
             return label
         if item in self._then and self._then[item][1] == label:
@@ -161,7 +161,7 @@ class CheckHistory:
     not.
 
     For a check, a renamed class is the same class. If classes are added, merged or removed, a check keeps its answers
-    in the classes with which it started, and its guarantee no longer covers the present model.
+    in the classes with which it started, and its guarantee no longer covers the current model.
 
     Args:
         labels: The labels that count.

@@ -74,7 +74,7 @@ class CheckRunner:
             return self._journal.state().checks.all()
 
     def guarantee(self) -> ProjectGuarantee | None:
-        """The newest guarantee, and whether it covers the present model; None if there is none."""
+        """The newest guarantee, and whether it covers the current model; None if there is none."""
         with self._journal.lock:
             state = self._journal.state()
             return state.guarantee(self._journal.settings.using(state.model).model)
@@ -244,7 +244,7 @@ class CheckRunner:
     def _draw(
         self, state: ProjectState, asked: CheckedQuantity, predictions: _Predicted, plan: CheckSize, alpha: float
     ) -> CheckDraw:
-        """The next check of the present model."""
+        """The next check of the current model."""
         settings = self._journal.settings
         before, number = state.labels.items_before(), state.checks.number_after(settings.earlier_checks)
         if plan.elsewhere is not None:

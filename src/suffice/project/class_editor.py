@@ -20,7 +20,7 @@ class ClassEditor:
         self._journal = journal
 
     def present(self) -> tuple[str, ...]:
-        """The present classes, with the changes of other processes; empty if the labels are numbers."""
+        """The current classes, with the changes of other processes; empty if the labels are numbers."""
         with self._journal.lock:
             self._journal.state()
             return self._journal.settings.classes

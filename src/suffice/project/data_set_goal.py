@@ -244,7 +244,7 @@ def _found_later(state: ProjectState, check: ProjectCheck) -> int:
 
 
 def needs_present_model(state: ProjectState, settings: Settings) -> bool:
-    """Whether the final labels have predictions of the present model, because no check was necessary.
+    """Whether the final labels have predictions of the current model, because no check was necessary.
 
     Args:
         state: The state of the project.
@@ -260,7 +260,7 @@ def joined_final_labels(state: ProjectState, settings: Settings, predictions: Pr
     Args:
         state: The state of the project.
         settings: Settings of the project.
-        predictions: Predictions of the present model for all items, if :func:`needs_present_model` says so.
+        predictions: Predictions of the current model for all items, if :func:`needs_present_model` says so.
 
     Raises:
         SufficeError: The goal is not reached; the message says what is missing.
@@ -287,7 +287,7 @@ def joined_final_labels(state: ProjectState, settings: Settings, predictions: Pr
 
 @dataclass(frozen=True, eq=False)
 class PresentLabels:
-    """The present label of each item of a project, of which nothing is guaranteed; see :class:`ProjectLabels`.
+    """The current label of each item of a project, of which nothing is guaranteed; see :class:`ProjectLabels`.
 
     Attributes:
         labels: The label of each item; None for an item without one.

@@ -171,7 +171,7 @@ def predictions_file(project: "Project", predictions: "Predictions", format: For
 
 
 def guaranteed_predictions(project: "Project", predictions: "Predictions") -> "Predictions":
-    """The predictions, with those that a guarantee covers in their place if it is about the present model.
+    """The predictions, with those that a guarantee covers in their place if it is about the current model.
 
     Args:
         project: The project.

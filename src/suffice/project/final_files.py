@@ -88,7 +88,7 @@ def final_file(
 def all_rows_file(
     project: "Project", predictions: "Predictions | None", format: FinalFormat, *, byte_order_mark: bool = False
 ) -> Exported:
-    """All items in the order of the data, with labels of people, and for the others the present predictions.
+    """All items in the order of the data, with labels of people, and for the others the current predictions.
 
     The columns are those of :func:`final_file`. No goal is needed, and nothing is guaranteed: how many predictions are
     wrong is estimated (see :attr:`suffice.project.Project.learning_status`), or what a check says of them holds.

@@ -100,7 +100,7 @@ class ItemLearner(ABC):
 
     @abstractmethod
     def predictor(self) -> ItemPredictor:
-        """A copy of the present model for predictions; it does not change while more is learned.
+        """A copy of the current model for predictions; it does not change while more is learned.
 
         Raises:
             SufficeError: The model has not started.

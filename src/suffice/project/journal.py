@@ -163,7 +163,7 @@ class ProjectJournal:
 
     @property
     def settings(self) -> Settings:
-        """Settings of the project, with the present classes and the original model.
+        """Settings of the project, with the current classes and the original model.
 
         They belong to the state that was read last. Hold :attr:`lock` to read settings and state that are consistent.
         """

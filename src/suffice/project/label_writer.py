@@ -114,7 +114,7 @@ class LabelWriter:
         return self._write_answer(Draft(EventKind.corrected, person, position, data, request), check)
 
     def confirm(self, position: int, *, person: str, request: str | None = None) -> WriteReceipt:
-        """Write that the present label is correct; see :meth:`suffice.project.Project.confirm`."""
+        """Write that the current label is correct; see :meth:`suffice.project.Project.confirm`."""
         item, name = self._journal.position(position), checked_person(person)
         message = Draft(EventKind.confirmed, name, item, request=checked_request(request))
 

@@ -99,7 +99,7 @@ class Project:
 
     @property
     def settings(self) -> Settings:
-        """Settings of the project, with the present classes and the original model.
+        """Settings of the project, with the current classes and the original model.
 
         They belong to the state that was read last. Hold :attr:`lock` to read settings and state that are consistent.
         """
@@ -107,7 +107,7 @@ class Project:
 
     @property
     def current_settings(self) -> Settings:
-        """The settings with the present model; :attr:`settings` contain the original model."""
+        """The settings with the current model; :attr:`settings` contain the original model."""
         return self.contents.current_settings
 
     @property
@@ -342,7 +342,7 @@ class Project:
         )
 
     def confirm(self, position: int, *, person: str, request: str | None = None) -> WriteReceipt:
-        """Record that the present label is correct, so that :meth:`suspicious_labels` does not list it again.
+        """Record that the current label is correct, so that :meth:`suspicious_labels` does not list it again.
 
         If the label is changed later, the confirmation does not hold for the new label.
 
@@ -412,7 +412,7 @@ class Project:
     # Results of the model.
 
     def pipeline(self) -> Any:
-        """The present model as a scikit-learn pipeline: transformers of the columns, and the fitted model.
+        """The current model as a scikit-learn pipeline: transformers of the columns, and the fitted model.
 
         It predicts from a DataFrame, or a mapping from names to values, with the project's columns. If the features of
         the project were given as a file, it predicts from features. The pipeline is a copy: it does not change when the
@@ -781,7 +781,7 @@ class Project:
             moved: Mapping from present names to the new names of their labels. A new name renames the class; the name
                 of another class merges the two classes.
             person: Who makes the change.
-            before: The classes that the caller has read; the present classes if left out. If the classes were changed
+            before: The classes that the caller has read; the current classes if left out. If the classes were changed
                 meanwhile, nothing is changed.
             request: A name for this message: sent again under the same name, it is not written again.
 
@@ -851,7 +851,7 @@ class Project:
         annotator_error: float | None = None,
         predict: Predict | None = None,
     ) -> WriteReceipt:
-        """Draw a random check of the unlabelled items, to guarantee predictions of the present model for them.
+        """Draw a random check of the unlabelled items, to guarantee predictions of the current model for them.
 
         The model learns all answers first. The check and the predictions are written to the journal. People are asked
         for the items of the check before all other items. When all of them are labelled or skipped, :meth:`guarantee`
@@ -993,7 +993,7 @@ class Project:
         return self.check_runner.all()
 
     def guarantee(self) -> ProjectGuarantee | None:
-        """The newest guarantee, and whether it covers the present model; None if there is none."""
+        """The newest guarantee, and whether it covers the current model; None if there is none."""
         return self.check_runner.guarantee()
 
     def require_no_open_check(self) -> None:

@@ -49,7 +49,7 @@ def predictions_after(
 
 
 def project_predictor(project: ReadableProject) -> ItemPredictor:
-    """The model of a project after all present answers, from the saved files if they contain it.
+    """The model of a project after all current answers, from the saved files if they contain it.
 
     Args:
         project: The project.
@@ -66,7 +66,7 @@ def project_predictor(project: ReadableProject) -> ItemPredictor:
 
 
 def learned_project(project: ReadableProject) -> ItemLearner:
-    """The learner of a project after all present answers.
+    """The learner of a project after all current answers.
 
     It continues from the saved state if there is one, and learns the other answers. Then the state is saved.
     """

@@ -33,7 +33,7 @@ _TRIES: Final = 5
 
 
 class ModelResults:
-    """Results of the model after the present labels, and its advice in the journal.
+    """Results of the model after the current labels, and its advice in the journal.
 
     Args:
         journal: Journal of the project.
@@ -44,7 +44,7 @@ class ModelResults:
         self._journal, self._contents = journal, contents
 
     def pipeline(self) -> Any:
-        """The present model as a scikit-learn pipeline; see :meth:`suffice.project.Project.pipeline`."""
+        """The current model as a scikit-learn pipeline; see :meth:`suffice.project.Project.pipeline`."""
         from sklearn.pipeline import Pipeline
 
         from suffice.project.learned_project import project_predictor

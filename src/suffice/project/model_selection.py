@@ -63,7 +63,7 @@ def compared_models(
     See :class:`suffice.learner.ModelChoice`. The comparison is a function of the labels, not of the time.
 
     Args:
-        settings: Settings of the project, with the present model.
+        settings: Settings of the project, with the current model.
         answers: All labels and skips, in order.
         X: Features of the items, ``n x D``.
         compared: Number of labels at the last comparison; 0 before the first.

@@ -355,7 +355,7 @@ class ProjectCheck:
     Attributes:
         draw: The part that was fixed when the check started.
         record: The sample and its answers.
-        labels: Present labels of the items that were labelled before it started.
+        labels: Current labels of the items that were labelled before it started.
         newest: Whether no other check has started since.
         classes_since: Change of the classes since the check started. If classes were merged, added or removed, the
             check uses the original classes, also in ``record`` and ``labels``.
@@ -438,13 +438,13 @@ class ProjectCheck:
 
 @dataclass(frozen=True, eq=False)
 class ProjectGuarantee:
-    """The newest guarantee of a project, and whether it covers the present model.
+    """The newest guarantee of a project, and whether it covers the current model.
 
     Attributes:
         guarantee: The statement.
         check: The check that proves it, with the covered predictions.
         about_present_model: Whether the project's model is still the checked model. If it has learned more labels, was
-            replaced, or learns other classes, the present model has no guarantee; the statement holds for the checked
+            replaced, or learns other classes, the current model has no guarantee; the statement holds for the checked
             model.
         added: Number of items that were added to the project since the check was drawn; they are not covered.
     """

@@ -60,12 +60,12 @@ class ProjectContents:
 
     @property
     def settings(self) -> Settings:
-        """Settings of the project, with the present classes and the original model."""
+        """Settings of the project, with the current classes and the original model."""
         return self._journal.settings
 
     @property
     def current_settings(self) -> Settings:
-        """The settings with the present model."""
+        """The settings with the current model."""
         with self.lock:
             return self.settings.using(self.state().model)
 

@@ -24,7 +24,7 @@ class ReadableProject(Protocol):
 
     @property
     def current_settings(self) -> Settings:
-        """The settings with the present model."""
+        """The settings with the current model."""
 
     @property
     def size(self) -> int:

@@ -400,7 +400,7 @@ class ProjectLearner(ItemLearner):
         return True
 
     def predictor(self) -> Predictor:
-        """A copy of the present model for predictions; it does not change while more is learned.
+        """A copy of the current model for predictions; it does not change while more is learned.
 
         Raises:
             SufficeError: The model has not started.

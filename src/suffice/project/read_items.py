@@ -664,7 +664,7 @@ def read_items(
 
     Args:
         source: Path of a table (CSV, Excel, JSON lines or Parquet) or of a folder of images; or a table in
-            memory: a DataFrame of pandas or polars, or a mapping from names of columns to values.
+            memory: a pandas or polars DataFrame, or a mapping from names of columns to values.
         request: How to read it.
         progress: Receives the present activity.
         later: Whether features of many items may be computed after the project is made; see ``deferred`` of the items.

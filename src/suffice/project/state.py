@@ -126,8 +126,8 @@ class ProjectState:
         messages: Events by the name that the sender chose for the message.
         advice: The advice to stop, while it is valid.
         withdrawn: The last advice to stop that was withdrawn, until there is another one; or None.
-        model: Name of the present model, or None if the model was never changed.
-        model_by_person: Whether a person has chosen the present model; False if it was never changed.
+        model: Name of the current model, or None if the model was never changed.
+        model_by_person: Whether a person has chosen the current model; False if it was never changed.
         comparison: The newest comparison of models, or None.
         made: The event that made the project; None before it was read.
         features_missing: Whether the features of the items are not computed yet.

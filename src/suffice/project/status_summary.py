@@ -118,8 +118,8 @@ class CheckStatus:
         guarantee: The newest guarantee as JSON values, or None.
         held: Number of labels that the model does not learn yet, because a check withholds them.
         alpha: Error probability of the next check; None if there was no check yet.
-        proven: The guarantee, if it covers the present model.
-        least_error: The share of wrong predictions of the present model that its last check has found at least; None
+        proven: The guarantee, if it covers the current model.
+        least_error: The share of wrong predictions of the current model that its last check has found at least; None
             if it is not known.
         data_set: What is guaranteed about all final labels, if that is the goal and it is reached; otherwise None.
         goal_check: The open check, if it is for a goal about all final labels; otherwise None.

@@ -196,8 +196,8 @@ def table_columns(data: Any) -> TableColumns:
     """Return data in memory as the columns of a table, with the same rules as for a file.
 
     Args:
-        data: :class:`TableColumns`, which are returned unchanged; a mapping from column names to values; a DataFrame of
-            pandas or polars; or a ``Dataset`` of Hugging Face, whose class labels become their names. Values are
+        data: :class:`TableColumns`, which are returned unchanged; a mapping from column names to values; a pandas
+            or polars DataFrame; or a Hugging Face ``Dataset``, whose class labels become their names. Values are
             numbers, texts, booleans, dates or None. NaN, None and the texts that mean "missing" in a CSV file are
             missing values; texts that are all numbers become numbers.
 

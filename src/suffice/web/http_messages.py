@@ -46,7 +46,7 @@ MEANINGS: Final = {
     "model": "the name of a model, one of those that GET /api/project lists",
     "classes": "the names of 2 to 200 classes, in the order of their keys",
     "moved": "present names of classes, each with the name that its labels get",
-    "before": "the names of the present classes, in order",
+    "before": "the names of the current classes, in order",
     "size": "the number of items to check, a whole number of at least 1",
     "share": "a number above 0 and below 1",
     "tolerance": "a number of at least 0, in units of the target",
@@ -364,7 +364,7 @@ class ModelChoiceAnswer(_Response):
 
 
 class PresentModelAnswer(ModelAnswer):
-    """The present model; ``choice`` is null if a person has chosen it.
+    """The current model; ``choice`` is null if a person has chosen it.
 
     ``reason`` says why it was chosen for the number of columns and classes; empty if it is the usual one, or was named.
     """

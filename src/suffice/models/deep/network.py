@@ -61,7 +61,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sigma: Deviation of every weight about its mean, in the dropout posterior.
         alpha: For the last layer, the inverse of the prior variance of a logit (see
             :func:`~suffice.models.deep.trained_module.last_layer`); None to learn the prior from the labels.
-        device: Device in the notation of torch; by default a GPU if there is one, else the CPU.
+        device: PyTorch device, such as ``cuda:0``; by default a GPU if there is one, else the CPU.
         precision: ``"float32"``; ``"bfloat16"`` for mixed precision; ``"auto"`` for that on a GPU.
         seed: Seed of weights, training and masks. On a CPU the same seed repeats a run exactly.
 

@@ -56,7 +56,7 @@ class Recipe:
 def train(
     module: torch.nn.Module, inputs: torch.Tensor, codes: torch.Tensor, *, optimizer: Any, recipe: Recipe
 ) -> list[float]:
-    """Train a module on labelled rows, in place, with the random generator of torch.
+    """Train a module on labelled rows, in place, with PyTorch's random generator.
 
     Args:
         module: Returns ``B x C`` class scores.
@@ -137,7 +137,7 @@ def precision(device: torch.device, dtype: "torch.dtype | None") -> Iterator[Non
 
 @contextmanager
 def seeded(seed: tuple[int, ...], device: torch.device) -> Iterator[None]:
-    """Seed the random generators of torch, and restore their state afterwards."""
+    """Seed PyTorch's random generators, and restore their state afterwards."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1))
         yield

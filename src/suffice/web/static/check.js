@@ -13,7 +13,7 @@ import { toast } from "./toast.js";
 /** Whether a check is open. */
 export const checking = (status) => status?.check?.state === "open";
 
-/** The guarantee of the present model, or null. */
+/** The guarantee of the current model, or null. */
 export const guaranteed = (status) => (status?.guarantee?.about_present_model ? status.guarantee : null);
 
 /** A button that opens the window, unless a check is open or the model has not started. */

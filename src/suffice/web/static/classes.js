@@ -10,7 +10,7 @@ const LONGEST = 200;
 
 /** Make the part. */
 export function makeClassesPart(project) {
-  // Each row: the present name or null, the wanted name, and the row that it is merged into or null.
+  // Each row: the current name or null, the wanted name, and the row that it is merged into or null.
   let rows = [];
   let before = [];
   let changed = false;
