@@ -7,8 +7,6 @@ import re
 import shlex
 import signal
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +16,7 @@ import pytest
 
 import suffice as sf
 from tests.processes import run_suffice, start_suffice
+from tests.simulated_person import SimulatedPerson
 
 DOCS = Path(__file__).parent.parent / "docs"
 MODULES = (
@@ -187,31 +186,14 @@ def test_the_commands_of_the_tutorial_lead_to_a_guarantee(tmp_path: Path) -> Non
     exec(program, made)
     truth = list(made["reviews"].values())
     with start_suffice(*serve, "--port", "0", "--no-token", "--json") as server:
-        url = json.loads(server.stdout.readline())["url"] if server.stdout else ""
-
-        def ask(path: str, **body: Any) -> Any:
-            data = json.dumps(body).encode() if body else None
-            asked = urllib.request.Request(url + path, data, {"Content-Type": "application/json"})
-            with urllib.request.urlopen(asked, timeout=60) as answer:
-                return json.load(answer)
-
-        said: set[str] = set()
-
-        def label_some(n: int) -> Any:
-            for given in ask("api/next", person="Ann", n=n)["items"]:
-                ask("api/labels", person="Ann", item=given["item"], label=truth[given["item"]])
-            while (found := ask("api/status"))["behind"]:
-                time.sleep(0.02)
-            said.update(found["words"])
-            return found
-
-        while not (found := label_some(5))["words"][0].startswith("Time for a check"):
+        person = SimulatedPerson(json.loads(server.stdout.readline())["url"] if server.stdout else "", truth)
+        while not (found := person.label(5))["words"][0].startswith("Time for a check"):
             assert found["n_labelled"] < 150
         assert "Time for a check" in run_suffice(*status).stdout
         started = run_suffice(*check)
         assert started.returncode == 0, started.stderr
         # One at a time: the guarantee is about the model of the check, until it learns more.
-        while "Guaranteed" not in " ".join((found := label_some(1))["words"]):
+        while "Guaranteed" not in " ".join((found := person.label(1))["words"]):
             assert found["n_labelled"] < 200, found["words"]
         assert "Guaranteed: at most" in run_suffice(*status).stdout
         assert run_suffice(*export).returncode == 0
@@ -221,7 +203,7 @@ def test_the_commands_of_the_tutorial_lead_to_a_guarantee(tmp_path: Path) -> Non
     elsewhere = {"Check the predictions", "You can stop now"}
     prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     quoted = [" ".join(each.split()) for each in re.findall(r'"([A-Z][^"]+)"', prose)]
-    told = "\n".join(said).replace("\u00a0", " ")
+    told = "\n".join(person.said).replace("\u00a0", " ")
     for sentence in set(quoted) - elsewhere:
         assert re.search(re.sub(r"\d+(\\\.\d+)?", r"[\\d.]+", re.escape(sentence)), told), sentence
     assert len(quoted) >= 7

@@ -61,9 +61,9 @@ def of_predictions(predicted: Any, probability: Any = None, groups: Any = None) 
 
     Args:
         predicted: The prediction for each row: classes or other texts, or numbers. At most 20 different whole numbers
-            are codes of classes, unless a check has a ``tolerance``. A list, an array, or a column of a pandas, polars or
-            Arrow table. Several makers of predictions are compared if it is a mapping from names to such
-            columns, or a DataFrame.
+            are codes of classes, unless a check has a ``tolerance``. A list, an array, or a column of a pandas, polars
+            or Arrow table. Several makers of predictions are compared if it is a mapping from names to such columns, or
+            a DataFrame.
         probability: Confidence in each prediction of the first column, from 0 to 1.
         groups: Group of each row, for a guarantee for each group. Groups must be known before the check, such as the
             predicted class or the source of a row; the true class is not.
