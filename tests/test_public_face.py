@@ -119,14 +119,27 @@ def test_an_error_within_research_is_not_hidden(monkeypatch: pytest.MonkeyPatch)
         _ = suffice.recommend
 
 
-def test_import_loads_numpy_and_scipy_only() -> None:
+@pytest.mark.parametrize(
+    ("use", "allowed"),
+    [("import suffice", {"suffice"}), ("import suffice; suffice.LabelWorth", {"suffice", "numpy", "scipy"})],
+)
+def test_import_loads_what_is_used_only(use: str, allowed: set[str]) -> None:
     code = (
-        "import sys; before = set(sys.modules); import suffice; "
+        f"import sys; before = set(sys.modules); {use}; "
         "print(*sorted({m.split('.')[0] for m in set(sys.modules) - before}))"
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    allowed = {"suffice", "numpy", "scipy", "cython_runtime"} | set(sys.stdlib_module_names)
-    assert [name for name in loaded if name not in allowed and not name.startswith("_")] == []
+    known = {*allowed, "cython_runtime", *sys.stdlib_module_names}
+    assert [name for name in loaded if name not in known and not name.startswith("_")] == []
+
+
+def test_all_names_are_listed_before_they_are_used() -> None:
+    code = "from suffice import *; print(LabelWorth.__name__, kl.__name__, checks.__name__, sorted(dir())[0])"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert said[:3] == ["LabelWorth", "kl", "suffice.checks"]
+    code = "import suffice; print(*dir(suffice))"
+    listed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert set(suffice.__all__) <= set(listed)
 
 
 def test_versions_agree() -> None:

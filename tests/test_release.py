@@ -1,6 +1,9 @@
 """The files of a release agree with pyproject.toml: the conda recipe, the citation, wheels and sdists."""
 
+import json
 import re
+import shutil
+import subprocess
 import tarfile
 import tomllib
 import zipfile
@@ -9,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from suffice.cli.app import COMMANDS, GROUP
+from suffice.cli.app import COMMANDS, GROUP, _loaded_command
 from tests.structure import ROOT
 
 #: Names of packages in conda, where they differ from PyPI.
@@ -103,12 +106,53 @@ def test_the_sdist_is_small_and_complete(tmp_path: Path, monkeypatch: pytest.Mon
     assert Path(path).stat().st_size < 2_000_000
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {
-        "README.md",
-        "LICENSE",
-        "CHANGELOG.md",
-        "src/suffice/py.typed",
-        "tests/test_bounds.py",
-        "research/pyproject.toml",
-    } <= names
-    assert [name for name in names if name.startswith(("docs/measured", "docs/images", "docs/_build"))] == []
+    assert {"README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "pyproject.toml", "src/suffice/py.typed"} <= names
+    assert {name.partition("/")[0] for name in names if "/" in name} == {"src"}
+
+
+def test_workflows_run_what_is_run_here(project: dict[str, Any]) -> None:
+    yaml = pytest.importorskip("yaml")
+    runs, publishes = (
+        yaml.safe_load((ROOT / ".github" / "workflows" / f"{name}.yml").read_text(encoding="utf-8"))
+        for name in ("ci", "publish")
+    )
+    job = runs["jobs"]["test"]
+    assert job["steps"][-1] == {"run": "bash .ci/run"}
+    assert {machine.endswith("-arm") for machine in job["strategy"]["matrix"]["machine"]} == {True, False}
+    # Python 3.14 gets its classifier after a run.
+    listed = {each.rpartition(" ")[2] for each in project["classifiers"] if re.search(r":: 3\.\d+$", each)}
+    assert set(job["strategy"]["matrix"]["python"]) == listed | {"3.14"}
+    # YAML reads the key "on" as true.
+    assert publishes[True] == {"push": {"tags": ["v*"]}}
+    assert publishes["jobs"]["publish"]["permissions"] == {"id-token": "write"}
+    assert "run: make dist" in (ROOT / ".github" / "workflows" / "publish.yml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        (("hadolint",), ["Dockerfile"]),
+        (("check-jsonschema", "--builtin-schema", "vendor.github-workflows"), [".github/workflows/*.yml"]),
+    ],
+    ids=lambda value: value[0],
+)
+def test_the_image_and_the_workflows_are_valid(command: tuple[str, ...], files: list[str]) -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    paths = sorted(str(path) for pattern in files for path in ROOT.glob(pattern))
+    assert paths
+    done = subprocess.run([*command, *paths], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_image_starts_the_command_that_exists(project: dict[str, Any]) -> None:
+    image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    entry = re.search(r"^ENTRYPOINT (.*)$", image, re.MULTILINE)
+    assert entry is not None
+    name, command, *options = json.loads(entry[1])
+    assert name in project["scripts"]
+    known = {each for option in _loaded_command(command).params for each in option.opts}
+    assert {each for each in options if each.startswith("--")} <= known
+    extras = re.search(r"\.\[([\w,]+)\]", image)
+    assert extras is not None
+    assert set(extras[1].split(",")) <= project["optional-dependencies"].keys()

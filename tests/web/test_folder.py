@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from suffice.checks import plan_answers
+from suffice.checks.annotation_budget import annotation_budget
 from suffice.project import accounts as accounts_module
 from suffice.project.project_folder import ProjectFolder
 from suffice.project.uploaded_files import UPLOADS, UploadLimits
@@ -357,6 +359,7 @@ def test_everything_is_in_the_openapi(tmp_path: Path) -> None:
         described = talk(app).get("/api/openapi.json").json()
     operations = {(method, path): each for path, found in described["paths"].items() for method, each in found.items()}
     assert set(operations) == {
+        ("get", "/api/plan"),
         ("get", "/api/projects"),
         ("post", "/api/projects"),
         ("post", "/api/uploads"),
@@ -375,3 +378,36 @@ def test_everything_is_in_the_openapi(tmp_path: Path) -> None:
     for method, path in operations:
         assert f"`{method.upper()} {path.replace('{number}', '0')}" in documented, path
     assert json.dumps(described)
+
+
+def test_a_check_is_planned_without_a_project(tmp_path: Path) -> None:
+    with folder_in(tmp_path) as app:
+        script = talk(app)
+        asked: dict[str, Any] = {"pool": 2000, "prove": 0.05, "expected": 0.02, "seconds": 8}
+        told = script.get("/api/plan", params=asked).json()
+        assert told == annotation_budget(2000, at_most=0.05, expected=0.02).as_dict(8.0)
+        told = script.get("/api/plan", params={"pool": 2000, "checked": 300, "wrong": 7, "prove": 0.04}).json()
+        assert told == annotation_budget(2000, at_most=0.04, counts=(300, 7)).as_dict()
+        corrected = {"pool": 2000, "prove": 0.05, "expected": 0.06, "corrected": "true"}
+        told = script.get("/api/plan", params=corrected).json()
+        assert told["plan"] == plan_answers(0.05, 0.06, 2000, corrected=True).as_dict()
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({}, "pool is missing; it must be the number of predictions"),
+        ({"pool": 0}, "pool must be the number of predictions"),
+        ({"pool": 900, "prove": 0.001}, "prove must be the share of wrong predictions to prove, from 0.005"),
+        ({"pool": 900, "prove": "nan"}, "prove must be"),
+        ({"pool": 900, "prove": 0.05, "expected": 1.0}, "expected must be"),
+        ({"pool": 900, "prove": 0.05, "seconds": 0}, "seconds must be"),
+        ({"pool": 900, "checked": 9, "wrong": 10}, "wrong must not exceed checked"),
+        ({"pool": 900, "checked": 901, "wrong": 1}, "checked must not exceed pool"),
+    ],
+)
+def test_a_plan_that_cannot_be_made_is_refused(tmp_path: Path, asked: dict[str, Any], sentence: str) -> None:
+    with folder_in(tmp_path) as app:
+        answer = talk(app).get("/api/plan", params=asked)
+        assert answer.status_code == 422
+        assert sentence in answer.json()["detail"]

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from suffice.checks.annotation_budget import annotation_budget
+from suffice.presentation.text_format import two_digits
 from suffice.project.create import open_project
 from tests.project.test_uploaded_files import NAMES, ROWS, workbook
 from tests.web.browsing import Server, Watched, write_rows
@@ -140,3 +142,52 @@ def test_the_list_and_the_preview_have_no_violation(
     wide = watched.page.evaluate("document.documentElement.scrollWidth")
     watched.page.close()
     assert (found, wide <= width) == ({"list": [], "preview": []}, True)
+
+
+def test_a_check_is_planned_without_a_project(browser: "Browser", server: FolderServer) -> None:
+    require_axe()
+    watched = ListPage(browser, server, "", bypass_csp=True)
+    page = watched.page
+    page.click("#plan summary")
+    page.wait_for_selector("#plan svg")
+    result = "#plan [role=status]"
+    told = page.inner_text(result).replace("\u00a0", " ")
+    made = annotation_budget(20_000, at_most=0.05, expected=0.02)
+    for sentence in made.sentences(10.0):
+        assert sentence.replace("\u00a0", " ") in told
+    rows = page.eval_on_selector_all("#plan tbody tr", "rows => rows.map((row) => row.innerText.split(/\\s*\\t\\s*/))")
+    assert [row[0].replace("\u00a0", " ") for row in rows] == ["none", "1 %", "2 %", "3 %", "4 %"]
+    assert [row[1] for row in rows] == [f"{two_digits(plan.median or 0):,}" for plan in made.table]
+    # A sample that is there already.
+    page.fill("#plan-checked", "300")
+    page.wait_for_selector(f"{result}:has-text('Say both')")
+    page.fill("#plan-wrong", "7")
+    page.wait_for_selector(f"{result}:has-text('That proves the target of at most 5')")
+    assert page.query_selector("#plan svg") is None
+    page.fill("#plan-wrong", "301")
+    page.wait_for_selector(f"{result}:has-text('each at most the one before')")
+    # Without a target only what the sample shows.
+    page.fill("#plan-wrong", "12")
+    page.fill("#plan-at-most", "")
+    page.wait_for_selector(f"{result}:has-text('At most 6.4')")
+    page.fill("#plan-at-most", "0.1")
+    page.wait_for_selector(f"{result}:has-text('from 0.5 to below 100')")
+    page.fill("#plan-checked", "")
+    page.fill("#plan-wrong", "")
+    page.fill("#plan-at-most", "5")
+    page.fill("#plan-expected", "6")
+    page.wait_for_selector(f"{result}:has-text('cannot be proven if 6')")
+    page.check("#plan-corrected")
+    page.wait_for_selector(f"{result}:has-text('are wrong after corrections')")
+    assert violations(page) == []
+
+
+def test_the_planner_on_a_telephone(browser: "Browser", server: FolderServer) -> None:
+    watched = ListPage(browser, server, "")
+    page = watched.page
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.click("#plan summary")
+    page.wait_for_selector("#plan svg")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    height = page.eval_on_selector("#plan svg text", "text => text.getBoundingClientRect().height")
+    assert height > 10

@@ -15,6 +15,7 @@ from suffice.checks.planner import plan, pool_size
 from suffice.checks.random_check import spent_alpha
 from suffice.checks.sequential_terms import SequentialTerms, proof_probabilities
 from suffice.presentation.answer_plan_words import answer_plan_sentences, sample_sentences
+from suffice.presentation.html_parts import card
 
 #: Probability with which a check of fixed size must reach its target.
 SUCCESS: Final = 0.8
@@ -68,6 +69,11 @@ class AnswerPlan:
 
     def __str__(self) -> str:
         return " ".join(answer_plan_sentences(self.as_dict())).replace("\u00a0", " ")
+
+    def _repr_html_(self) -> str:
+        """The plan, for notebooks."""
+        first, *rest = answer_plan_sentences(self.as_dict())
+        return card(first, [("", sentence) for sentence in rest])
 
 
 def plan_answers(  # noqa: PLR0913 - all but three by keyword
@@ -174,6 +180,11 @@ class SampleBounds:
 
     def __str__(self) -> str:
         return " ".join(sample_sentences(self.as_dict())).replace("\u00a0", " ")
+
+    def _repr_html_(self) -> str:
+        """What the sample has shown, for notebooks."""
+        first, *rest = sample_sentences(self.as_dict())
+        return card(first, [("", sentence) for sentence in rest], tone="stop")
 
 
 def sample_bounds(pool: int, checked: int, wrong: int, *, alpha: float = 0.05) -> SampleBounds:

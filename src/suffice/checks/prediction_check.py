@@ -21,6 +21,7 @@ from suffice.checks.random_source import CHECK_STREAM, check_rng
 from suffice.checks.sequential_terms import SequentialTerms
 from suffice.errors import InvalidValueError
 from suffice.presentation.given_words import result_sentences
+from suffice.presentation.html_parts import card
 
 #: Which part of the predictions is accepted: so many that at most a number of wrong ones is left (people label the
 #: others), or so many that at most a share of the accepted ones is wrong.
@@ -601,6 +602,12 @@ class PredictionCheck:
 
     def __str__(self) -> str:
         return str(self.result)
+
+    def _repr_html_(self) -> str:
+        """What the check has shown, for notebooks."""
+        result = self.result
+        first, *rest = result.sentences()
+        return card(first, [("", sentence) for sentence in rest], tone="stop" if result.guaranteed else "go on")
 
     def __repr__(self) -> str:
         return f"PredictionCheck({self.given!r}, {len(self.record.items) - len(self.record.pending)} answers)"

@@ -18,9 +18,12 @@ from suffice.checks.guarantee import Circumstances, Guarantee, PredictedItems, U
 from suffice.checks.hypergeometric import LARGEST_POOL, probability
 from suffice.checks.sequential_terms import SequentialTerms
 from suffice.errors import InvalidTypeError, InvalidValueError
-from suffice.presentation.text_format import count, percent
+from suffice.presentation.html_parts import card
+from suffice.presentation.text_format import count, percent, percent_at_least
 
 _FORMAT: Final = 1
+# Items in a message.
+_SHOWN_ITEMS: Final = 5
 
 #: The largest share of a check that may be excluded because it cannot be labelled.
 MOST_EXCLUDED: Final = 0.1
@@ -214,6 +217,23 @@ class Check:
     def alpha_spent(self) -> float:
         r"""The error probability of this check, :math:`\alpha / (j (j + 1))`."""
         return spent_alpha(self.number, self.alpha)
+
+    def _repr_html_(self) -> str:
+        """The progress of the check, for notebooks."""
+        answered = len(self.labels) + len(self.unlabelable)
+        if self.aborted:
+            heading = f"The check was aborted after {count(answered, 'answer')}: it proves nothing."
+        elif self.complete:
+            heading = f"The check of {count(self.size, 'item')} is complete."
+        else:
+            heading = f"{answered:,} of {count(self.size, 'item')} of the check have an answer."
+        rows = [
+            ("drawn from", f"{self.pool:,} unlabelled items"),
+            ("cannot be labelled", f"{len(self.unlabelable):,}" if self.unlabelable else ""),
+            ("next", ", ".join(map(str, self.pending[:_SHOWN_ITEMS])) + " …" * (len(self.pending) > _SHOWN_ITEMS)),
+            ("confidence", f"{percent_at_least(1.0 - self.alpha)}, check {self.number} of its sequence"),
+        ]
+        return card(heading, [row for row in rows if row[1]], tone="stop" if self.complete else "go on")
 
     # Transitions.
 

@@ -13,6 +13,8 @@ from suffice.checks.random_check import spent_alpha
 from suffice.checks.sequential_terms import SequentialTerms
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.presentation.check_words import sequential_words
+from suffice.presentation.html_parts import card
+from suffice.presentation.text_format import percent_at_most
 
 _FORMAT: Final = 1
 
@@ -235,6 +237,15 @@ class SequentialCheck:
     def __str__(self) -> str:
         guarantee = self.guarantee
         return sequential_words(self.progress()) if guarantee is None else str(guarantee)
+
+    def _repr_html_(self) -> str:
+        """The progress of the check, or what it has proven, for notebooks."""
+        guarantee = self.guarantee
+        if guarantee is not None:
+            return guarantee._repr_html_()
+        target = percent_at_most(self.terms.allowed / self.terms.pool)
+        rows = [("target", f"at most {target} of {self.terms.pool:,}"), ("planned answers", f"{self.terms.planned:,}")]
+        return card(str(self), rows, tone="go on" if self.state == "open" else "undecided")
 
     def progress(self) -> dict[str, Any]:
         """The progress as JSON values, as for :func:`suffice.presentation.check_words.sequential_words`."""

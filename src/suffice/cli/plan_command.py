@@ -7,13 +7,13 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from suffice.arguments import real, whole
-from suffice.checks import answer_table, plan_answers, sample_bounds
+from suffice.checks.annotation_budget import annotation_budget
 from suffice.checks.hypergeometric import exact_share
 from suffice.cli.json_output import AsJson, print_json
 from suffice.cli.project_options import plain_console
 from suffice.cli.rule_options import share_of
 from suffice.errors import InvalidValueError
-from suffice.presentation.answer_plan_words import answer_plan_sentences, answer_table_rows, sample_sentences
+from suffice.presentation.answer_plan_words import answer_table_rows
 from suffice.presentation.text_format import percent_at_least, percent_at_most
 
 _COLUMNS = ("wrong", "answers", "8 of 10 checks", "fixed size")
@@ -89,39 +89,20 @@ def plan_command(
     if target is None and (guess is not None or of != "predictions"):
         raise InvalidValueError(f"{'--expected' if guess is not None else '--of'} needs --at-most, the share to prove")
     number = 1 + whole(earlier_checks, "--earlier-checks", least=0)
-    sample = made = None
-    table = []
-    if checked is not None and wrong is not None:
-        sample = sample_bounds(pool, checked, wrong, alpha=alpha)
-        guess = wrong / checked if guess is None else guess
-        # The sample counts as a check.
-        number += 1
-    proven = sample is not None and target is not None and sample.at_most <= target
-    if target is not None and not proven:
-        options: dict[str, Any] = {"alpha": alpha, "number": number, "corrected": of == "all"}
-        made = None if guess is None else plan_answers(target, guess, pool, **options)
-        table = answer_table(target, pool, **options)
-    sentences = [] if sample is None else sample_sentences(sample.as_dict())
-    if sample is not None and target is not None:
-        wanted = f"the target of at most {percent_at_most(target)}"
-        sentences.append(f"That proves {wanted}." if proven else f"That does not prove {wanted}. For a new check:")
-    sentences += [] if made is None else answer_plan_sentences(made.as_dict(), seconds)
+    counts = None if checked is None or wrong is None else (checked, wrong)
+    budget = annotation_budget(
+        pool, at_most=target, expected=guess, counts=counts, corrected=of == "all", alpha=alpha, number=number
+    )
     if as_json:
-        result = {
-            "sample": None if sample is None else sample.as_dict(),
-            "plan": None if made is None else made.as_dict(),
-            "table": [each.as_dict() for each in table],
-            "sentences": [each.replace("\u00a0", " ") for each in sentences],
-        }
-        print_json("plan", result)
+        print_json("plan", budget.as_dict(seconds))
         return
     console = plain_console()
-    for sentence in sentences:
+    for sentence in budget.sentences(seconds):
         console.print(sentence)
-    if target is not None and table:
+    if target is not None and budget.table:
         about = "after corrections" if of == "all" else f"{percent_at_least(1.0 - alpha)} confidence"
         title = f"Answers to prove that at most {percent_at_most(target)} of {pool:,} are wrong ({about})"
-        console.print(_shown([each.as_dict() for each in table], title, seconds))
+        console.print(_shown([each.as_dict() for each in budget.table], title, seconds))
 
 
 def _shown(plans: list[dict[str, Any]], title: str, seconds: float | None) -> Table:

@@ -1,15 +1,13 @@
 """Changes of the settings and of the model of a project."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from suffice.project.events import Draft, Event, EventKind, checked_person, checked_request
 from suffice.project.journal import ConflictError, ProjectJournal, WriteReceipt
 from suffice.project.model_selection import chooses_model
 from suffice.project.state import ModelComparison, ProjectState
 from suffice.session.model_check import shared_alpha
-
-_CHANGES: Final = frozenset({EventKind.settings_changed, EventKind.classes_changed, EventKind.model_changed})
 
 
 class SettingsEditor:
@@ -83,5 +81,5 @@ class SettingsEditor:
 
         The event that is written with the features of the items is left out: nobody has changed anything.
         """
-        changes = (event for event in reversed(self._journal.events()) if event.kind in _CHANGES)
-        return [event for event in changes if "features" not in event.data]
+        with self._journal.lock:
+            return self._journal.state().changed_by[::-1]

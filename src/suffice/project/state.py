@@ -132,6 +132,8 @@ class ProjectState:
         made: The event that made the project; None before it was read.
         features_missing: Whether the features of the items are not computed yet.
         changes: Settings that were changed since, with their present values. It is replaced, never modified.
+        changed_by: The events that changed settings, classes or the model, in order, without the event that is written
+            with the features of the items. Nothing is removed.
         revision: Number of the last event that changed settings, the model or accounts; 0 if there was none.
         accounts: The accounts, by name, in the order in which they were made. It is replaced, never modified.
         n_items_made: Number of items that the project was made with; None while no others were added.
@@ -164,6 +166,7 @@ class ProjectState:
         self.made: Event | None = None
         self.features_missing = False
         self.changes: Mapping[str, Any] = {}
+        self.changed_by: list[Event] = []
         self.accounts: Mapping[str, Account] = {}
         self.n_items_made: int | None = None
         # Time of the last event of each person.
@@ -255,6 +258,8 @@ class ProjectState:
             self.accounts = accounts_after(self.accounts, event)
         else:
             return
+        if event.kind not in ACCOUNT_KINDS and "features" not in event.data:
+            self.changed_by.append(event)
         self.revision = event.seq
 
     def withdrawal(self, n_labelled: int) -> StopWithdrawal | None:

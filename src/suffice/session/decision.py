@@ -14,6 +14,7 @@ from suffice.checks.data_set import FinalGuarantee, final_guarantee
 from suffice.criteria import Criterion, LabelWorth, Verdict
 from suffice.forecast import Forecast, LearningCurve
 from suffice.presentation.decision_words import STOPS, decision_words
+from suffice.presentation.html_parts import card
 from suffice.session.goals import TargetOf
 from suffice.session.standing_stop import ScarceClass, StopWithdrawal
 
@@ -384,6 +385,19 @@ class Decision(DecisionNumbers):
 
     def __str__(self) -> str:
         return " ".join(decision_words(self.as_dict()).sentences)
+
+    def _repr_html_(self) -> str:
+        """The decision in words, for notebooks."""
+        words = decision_words(self.as_dict())
+        rows = [
+            ("error", f"{words.error_figure} {words.error_note}" if words.error_figure else ""),
+            ("next", words.next_step),
+            *(("" if k else "why", sentence) for k, sentence in enumerate(words.sentences[1:])),
+            ("rule", self.rule),
+        ]
+        tone = "stop" if self.stop else "undecided" if self.answer == "too early" else "go on"
+        heading = words.headline if words.error_figure else words.sentences[0]
+        return card(heading, [row for row in rows if row[1]], tone=tone)
 
 
 _TUPLES: Final[dict[str, Any]] = {

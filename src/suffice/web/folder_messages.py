@@ -131,6 +131,47 @@ class CreatedAnswer(_FolderResponse):
     path: str
 
 
+class AnswerPlanAnswer(_FolderResponse):
+    """How many answers a check takes if the share ``expected`` of the predictions is wrong.
+
+    One check of ten ends within ``low`` answers, half within ``median``, nine of ten within ``high``; null if a proof
+    is not that likely. ``fixed`` is the size of a check of fixed size that succeeds with a probability of 80 %.
+    """
+
+    at_most: float
+    expected: float
+    pool: int
+    confidence: float
+    alpha: float
+    corrected: bool
+    fewest: int
+    low: int | None
+    median: int | None
+    high: int | None
+    fixed: int | None
+
+
+class SampleBoundsAnswer(_FolderResponse):
+    """What a random sample shows about all predictions, and about those that were not checked."""
+
+    pool: int
+    checked: int
+    wrong: int
+    confidence: float
+    at_most: float
+    at_least: float
+    remaining_at_most: float | None
+
+
+class BudgetAnswer(_FolderResponse):
+    """What a sample shows, how many answers a check takes, for other shares too, and both in sentences."""
+
+    sample: SampleBoundsAnswer | None
+    plan: AnswerPlanAnswer | None
+    table: list[AnswerPlanAnswer]
+    sentences: list[Text]
+
+
 class DoneAnswer(_FolderResponse):
     """The request was carried out."""
 

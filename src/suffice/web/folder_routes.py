@@ -15,6 +15,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 import suffice
+from suffice.checks.annotation_budget import annotation_budget
+from suffice.checks.hypergeometric import LARGEST_POOL
 from suffice.project.accounts import Account
 from suffice.project.project_folder import ProjectFolder, ProjectSummary
 from suffice.project.sqlite_files import StorageError
@@ -29,6 +31,7 @@ from suffice.project.uploaded_files import (
 )
 from suffice.web.access import Access
 from suffice.web.folder_messages import (
+    BudgetAnswer,
     CreatedAnswer,
     DoneAnswer,
     FolderAnswer,
@@ -247,6 +250,26 @@ def get_progress(
     found = _found(partial(context.uploads.get, upload))
     what, done, total = found.progress
     return UploadProgressAnswer(what=what, done=done, total=total, folder=found.made)
+
+
+@folder_router.get("/plan", responses=documented())
+@takes_long
+def get_plan(  # noqa: PLR0913, PLR0917 - the parameters of a query
+    context: InFolder,  # noqa: ARG001 - it has the threads for long answers
+    pool: Annotated[int, Query(ge=1, le=LARGEST_POOL, description=MEANINGS["pool"])],
+    prove: Annotated[float | None, Query(ge=0.005, lt=1.0, description=MEANINGS["prove"])] = None,
+    expected: Annotated[float | None, Query(ge=0.0, lt=1.0, description=MEANINGS["expected"])] = None,
+    corrected: Annotated[bool, Query(description=MEANINGS["corrected"])] = False,
+    checked: Annotated[int | None, Query(ge=1, le=LARGEST_POOL, description=MEANINGS["checked"])] = None,
+    wrong: Annotated[int | None, Query(ge=0, le=LARGEST_POOL, description=MEANINGS["wrong"])] = None,
+    seconds: Annotated[
+        float | None, Query(gt=0.0, le=86_400.0, allow_inf_nan=False, description=MEANINGS["seconds"])
+    ] = None,
+) -> BudgetAnswer:
+    """What a random sample has shown, and how many answers a check takes. No project is needed."""
+    counts = None if checked is None or wrong is None else (checked, wrong)
+    budget = annotation_budget(pool, at_most=prove, expected=expected, counts=counts, corrected=corrected)
+    return BudgetAnswer(**budget.as_dict(seconds))
 
 
 @folder_router.post("/uploads/discard", responses=documented(415, 507))

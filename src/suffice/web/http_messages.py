@@ -97,6 +97,13 @@ MEANINGS: Final = {
     "numbers": "whether labels are numbers",
     "target": "what a label is called, up to 200 characters",
     "number": "the number of an image, a whole number from 0",
+    "pool": "the number of predictions from which a check is drawn",
+    "prove": "the share of wrong predictions to prove, from 0.005 to below 1; none if left out",
+    "expected": "the share of wrong predictions that is expected, from 0 to below 1",
+    "corrected": "whether people correct the wrong predictions that a check finds",
+    "checked": "how many predictions of a random sample were checked; with wrong",
+    "wrong": "how many of the checked ones were wrong",
+    "seconds": "the seconds that an answer takes, above 0",
 }
 # At least one visible character, and no control characters.
 _NAME: Final = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"

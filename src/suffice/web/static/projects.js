@@ -3,6 +3,7 @@
 import { getFolder } from "./api.js";
 import { ago, button, count, h, many, moment, put, quiet } from "./dom.js";
 import { changeScheme } from "./kept.js";
+import { makePlanner } from "./planner.js";
 import { makeUpload } from "./upload.js";
 
 const EVERY = 15000;
@@ -123,6 +124,7 @@ function drops() {
   document.addEventListener("drop", over(false));
 }
 
+makePlanner(at("plan"));
 at("theme").addEventListener("click", changeScheme);
 at("start").hidden = true;
 document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
