@@ -84,6 +84,13 @@ class Served:
         found = self.label(size)
         print(f"  a check of {size}:", *found["words"], sep="\n    ", flush=True)
 
+    def prove(self, at_most: float) -> None:
+        """Start a check for a target, and answer until it has ended."""
+        self._ask("api/checks", {"person": "Ann", "at_most": at_most})
+        while (found := self.label(1))["check"]["state"] == "open":
+            pass
+        print(f"  a check for {at_most:g}:", *found["words"], sep="\n    ", flush=True)
+
     def picture(self, name: str, view: str = "", *, height: int = HEIGHT) -> None:
         """Take a picture of a view, or of the report."""
         page = self._page
@@ -186,7 +193,7 @@ def tutorial(page: Page, folder: Path) -> None:
         project.picture("tutorial-label")
         project.label_until(150, lambda status: status["words"][0].startswith("Time for a check"))
         project.picture("tutorial-stop")
-        project.check(56)
+        project.prove(0.1)
         project.picture("tutorial-guarantee")
         project.picture("tutorial-report", "api/report", height=1000)
 
