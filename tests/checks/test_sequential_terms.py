@@ -965,3 +965,39 @@ def test_limits_of_neighbouring_levels_are_monotone_in_the_error_probability() -
     limits = [limits_of(500, 25, 100, alpha, corrected=False) for alpha in (0.01, 0.05, 0.2)]
     for lower, higher in pairwise(limits):
         assert (lower <= higher).mean() > 0.99
+
+
+def proven_step_by_step(terms: SequentialTerms, wrong_items: int, last: int) -> list[float]:
+    """The probability of a proof within each number of answers, one answer after the other."""
+    limits, reached, proven = terms.limits(last), {0: 1.0}, 0.0
+    found = []
+    for t in range(1, last + 1):
+        left, following = terms.pool - t + 1, dict[int, float]()
+        for count, p in reached.items():
+            share = min(max(wrong_items - count, 0), left) / left
+            following[count] = following.get(count, 0.0) + p * (1.0 - share)
+            following[count + 1] = following.get(count + 1, 0.0) + p * share
+        proven += sum(p for count, p in following.items() if count <= limits[t - 1])
+        reached = {count: p for count, p in following.items() if count > limits[t - 1] and p > 0.0}
+        found.append(proven)
+    return found
+
+
+@given(
+    st.integers(1, 400),
+    st.sampled_from([0.0, 0.001, 0.01, 0.05, 0.1, 0.3, 0.7]),
+    st.sampled_from([0.025, 0.001, 0.2]),
+    st.booleans(),
+    st.data(),
+)
+@examples(60)
+def test_answers_between_two_limits_are_taken_at_once(
+    pool: int, share: float, alpha: float, corrected: bool, data: st.DataObject
+) -> None:
+    planned, last, wrong = (data.draw(st.integers(least, pool)) for least in (1, 1, 0))
+    terms = SequentialTerms.of_share(share, pool=pool, alpha=alpha, planned=planned, corrected=corrected)
+    found = proof_probabilities(terms, [wrong], last)[0]
+    if terms.allowed >= terms.pool:
+        assert found.tolist() == [1.0] * last
+    else:
+        assert found.tolist() == pytest.approx(proven_step_by_step(terms, wrong, last), abs=1e-9)

@@ -388,7 +388,7 @@ def test_a_check_is_planned_without_a_project(tmp_path: Path) -> None:
         assert told == annotation_budget(2000, at_most=0.05, expected=0.02).as_dict(8.0)
         told = script.get("/api/plan", params={"pool": 2000, "checked": 300, "wrong": 7, "prove": 0.04}).json()
         assert told == annotation_budget(2000, at_most=0.04, counts=(300, 7)).as_dict()
-        corrected = {"pool": 2000, "prove": 0.05, "expected": 0.06, "corrected": "true"}
+        corrected: dict[str, Any] = {"pool": 2000, "prove": 0.05, "expected": 0.06, "corrected": "true"}
         told = script.get("/api/plan", params=corrected).json()
         assert told["plan"] == plan_answers(0.05, 0.06, 2000, corrected=True).as_dict()
 

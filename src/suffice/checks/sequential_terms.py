@@ -44,6 +44,8 @@ _NEGLIGIBLE: Final = 1e-22
 # Relative error of a probability after t steps, each with a few roundings; sums are compared in the safe direction.
 _TOLERANCE: Final = 1e-12
 _ROUNDING: Final = 1e-15
+# Answers whose probabilities are computed at once.
+_DRAWS_AT_A_TIME: Final = 512
 # Numbers of wrong answers with a smaller probability are left out of plans.
 _NEVER: Final = 1e-12
 # A check is planned for at most this share of the wrong items that the target allows.
@@ -351,30 +353,77 @@ def proof_probabilities(terms: SequentialTerms, wrong_items: ArrayLike, last: in
         array([0.628, 0.021, 0.02 ])
     """
     wrong = np.asarray(wrong_items, dtype=np.float64)[:, None]
-    limits = terms.limits(last)
     found = np.zeros((len(wrong), last))
     if terms.allowed >= terms.pool:
         return found + 1.0
-    # Probability of each number of wrong answers without a proof so far, from ``low`` on.
-    reached, low, proven = np.ones((len(wrong), 1)), 0, np.zeros(len(wrong))
-    for t in range(1, last + 1):
-        left = terms.pool - t + 1
-        wrong_left = np.clip(wrong - low - np.arange(reached.shape[1]), 0.0, left) / left
-        following = np.zeros((len(wrong), reached.shape[1] + 1))
-        following[:, :-1] = reached * (1.0 - wrong_left)
-        following[:, 1:] += reached * wrong_left
+    limits = terms.limits(last)
+    # Between two numbers of answers with other limits nothing is proven, because no answer becomes right again.
+    rises = np.flatnonzero(np.diff(limits, prepend=-1) > 0) + 1
+    # Probability of each number of wrong answers without a proof so far, from ``low`` on, after so many answers.
+    reached, low, answered, proven = np.ones((len(wrong), 1)), 0, 0, np.zeros(len(wrong))
+    for t in rises.tolist():
+        found[:, answered : t - 1] = proven[:, None]
+        following = _after_answers(reached, wrong - low, terms.pool - answered, t - answered)
         absorbed = min(int(limits[t - 1]) + 1 - low, following.shape[1])
         if absorbed > 0:
             proven = proven + following[:, :absorbed].sum(axis=1)
             following, low = following[:, absorbed:], low + absorbed
+        answered = t
         found[:, t - 1] = proven
         if not following.shape[1] or following.max() <= _NEVER:
-            found[:, t:] = proven[:, None]
             break
         # Counts that are never reached are left out at both ends.
         often = np.flatnonzero(following.max(axis=0) > _NEVER)
         reached, low = following[:, often[0] : often[-1] + 1], low + int(often[0])
+    found[:, answered:] = proven[:, None]
     return found
+
+
+def _after_answers(reached: Floats, most_wrong: Floats, left: int, answers: int) -> Floats:
+    r"""The probabilities of numbers of wrong answers after some more answers.
+
+    The number of wrong ones among :math:`k` answers from :math:`N` items with :math:`K` wrong ones has
+
+    .. math:: \log P(0) = \sum_{i < k} \log \Bigl(1 - \frac{K}{N - i}\Bigr), \qquad
+              \frac{P(j + 1)}{P(j)} = \frac{(K - j)(k - j)}{(j + 1)(N - K - k + j + 1)}.
+
+    Args:
+        reached: Probabilities of numbers of wrong answers so far, shape (n, counts).
+        most_wrong: Number of wrong items that are left for the least of these numbers, shape (n, 1).
+        left: Number of items that are left.
+        answers: Number of answers.
+
+    Returns:
+        Probabilities from the least number of ``reached`` on, shape (n, counts + most wrong answers).
+    """
+    # Numbers that cannot be have the probability 0.
+    wrong_left = np.clip(most_wrong - np.arange(reached.shape[1]), 0.0, left)
+    if answers > 1 and wrong_left.max() + answers > left:
+        # So few right items are left that some answers must be wrong.
+        half = answers // 2
+        first = _after_answers(reached, most_wrong, left, half)
+        return _after_answers(first, most_wrong, left - half, answers - half)
+    if answers == 1:
+        share = wrong_left / left
+        following = np.zeros((len(reached), reached.shape[1] + 1))
+        following[:, :-1] = reached * (1.0 - share)
+        following[:, 1:] += reached * share
+        return following
+    mean = answers * float(wrong_left.max()) / left
+    most = min(answers, math.ceil(mean + 9.0 * math.sqrt(mean) + 40.0))
+    logs = np.zeros((*wrong_left.shape, most + 1))
+    for start in range(0, answers, _DRAWS_AT_A_TIME):
+        items = left - np.arange(start, min(start + _DRAWS_AT_A_TIME, answers), dtype=np.float64)
+        logs[..., 0] += np.log1p(-wrong_left[..., None] / items).sum(axis=-1)
+    j = np.arange(most, dtype=np.float64)
+    rest = left - wrong_left[..., None] - answers + j + 1.0
+    with np.errstate(divide="ignore"):
+        logs[..., 1:] = np.log(np.maximum(wrong_left[..., None] - j, 0.0)) + np.log((answers - j) / ((j + 1.0) * rest))
+    moved = np.exp(np.cumsum(logs, axis=-1))
+    following = np.zeros((len(reached), reached.shape[1] + most))
+    for more in range(most + 1):
+        following[:, more : more + reached.shape[1]] += reached * moved[..., more]
+    return following
 
 
 def planned_answers(allowed: int, expected: float, pool: int, alpha: float) -> int:
