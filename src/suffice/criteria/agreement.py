@@ -239,6 +239,7 @@ class StabilizingPredictions(_Successive, Criterion):
     kappas: list[float] = field(default_factory=list, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"stop_probabilities"})
+    classes_only: ClassVar[frozenset[str]] = requires
     info: ClassVar[RuleInfo] = RuleInfo(
         family="stability of predictions",
         example=lambda: StabilizingPredictions(0.9, 2),
@@ -392,6 +393,7 @@ class PredictedFChange(_Successive, Criterion):
     in_a_row: int = field(default=0, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"stop_probabilities"})
+    classes_only: ClassVar[frozenset[str]] = requires
     info: ClassVar[RuleInfo] = RuleInfo(
         family="stability of predictions",
         example=lambda: PredictedFChange(0.2, 2),

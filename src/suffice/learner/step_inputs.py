@@ -16,7 +16,7 @@ from scipy.special import expit
 from suffice.acquisition import Indices, bald, class_scores
 from suffice.arguments import distinct, real, whole
 from suffice.criteria import Criterion, committee_agreement, pool_facts
-from suffice.criteria.prediction_statistics import entropies, likeliest, selected_losses
+from suffice.criteria.prediction_statistics import entropies, likeliest, margins, selected_losses
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.models.predictive import as_numbers, exponentials, hermite, moderated_logits, probabilities, weight_draws
 from suffice.numerics import Floats
@@ -161,6 +161,8 @@ NOTHING_LEFT: Final = {
     "pool_f": 1.0,
 }
 POOL_FIELDS: Final = frozenset(NOTHING_LEFT)
+#: Fields that are a maximum or minimum over the unlabelled items.
+EXTREME_FIELDS: Final = frozenset({"pool_max_entropy", "pool_margin", "pool_gain"})
 STOP_SET_FIELDS: Final = frozenset({"stop_probabilities", "stop_confidence", "stop_agreement", "expected_error"})
 #: Fields about the error of unlabelled items, and the part of it that more labels could remove.
 REST_FIELDS: Final = frozenset({"unlabelled_error", "reducible_error", "recent_gain", "error_scale"})
@@ -460,9 +462,7 @@ def pool_fields(model: ClassPredictor, rows: Indices, names: frozenset[str], bef
         names: The wanted fields.
         before: Columns of the classes predicted for the same items before; None if there are none.
     """
-    fields: dict[str, Any] = {}
-    if "pool_gain" in names:
-        fields["pool_gain"] = max(0.0, float(_in_parts(model.gains, rows).max(initial=0.0))) if len(rows) else 0.0
+    fields = {"pool_gain": _largest_gain(model, rows)} if "pool_gain" in names else {}
     if not names & POOL_FIELDS:
         return fields, None
     if not len(rows):
@@ -472,6 +472,25 @@ def pool_fields(model: ClassPredictor, rows: Indices, names: frozenset[str], bef
     # An item without an earlier prediction has not changed.
     compared = None if before is None else np.where(before < 0, predicted, before)
     return fields | pool_facts(p, before=compared), predicted
+
+
+def pool_extremes(model: ClassPredictor, rows: Indices, names: frozenset[str]) -> dict[str, Any]:
+    """Fields that are a maximum or minimum over all unlabelled items, without the predictions of all in memory.
+
+    Args:
+        model: Predictions of the model.
+        rows: The unlabelled items, at least one.
+        names: The wanted fields.
+    """
+    fields = {"pool_gain": _largest_gain(model, rows)} if "pool_gain" in names else {}
+    if names & {"pool_max_entropy", "pool_margin"}:
+        found = [(float(entropies(p).max()), float(margins(p).min())) for p in map(model.probabilities, _parts(rows))]
+        fields |= {"pool_max_entropy": max(H for H, _ in found), "pool_margin": min(gap for _, gap in found)}
+    return fields
+
+
+def _largest_gain(model: ClassPredictor, rows: Indices) -> float:
+    return max(0.0, float(_in_parts(model.gains, rows).max(initial=0.0))) if len(rows) else 0.0
 
 
 def rest_fields(errors: "ExpectedErrors", rest: Any, recent: "RecentGain", n_labelled: int) -> dict[str, Any]:
