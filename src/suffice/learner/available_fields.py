@@ -31,9 +31,9 @@ COMMITTEE_FIELDS: Final = frozenset({"selected_agreement", "stop_agreement", "po
 #: Fields that require the variance of noise-free values.
 LATENT_FIELDS: Final = frozenset({"pool_variance", "pool_gain"})
 #: Fields that require class probabilities.
-PROBABILITY_FIELDS: Final = (SELECTED_FIELDS | POOL_FIELDS | STOP_SET_FIELDS | REST_FIELDS | {"train_error"}) - (
-    COMMITTEE_FIELDS
-)
+PROBABILITY_FIELDS: Final = (
+    SELECTED_FIELDS | POOL_FIELDS | STOP_SET_FIELDS | REST_FIELDS | {"train_error", "pool_sample"}
+) - (COMMITTEE_FIELDS)
 #: Fields that the predicted classes provide, for rules that use no probabilities of them.
 CLASS_FIELDS: Final = frozenset(
     {"pool_changes", "pool_sample", "stop_probabilities", "selected_probabilities", "selected_labels"}
@@ -87,7 +87,7 @@ def _provided(reads: Set[str], fitted: FittedModel, *, size: int, screening: boo
             provided |= CLASS_FIELDS
         if fitted.gives_probabilities:
             provided |= PROBABILITY_FIELDS | (RELEVANCE_FIELDS if screening else set())
-            tried = np.arange(size)[:_TRIED_ITEMS]
+            tried = np.arange(min(size, _TRIED_ITEMS))
             if reads & COMMITTEE_FIELDS and fitted.class_predictions.has_committee(tried):
                 provided |= COMMITTEE_FIELDS
     elif fitted.gives_numbers:

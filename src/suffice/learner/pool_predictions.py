@@ -309,7 +309,8 @@ def predicted_by(function: Callable[[Any], Any], pool: PoolRows) -> Any:
             shapes = " and ".join(str(np.shape(each)) for each in part)
             raise InvalidValueError(
                 f"the function must return a prediction for each of the {len(items):,} items that it is given: class "
-                f"probabilities, N x C or N x K x C, classes, numbers, or (mean, std); what it returned has shape {shapes}"
+                "probabilities, N x C or N x K x C, classes, numbers, or (mean, std); the shape of what it returned is "
+                f"{shapes}"
             )
         parts.append(part)
     joined = tuple(np.concatenate([np.asarray(as_labels(each)) for each in same]) for same in zip(*parts, strict=True))

@@ -16,9 +16,8 @@ from suffice.checks.random_source import CHECK_STREAM, check_rng
 from suffice.checks.registry import CheckRegistry, registered_items
 from suffice.criteria import Criterion, LabelWorth, QuantileRecall, Step, Verdict, criterion_from_dict
 from suffice.criteria.base import require_rule
-from suffice.criteria.step_and_verdict import SAMPLED_FIELDS
 from suffice.errors import InvalidTypeError, InvalidValueError
-from suffice.learner.available_fields import CLASS_FIELDS, FUNCTION, predicts_classes_only, wanted_fields
+from suffice.learner.available_fields import CLASS_FIELDS, FUNCTION, wanted_fields
 from suffice.learner.class_columns import columns_of
 from suffice.learner.earlier_predictions import answered_before, predicted_before, require_own_model
 from suffice.learner.label_sets import label_codes
@@ -35,7 +34,7 @@ from suffice.learner.monitor_records import (
 )
 from suffice.learner.monitor_round import MonitorRound, MonitorView, RememberedModel, StepEvidence
 from suffice.learner.more_rows import extended_pool
-from suffice.learner.pool_predictions import GivenAnswers, GivenClasses, PoolPredictions, flag
+from suffice.learner.pool_predictions import PoolPredictions, flag
 from suffice.learner.pool_sample import PoolSample
 from suffice.learner.prepare import checked_indices
 from suffice.learner.set_questions import SetQuestions
@@ -48,7 +47,7 @@ from suffice.learner.step_inputs import (
     stop_items,
 )
 from suffice.learner.update_arguments import ArgumentReader, GivenArguments, UpdateArguments
-from suffice.learner.update_memory import ClassColumns, EarlierRow, UpdateMark, UpdateMemory
+from suffice.learner.update_memory import EarlierRow, UpdateMark, UpdateMemory
 from suffice.models.inputs import as_labels
 from suffice.models.logistic import class_labels
 from suffice.models.threads import SingleUse, one_at_a_time
@@ -206,7 +205,7 @@ class StopMonitor(SetQuestions):
 
     def _drawn_sample(self) -> PoolSample:
         """The items over which the statistics of a large pool are averaged, if the rule reads any."""
-        return PoolSample.draw(len(self._pool), self._seed, wanted=bool(self._rule.reads() & SAMPLED_FIELDS))
+        return PoolSample.draw(len(self._pool), self._seed, wanted="pool_sample" in self._rule.reads())
 
     def _checked_control(self, control: Any) -> frozenset[int]:
         items = checked_indices(control, len(self._pool), "control").tolist() if np.size(control) else []
