@@ -71,9 +71,10 @@ def predicted_items(rule: str, size: int, known: Any) -> Any:
     return np.setdiff1d(watched.items if len(watched.items) else np.arange(size), known)
 
 
-def one_round(monitor: sf.StopMonitor, X: Any, y: Any, model: Any, known: Any, needed: Any) -> Cost:
-    """The times of a fit, of the needed predictions, and of the update with the model."""
-    labels, random = y[known], known[::5]
+def one_round(monitor: sf.StopMonitor, data: tuple[Any, Any], model: Any, known: Any, rule: str) -> Cost:
+    """The times of a fit, of the predictions that the rule needs, and of the update with the model."""
+    X, labels, random = data[0], data[1][known], known[::5]
+    needed = predicted_items(rule, len(X), known)
     fit = seconds(lambda: model.fit(X[known], labels), 1, time.process_time)
     predict = seconds(lambda: model.predict_proba(X[needed]), 1, time.process_time)
     update = seconds(lambda: monitor.update(model, known, labels, random=random), 1, time.process_time)
@@ -85,7 +86,7 @@ def measured(X: Any, y: Any, made: Any, rule: str) -> Cost:
     monitor = sf.StopMonitor(X, RULES[rule](), seed=0, estimate_time=0.0)
     order = np.random.default_rng(1).permutation(len(X))
     rounds = [order[:n] for n in range(FIRST, FIRST + UPDATES * BATCH, BATCH)]
-    costs = [one_round(monitor, X, y, clone(made), known, predicted_items(rule, len(X), known)) for known in rounds]
+    costs = [one_round(monitor, (X, y), clone(made), known, rule) for known in rounds]
     return Cost(*(median(times) for times in zip(*costs[1:], strict=True)))
 
 

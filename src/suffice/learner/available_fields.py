@@ -8,6 +8,7 @@ import numpy as np
 from suffice.criteria import RULES, Criterion
 from suffice.criteria.base import example_rule, fields_with_probabilities, requiring_rule
 from suffice.criteria.optimisation import REGRET_FIELDS
+from suffice.criteria.prediction_statistics import POOL_FIELDS
 from suffice.errors import MissingInputError
 from suffice.learner.label_sets import GivenSets, SetClassifier
 from suffice.learner.model_predictions import FittedModel
@@ -15,7 +16,6 @@ from suffice.learner.pool_predictions import GivenAnswers, GivenClasses, PoolPre
 from suffice.learner.step_inputs import (
     COUNTED_FIELDS,
     LOSS_FIELDS,
-    POOL_FIELDS,
     RELEVANCE_FIELDS,
     REST_FIELDS,
     SCREENING_FIELDS,

@@ -9,6 +9,7 @@ import numpy as np
 
 from suffice.acquisition import Indices
 from suffice.criteria import committee_agreement, relevance_facts
+from suffice.criteria.prediction_statistics import POOL_FIELDS
 from suffice.criteria.step_and_verdict import SAMPLED_FIELDS
 from suffice.divergence import kl
 from suffice.errors import InvalidValueError, SufficeError
@@ -21,7 +22,6 @@ from suffice.learner.pool_sample import PoolSample
 from suffice.learner.refitted import can_be_fitted_again, refitted
 from suffice.learner.step_inputs import (
     EXTREME_FIELDS,
-    POOL_FIELDS,
     RELEVANCE_FIELDS,
     REST_FIELDS,
     SELECTED_FIELDS,
@@ -331,10 +331,12 @@ class MonitorRound:
             return fields, None
         earlier = None if before is None else self.watched.codes_of_sample(before)[places]
         averages, predicted = pool_fields(self.predictor, self.watched.items[places], wanted & SAMPLED_FIELDS, earlier)
-        fields |= {name: averages[name] for name in averages.keys() & SAMPLED_FIELDS}
+        fields |= averages | {"pool_sample": len(places)}
+        if predicted is None:
+            return fields, None
         codes = np.full(len(self.watched.items), -1)
         codes[places] = predicted
-        return fields | {"pool_sample": len(places)}, codes
+        return fields, codes
 
     def _stop_fields(self, wanted: frozenset[str]) -> dict[str, Any]:
         """Fields about the stop set."""

@@ -15,8 +15,8 @@ from scipy.special import expit
 
 from suffice.acquisition import Indices, bald, class_scores
 from suffice.arguments import distinct, real, whole
-from suffice.criteria import Criterion, committee_agreement, pool_facts
-from suffice.criteria.prediction_statistics import entropies, likeliest, margins, selected_losses
+from suffice.criteria import Criterion, committee_agreement
+from suffice.criteria.prediction_statistics import POOL_FIELDS, entropies, likeliest, pool_statistics, selected_losses
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.models.predictive import as_numbers, exponentials, hermite, moderated_logits, probabilities, weight_draws
 from suffice.numerics import Floats
@@ -150,7 +150,7 @@ VALIDATION_FIELDS: Final = frozenset({"validation_error", "validation_labels"})
 #: Losses of the selected items before their labels were learned, and the losses that the model expected.
 LOSS_FIELDS: Final = frozenset({"selected_loss", "selected_expected_loss"})
 SELECTED_FIELDS: Final = LOSS_FIELDS | {"selected_probabilities", "selected_labels", "selected_agreement"}
-#: Fields about the pool, with their values for an empty pool.
+#: Values of the fields about the pool for an empty pool.
 NOTHING_LEFT: Final = {
     "pool_max_entropy": 0.0,
     "pool_uncertainty": 0.0,
@@ -160,9 +160,9 @@ NOTHING_LEFT: Final = {
     "pool_changes": 0,
     "pool_f": 1.0,
 }
-POOL_FIELDS: Final = frozenset(NOTHING_LEFT)
 #: Fields that are a maximum or minimum over the unlabelled items.
 EXTREME_FIELDS: Final = frozenset({"pool_max_entropy", "pool_margin", "pool_gain"})
+_EXTREMES: Final[dict[str, Callable[[Iterable[float]], float]]] = {"pool_max_entropy": max, "pool_margin": min}
 STOP_SET_FIELDS: Final = frozenset({"stop_probabilities", "stop_confidence", "stop_agreement", "expected_error"})
 #: Fields about the error of unlabelled items, and the part of it that more labels could remove.
 REST_FIELDS: Final = frozenset({"unlabelled_error", "reducible_error", "recent_gain", "error_scale"})
@@ -468,10 +468,12 @@ def pool_fields(model: ClassPredictor, rows: Indices, names: frozenset[str], bef
     if not len(rows):
         return fields | NOTHING_LEFT, np.zeros(0, dtype=np.intp)
     p = _in_parts(model.probabilities, rows)
+    if "pool_changes" not in names:
+        return fields | pool_statistics(p, names), None
     predicted = likeliest(p)
     # An item without an earlier prediction has not changed.
     compared = None if before is None else np.where(before < 0, predicted, before)
-    return fields | pool_facts(p, before=compared), predicted
+    return fields | pool_statistics(p, names, compared), predicted
 
 
 def pool_extremes(model: ClassPredictor, rows: Indices, names: frozenset[str]) -> dict[str, Any]:
@@ -483,9 +485,10 @@ def pool_extremes(model: ClassPredictor, rows: Indices, names: frozenset[str]) -
         names: The wanted fields.
     """
     fields = {"pool_gain": _largest_gain(model, rows)} if "pool_gain" in names else {}
-    if names & {"pool_max_entropy", "pool_margin"}:
-        found = [(float(entropies(p).max()), float(margins(p).min())) for p in map(model.probabilities, _parts(rows))]
-        fields |= {"pool_max_entropy": max(H for H, _ in found), "pool_margin": min(gap for _, gap in found)}
+    wanted = names & _EXTREMES.keys()
+    if wanted:
+        parts = [pool_statistics(model.probabilities(part), wanted) for part in _parts(rows)]
+        fields |= {name: _EXTREMES[name](part[name] for part in parts) for name in wanted}
     return fields
 
 

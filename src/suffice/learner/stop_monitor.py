@@ -95,6 +95,12 @@ class StopMonitor(SetQuestions):
     Divergences compare two posteriors that differ in labels only. Both have the hyper-parameters and the transformers
     of the current model. If these have changed, the posterior of the previous update is computed again from its labels.
 
+    Averages and counts over a pool of more than 100,000 items are computed over a random sample of it: the unlabelled
+    ones of 2000 items, the same at each update. The verdict says so. A maximum or minimum is computed over all items.
+
+    A classifier without probabilities can be judged by rules that use nothing but the predicted classes, such as
+    :class:`suffice.StabilizingPredictions`.
+
     :class:`suffice.LabelWorth` requires the part of the error that more labels can remove. It is computed from a
     committee, the posterior of a model of suffice, or the variance of a Bayesian regression. Otherwise the recent gain
     is used, or the share ``50 / (50 + n)`` of the error at ``n`` labels if that is larger. This also applies to a
@@ -275,7 +281,8 @@ class StopMonitor(SetQuestions):
             random: Those of the items that were drawn at random from the unlabelled ones, as indices or as one flag for
                 each item. They calibrate the estimate of the error: the model of the update before has predicted each
                 of them without knowing it. Items that were named once need not be named again.
-            probabilities: Instead of a model: its class probabilities for all items of the pool, ``N x C``.
+            probabilities: Instead of a model: its class probabilities for all items of the pool, ``N x C``, or those of
+                ``K`` members of a committee, ``N x K x C``.
             predictions: Instead of a model: its predicted class or number for each item of the pool; for numbers also
                 ``(mean, std)``. Text, flags, and whole numbers if the labels are whole numbers, are classes.
             classes: With ``probabilities``: the class of each column. Left out, those of the update before if they are
