@@ -16,6 +16,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 from typing import Any, Final, NamedTuple
 
@@ -51,16 +52,14 @@ LIMIT: Final = 0.25
 
 
 class Cost(NamedTuple):
-    """Processor times in seconds: of a fit, of the predictions that the rule needs, and of an update."""
+    """Processor times in seconds: of the predictions that a rule needs, and of an update."""
 
-    fit: float
     needed: float
     update: float
 
-    @property
-    def rest(self) -> float:
-        """The update without predictions, relative to the fit."""
-        return max(0.0, self.update - self.needed) / self.fit
+    def rest(self, fit: float) -> float:
+        """The update without the needed predictions, relative to a fit."""
+        return max(0.0, self.update - self.needed) / fit
 
 
 def predicted_items(rule: str, size: int, known: Any) -> Any:
@@ -71,39 +70,43 @@ def predicted_items(rule: str, size: int, known: Any) -> Any:
     return np.setdiff1d(watched.items if len(watched.items) else np.arange(size), known)
 
 
-def one_round(monitor: sf.StopMonitor, data: tuple[Any, Any], model: Any, known: Any, rule: str) -> Cost:
-    """The times of a fit, of the predictions that the rule needs, and of the update with the model."""
+def one_update(monitor: sf.StopMonitor, data: tuple[Any, Any], model: Any, known: Any, rule: str) -> Cost:
+    """The times of the predictions that the rule needs, and of the update."""
     X, labels, random = data[0], data[1][known], known[::5]
     needed = predicted_items(rule, len(X), known)
-    fit = seconds(lambda: model.fit(X[known], labels), 1, time.process_time)
     predict = seconds(lambda: model.predict_proba(X[needed]), 1, time.process_time)
     update = seconds(lambda: monitor.update(model, known, labels, random=random), 1, time.process_time)
-    return Cost(fit, predict, update)
+    return Cost(predict, update)
 
 
-def measured(X: Any, y: Any, made: Any, rule: str) -> Cost:
-    """Medians over some updates."""
-    monitor = sf.StopMonitor(X, RULES[rule](), seed=0, estimate_time=0.0)
-    order = np.random.default_rng(1).permutation(len(X))
-    rounds = [order[:n] for n in range(FIRST, FIRST + UPDATES * BATCH, BATCH)]
-    costs = [one_round(monitor, (X, y), clone(made), known, rule) for known in rounds]
-    return Cost(*(median(times) for times in zip(*costs[1:], strict=True)))
+def measured(X: Any, y: Any, made: Any) -> tuple[float, dict[str, Cost]]:
+    """The time of a fit, and the times for each rule: medians over some updates after the same fits."""
+    monitors = {rule: sf.StopMonitor(X, new(), seed=0, estimate_time=0.0) for rule, new in RULES.items()}
+    order, fits = np.random.default_rng(1).permutation(len(X)), []
+    costs: dict[str, list[Cost]] = {rule: [] for rule in RULES}
+    for n in range(FIRST, FIRST + UPDATES * BATCH, BATCH):
+        model, known = clone(made), order[:n]
+        fits.append(seconds(partial(model.fit, X[known], y[known]), 1, time.process_time))
+        for rule, monitor in monitors.items():
+            costs[rule].append(one_update(monitor, (X, y), model, known, rule))
+    medians = {rule: Cost(*map(median, zip(*each[1:], strict=True))) for rule, each in costs.items()}
+    return median(fits[1:]), medians
 
 
 def shown(value: float) -> str:
     """A time in milliseconds."""
-    return f"{1e3 * value:.3g}"
+    return f"{1e3 * value:,.0f}" if value >= 0.1 else f"{1e3 * value:.2g}"
 
 
 def row(size: int, name: str, X: Any, y: Any) -> list[str]:
     """One line of the table."""
-    costs = {rule: measured(X, y, MODELS[name], rule) for rule in RULES}
+    fit, costs = measured(X, y, MODELS[name])
     fitted = clone(MODELS[name]).fit(X[:FIRST], y[:FIRST])
     whole = seconds(lambda: fitted.predict_proba(X), 1, time.process_time)
-    cells = [f"{size:,}", name, shown(costs["LabelWorth"].fit), shown(whole)]
+    cells = [f"{size:,}", name, shown(fit), shown(whole)]
     for cost in costs.values():
-        reached = "" if cost.rest <= LIMIT else " *"
-        cells += [shown(cost.update), f"{cost.update / cost.fit:.2f}", f"{cost.rest:.2f}{reached}"]
+        rest = cost.rest(fit)
+        cells += [shown(cost.update), f"{cost.update / fit:.2f}", f"{rest:.2f}{'' if rest <= LIMIT else ' *'}"]
     return cells
 
 

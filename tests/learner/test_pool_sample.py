@@ -168,6 +168,19 @@ def test_all_items_are_used_if_nearly_all_of_the_sample_is_labelled() -> None:
     assert monitor.steps[-1].pool_changes == 9
 
 
+def test_codes_of_the_sample_and_of_the_pool() -> None:
+    sample, codes = PoolSample.draw(LARGE, 0, wanted=True), np.arange(LARGE) % 5
+    assert sample.codes_of_sample(codes).tolist() == (sample.items % 5).tolist()
+    assert sample.codes_of_sample(sample.items % 5).tolist() == (sample.items % 5).tolist()
+    spread = sample.codes_of_all(sample.items % 5)
+    assert spread[sample.items].tolist() == (sample.items % 5).tolist()
+    assert np.count_nonzero(spread == -1) == LARGE - SAMPLE_ITEMS
+    assert sample.codes_of_all(codes) is codes
+    for small in (PoolSample.draw(WHOLE_POOL, 0, wanted=True), PoolSample.draw(LARGE, 0, wanted=False)):
+        assert small.places([]) is None
+        assert small.codes_of_all(codes[: small.size]).tolist() == codes[: small.size].tolist()
+
+
 def test_an_extended_pool_gets_a_sample_of_all_its_items() -> None:
     model = LogisticRegression().fit(X[ITEMS[:40]], Y[ITEMS[:40]])
     for size in (WHOLE_POOL, LARGE):

@@ -116,7 +116,10 @@ def _why_not_given(lacks: frozenset[str], fitted: FittedModel) -> str:
     if lacks & DIVERGENCES:
         return "posteriors are compared, and predictions have none; give the model"
     if fitted.gives_probabilities and lacks & COMMITTEE_FIELDS:
-        return "a committee is needed, and the given table has the probabilities of one model; give the model"
+        return (
+            "a committee is needed, and the given table has the probabilities of one model; give those of K members, "
+            "N x K x C, or the model"
+        )
     if isinstance(fitted.model, GivenClasses) and not lacks & (SCREENING_FIELDS | VALIDATION_FIELDS | {"kl_prior"}):
         return "predicted classes do not provide it; give probabilities=, class probabilities, N x C"
     if fitted.task == "regression" and lacks <= LATENT_FIELDS:

@@ -612,11 +612,11 @@ class StopMonitor(SetQuestions):
         """Add items to the pool, after the present ones, whose indices stay.
 
         The last step is judged again with the larger pool, as by an update without new labels. Earlier steps are about
-        the items that were there then. The stop set stays, and the recent gain starts again. If the model is not
-        available (predictions or right and wrong answers were given in its place, it predicts sets of classes, it was
-        not saved, or it cannot be copied), call :meth:`update` with the same labels and predictions for all items
-        before you go on: there is no estimate until then, and labels that are drawn at random before it do not
-        calibrate one.
+        the items that were there then. The stop set stays, the sample of more than 100,000 items is drawn again from
+        all of them, and the recent gain starts again. If the model is not available (predictions or right and wrong
+        answers were given in its place, it predicts sets of classes, it was not saved, or it cannot be copied), call
+        :meth:`update` with the same labels and predictions for all items before you go on: there is no estimate until
+        then, and labels that are drawn at random before it do not calibrate one.
 
         A guarantee of an earlier check covers the items that were there then, and not the new ones;
         :attr:`guarantee` says so. Its error probability stays spent, and counts for the extended pool. An open check
