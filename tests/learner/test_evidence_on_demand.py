@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import suffice as sf
 from suffice.criteria import EntropyMax, ExpectedCost
+from suffice.criteria.prediction_statistics import POOL_FIELDS
 from suffice.engines.tracked_rows import FollowedVariance
 from suffice.errors import MissingInputError
 from suffice.learner import class_evidence, simulation
@@ -20,7 +21,6 @@ from suffice.learner.class_predictions import ClassPredictions
 from suffice.learner.prepare import provided_fields
 from suffice.learner.simulation import CheckedRun
 from suffice.learner.step_inputs import (
-    POOL_FIELDS,
     REST_FIELDS,
     SELECTED_FIELDS,
     STOP_SET_FIELDS,

@@ -295,7 +295,11 @@ def test_arguments_of_the_wrong_kind() -> None:
     [
         ("probabilities", sf.ErrorStability(0.5), "predictions have none; give the model"),
         ("probabilities", sf.IntrinsicStopping(), r"probabilities of one model.*Rules that work: .*StabilizingPred"),
-        ("classes", sf.LabelWorth(), r"give probabilities=.*Rules that work: Budget.*ErrorGuarantee"),
+        (
+            "classes",
+            sf.LabelWorth(),
+            r"give probabilities=.*Rules that work: .*StabilizingPred.*Budget.*ErrorGuarantee",
+        ),
         ("classes", sf.EntropyMax(), r"pool_max_entropy: .*give probabilities="),
         ("numbers", sf.EntropyMax(), r"the given table predicts numbers.*Rules that work: .*LabelWorth"),
         ("numbers", sf.MaxVariance(0.1), r"pool_variance: the given numbers do not tell.*LabelWorth"),

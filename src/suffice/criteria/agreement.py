@@ -53,6 +53,9 @@ class ClassificationChange(Criterion):
     """Stop when no predicted class on the pool changed since the previous step.
 
     Items that were labelled in this step have left the pool and do not count (``pool_changes`` of a :class:`Step`).
+    If a step was computed over a random sample of the pool (``pool_sample``), as a :class:`suffice.StopMonitor` does
+    for more than 100,000 items, the rule stops when no item of the sample changed: with 2000 items and a confidence of
+    95 %, less than 0.15 % of the pool changed.
 
     Reference: [ZhuWangHovy2008b], the classification change.
 
@@ -239,6 +242,7 @@ class StabilizingPredictions(_Successive, Criterion):
     kappas: list[float] = field(default_factory=list, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"stop_probabilities"})
+    classes_only: ClassVar[frozenset[str]] = requires
     info: ClassVar[RuleInfo] = RuleInfo(
         family="stability of predictions",
         example=lambda: StabilizingPredictions(0.9, 2),
@@ -392,6 +396,7 @@ class PredictedFChange(_Successive, Criterion):
     in_a_row: int = field(default=0, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"stop_probabilities"})
+    classes_only: ClassVar[frozenset[str]] = requires
     info: ClassVar[RuleInfo] = RuleInfo(
         family="stability of predictions",
         example=lambda: PredictedFChange(0.2, 2),

@@ -23,7 +23,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Union, get_args
 import numpy as np
 
 from suffice.arguments import real, whole
-from suffice.criteria.step_and_verdict import PREDICTION_FIELDS, Certificate, First, Known, Last, Step, Verdict
+from suffice.criteria.step_and_verdict import (
+    PREDICTION_FIELDS,
+    SAMPLED_FIELDS,
+    Certificate,
+    First,
+    Known,
+    Last,
+    Step,
+    Verdict,
+)
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
 
 if TYPE_CHECKING:
@@ -114,6 +123,7 @@ def snapped(value: float, limit: float) -> float:
 _RULES: Final[dict[str, type["Criterion"]]] = {}
 # A classifier that has seen one class only predicts it with probability 1 everywhere.
 _FEWEST_CLASSES: Final = 2
+_PROBABILITIES: Final = frozenset({"stop_probabilities", "selected_probabilities"})
 _ONE_CLASS: Final = (
     "all labels so far are of one class, and the predictions of the model say nothing before there is a second one"
 )
@@ -140,6 +150,8 @@ class Criterion(ABC):
     Attributes:
         requires: Names of the :class:`Step` fields that the rule cannot judge without.
         optional: Names of the fields that the rule uses if a step has them.
+        classes_only: Those of ``stop_probabilities`` and ``selected_probabilities`` of which the rule uses only the
+            most probable class of each item, so that it can be applied to predicted classes without probabilities.
 
     Examples:
         >>> from dataclasses import dataclass, field
@@ -156,6 +168,7 @@ class Criterion(ABC):
 
     requires: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[frozenset[str]] = frozenset()
+    classes_only: ClassVar[frozenset[str]] = frozenset()
     # Labels at the last step that was observed. It is not saved, because it serves only to detect errors of the caller.
     _last_labelled = 0
 
@@ -198,7 +211,7 @@ class Criterion(ABC):
         verdict: object = self.judge(step)
         if not isinstance(verdict, Verdict):
             raise InvalidTypeError(f"{type(self).__name__}.judge must return a Verdict, not {type(verdict).__name__}")
-        return verdict
+        return verdict if SAMPLED_FIELDS.isdisjoint(self.requires) else _with_sample(verdict, step)
 
     def observe_all(self, steps: Sequence[Step]) -> list[Verdict]:
         """Return the verdicts on several steps; the same as :meth:`observe` on each of them.
@@ -228,7 +241,8 @@ class Criterion(ABC):
     @cached_property
     def _reads(self) -> frozenset[str]:
         classes = frozenset({"classes_seen"} if _uses_predictions(self) else ())
-        return self._needs.union(self.optional, classes, *(rule.reads() for rule in inner_rules(self)))
+        sample = frozenset() if SAMPLED_FIELDS.isdisjoint(self.requires) else frozenset({"pool_sample"})
+        return self._needs.union(self.optional, classes, sample, *(rule.reads() for rule in inner_rules(self)))
 
     def verdict(self, step: Step, *, stop: bool, reason: str, **fields: Any) -> Verdict:
         """Return this rule's verdict; ``value`` and ``threshold`` are None and ``ready`` is True unless given."""
@@ -337,6 +351,30 @@ def requiring_rule(rule: Criterion, missing: Sequence[str]) -> str:
     if rule.requires.intersection(missing):
         return type(rule).__name__
     return next(requiring_rule(inner, missing) for inner in inner_rules(rule) if inner.needs().intersection(missing))
+
+
+def fields_with_probabilities(rule: Criterion) -> frozenset[str]:
+    """Return those of ``stop_probabilities`` and ``selected_probabilities`` that a rule uses as probabilities.
+
+    Args:
+        rule: The rule, with any rules inside it.
+
+    Examples:
+        >>> from suffice.criteria import MaxConfidence, StabilizingPredictions
+        >>> sorted(fields_with_probabilities(StabilizingPredictions() | MaxConfidence()))
+        ['selected_probabilities']
+    """
+    inner = inner_rules(rule)
+    own = rule.reads().difference(*(each.reads() for each in inner)) | rule.requires | rule.optional
+    return (own - rule.classes_only).union(*map(fields_with_probabilities, inner)) & _PROBABILITIES
+
+
+def _with_sample(verdict: Verdict, step: Step) -> Verdict:
+    """The verdict, with a note that the pool was sampled."""
+    if step.pool_sample is None:
+        return verdict
+    note = f" (in a random sample of {step.pool_sample:,} unlabelled items)"
+    return verdict if note in verdict.reason else dataclasses.replace(verdict, reason=verdict.reason + note)
 
 
 def _uses_predictions(rule: Criterion) -> bool:

@@ -407,6 +407,7 @@ class SelectedAccuracy(Criterion):
     sizes: list[int] = field(default_factory=list, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"selected_probabilities", "selected_labels"})
+    classes_only: ClassVar[frozenset[str]] = frozenset({"selected_probabilities"})
     info: ClassVar[RuleInfo] = RuleInfo(
         family="accuracy",
         example=lambda: SelectedAccuracy(0.6, window=4),

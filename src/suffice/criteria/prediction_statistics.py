@@ -1,5 +1,6 @@
 """Statistics that stopping rules use, computed from class probabilities, and the agreement of two classifications."""
 
+from collections.abc import Set
 from typing import Any, Final
 
 import numpy as np
@@ -9,6 +10,13 @@ from suffice.arguments import floats, whole
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
 
+#: Fields about the pool that are computed from class probabilities.
+POOL_FIELDS: Final = frozenset(
+    {
+        *("pool_max_entropy", "pool_uncertainty", "pool_risk", "pool_margin", "pool_confidence_variance"),
+        *("pool_changes", "pool_f"),
+    }
+)
 # Number of digits to which probabilities are compared.
 _DIGITS: Final = 10
 
@@ -48,24 +56,37 @@ def pool_facts(probabilities: Any, *, before: Any = None) -> dict[str, Any]:
         raise InvalidValueError(
             "probabilities must have at least one row: the pool is empty, and nothing is left to label"
         )
-    H, K = entropies(p), p.shape[1]
-    confidence = p.max(axis=1)
-    found: dict[str, Any] = {
-        "pool_max_entropy": float(H.max()),
-        "pool_uncertainty": min(float(H.mean() / np.log(K)), 1.0) if K > 1 else 0.0,
-        "pool_risk": max(float(1.0 - confidence.mean()), 0.0),
-        "pool_margin": float(margins(p).min()),
-        "pool_confidence_variance": float(confidence.var()),
-        "pool_f": expected_f(p),
-    }
-    if before is not None:
-        codes = np.asarray(before)
-        if codes.shape != (len(p),):
-            raise InvalidValueError(
-                f"before must hold a class for each of the {len(p)} items; its shape is {codes.shape}"
-            )
-        found["pool_changes"] = int(np.count_nonzero(likeliest(p) != codes))
-    return found
+    if before is not None and np.shape(before) != (len(p),):
+        raise InvalidValueError(
+            f"before must hold a class for each of the {len(p)} items; its shape is {np.shape(before)}"
+        )
+    return pool_statistics(p, POOL_FIELDS, before)
+
+
+def pool_statistics(p: Floats, names: Set[str], before: Any = None) -> dict[str, Any]:
+    """Return those of the fields of :func:`pool_facts` that are wanted.
+
+    Args:
+        p: Predictions for the unlabelled items, ``n x K``; at least one item.
+        names: The wanted fields.
+        before: As for :func:`pool_facts`.
+    """
+    found: dict[str, Any] = {}
+    if names & {"pool_max_entropy", "pool_uncertainty"}:
+        H, K = entropies(p), p.shape[1]
+        found["pool_max_entropy"] = float(H.max())
+        found["pool_uncertainty"] = min(float(H.mean() / np.log(K)), 1.0) if K > 1 else 0.0
+    if names & {"pool_risk", "pool_confidence_variance"}:
+        confidence = p.max(axis=1)
+        found["pool_risk"] = max(float(1.0 - confidence.mean()), 0.0)
+        found["pool_confidence_variance"] = float(confidence.var())
+    if "pool_margin" in names:
+        found["pool_margin"] = float(margins(p).min())
+    if "pool_f" in names:
+        found["pool_f"] = expected_f(p)
+    if before is not None and "pool_changes" in names:
+        found["pool_changes"] = int(np.count_nonzero(likeliest(p) != np.asarray(before)))
+    return {name: value for name, value in found.items() if name in names}
 
 
 def likeliest(probabilities: Any) -> NDArray[np.intp]:

@@ -68,6 +68,9 @@ class Step:
         pool_changes: Number of items of the pool whose predicted class changed in this step.
         pool_f: The F score that the model expects of its own predictions on the pool, see
             :func:`suffice.criteria.expected_f`.
+        pool_sample: Number of unlabelled items over which ``pool_uncertainty``, ``pool_risk``,
+            ``pool_confidence_variance``, ``pool_changes`` and ``pool_f`` were computed, if they are a random sample of
+            the pool. The verdict states it.
         pool_gain: Largest information gain over the pool, in nats: the information of one label about the parameters.
         pool_variance: Largest predictive variance of the latent value over the pool.
         stop_probabilities: Predictions on the stop set, ``S x K``.
@@ -142,6 +145,7 @@ class Step:
     pool_confidence_variance: _AmountField = None
     pool_changes: _CountField = None
     pool_f: _ShareField = None
+    pool_sample: _CountField = None
     pool_gain: _AmountField = None
     pool_variance: _AmountField = None
     stop_probabilities: _ProbabilitiesField = None
@@ -364,6 +368,10 @@ FIELD_KINDS: Final[dict[str, FieldKind]] = {
 }
 _CHECKS: Final = {name: _CHECKS_BY_KIND[kind] for name, kind in FIELD_KINDS.items()}
 
+#: Fields about the pool that may be computed over a random sample of it, ``pool_sample``.
+SAMPLED_FIELDS: Final = frozenset(
+    {"pool_uncertainty", "pool_risk", "pool_confidence_variance", "pool_changes", "pool_f"}
+)
 #: Fields that are computed from the predictions of a classifier; they are meaningless while it has seen one class only.
 PREDICTION_FIELDS: Final = frozenset(
     {

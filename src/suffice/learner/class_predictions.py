@@ -92,7 +92,8 @@ class ClassPredictions:
     def _averaged(self, items: Indices) -> Floats:
         """Class probabilities, with the columns of the model."""
         if is_forest(self._source.last_step):
-            return self._with_members(items)[0]
+            forest, inputs = self._source.last_step, self._source.transformed(items)
+            return _average(_tree_probabilities(forest.estimators_, inputs))
         if self._source.predict is None:
             return self._table(self._source.model.predict_proba(self._source.rows(items)), len(items))
         p = self._table(self._source.answer(items), len(items))
@@ -187,12 +188,16 @@ def _parts(items: Indices) -> list[Indices]:
 
 def _forest_members(forest: Any, X: Any) -> tuple[Floats, Floats]:
     """Probabilities by a forest, ``N x C``, and by each of its trees, ``N x K x C``."""
-    members = np.stack(_tree_probabilities(forest.estimators_, X), axis=1)
-    averaged = np.zeros((members.shape[0], members.shape[2]))
-    # In the order in which the forest adds its trees.
-    for k in range(members.shape[1]):
-        averaged += members[:, k]
-    return averaged / members.shape[1], members
+    members = _tree_probabilities(forest.estimators_, X)
+    return _average(members), np.stack(members, axis=1)
+
+
+def _average(members: Sequence[Floats]) -> Floats:
+    """The average of the probabilities by trees, added in the order of the forest."""
+    total = np.zeros(members[0].shape)
+    for p in members:
+        total += p
+    return total / len(members)
 
 
 def _tree_probabilities(trees: Sequence[Any], X: Any) -> list[Floats]:

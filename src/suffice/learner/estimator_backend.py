@@ -16,9 +16,9 @@ from suffice.criteria import Criterion, Step, Verdict
 from suffice.divergence import KLPair
 from suffice.engines.disk_rows import require_memory
 from suffice.errors import InvalidValueError
+from suffice.learner.available_fields import COMMITTEE_FIELDS
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
 from suffice.learner.model_predictions import FittedModel, PoolRows
-from suffice.learner.monitor_round import COMMITTEE_FIELDS
 from suffice.learner.refitted import refitted
 from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,

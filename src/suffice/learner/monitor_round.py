@@ -2,36 +2,40 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from suffice.acquisition import Indices
 from suffice.criteria import committee_agreement, relevance_facts
-from suffice.criteria.optimisation import REGRET_FIELDS
+from suffice.criteria.prediction_statistics import POOL_FIELDS
+from suffice.criteria.step_and_verdict import SAMPLED_FIELDS
 from suffice.divergence import kl
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.learner.label_sets import GivenSets, SetClassifier
+from suffice.learner.available_fields import LATENT_FIELDS, predicts_classes_only
+from suffice.learner.label_sets import SetClassifier
 from suffice.learner.learning_loop import model_family
 from suffice.learner.model_predictions import ComparedPosteriors, FittedModel, KnownPosterior
-from suffice.learner.pool_predictions import GivenAnswers, GivenClasses, PoolPredictions
+from suffice.learner.pool_predictions import PoolPredictions
+from suffice.learner.pool_sample import PoolSample
 from suffice.learner.refitted import can_be_fitted_again, refitted
 from suffice.learner.step_inputs import (
-    LOSS_FIELDS,
-    POOL_FIELDS,
+    EXTREME_FIELDS,
     RELEVANCE_FIELDS,
     REST_FIELDS,
-    SCREENING_FIELDS,
     SELECTED_FIELDS,
     STOP_SET_FIELDS,
-    VALIDATION_FIELDS,
+    ClassPredictor,
     ExpectedErrors,
     RecentGain,
+    pool_extremes,
     pool_fields,
     rest_fields,
     selected_fields,
     stop_set_fields,
 )
+from suffice.learner.update_memory import ClassColumns, EarlierRow, UpdateMark
 from suffice.models.inputs import as_labels
 from suffice.numerics import Floats
 from suffice.saved_state import decoded_array, encoded_array
@@ -46,53 +50,9 @@ from suffice.session.held_out import (
 from suffice.session.random_losses import LEAST_EXPECTED
 from suffice.session.recorded_steps import DIVERGENCES
 
-#: Fields that require a committee of classifiers.
-COMMITTEE_FIELDS: Final = frozenset({"selected_agreement", "stop_agreement", "pool_gain"})
-#: Fields that require the variance of noise-free values.
-LATENT_FIELDS: Final = frozenset({"pool_variance", "pool_gain"})
-#: Fields that require class probabilities.
-PROBABILITY_FIELDS: Final = (SELECTED_FIELDS | POOL_FIELDS | STOP_SET_FIELDS | REST_FIELDS | {"train_error"}) - (
-    COMMITTEE_FIELDS
-)
-#: Fields that require a mean and a standard deviation.
-NUMBER_FIELDS: Final = LOSS_FIELDS | REST_FIELDS | {"expected_error"}
-#: What a function of the caller must do.
-FUNCTION: Final = "a function predict(model, X) that returns"
 # Number of labels at which half of the error is assumed to be reducible if nothing else is known.
 _REMOVABLE: Final = 50.0
 _NOT_COMPARED: Final = "the posterior before cannot be compared in this step: {}"
-
-
-class EarlierRow(NamedTuple):
-    """Prediction of the previous model for an item that was labelled since.
-
-    Attributes:
-        probabilities: Of the classes known then; None for numbers.
-        votes: The class that each member of a committee votes for, if the rule asks for it.
-        mean: The prediction, for numbers.
-        variance: The variance of the label, for numbers; the doubt, for a classifier without probabilities.
-        label: The predicted class, for a classifier without probabilities.
-        n_labels: Number of labels of the model; 0 if it is not known.
-        provided: Whether the variance is that of the model, and not that of all labels or missing.
-    """
-
-    probabilities: tuple[float, ...] | None = None
-    votes: tuple[int, ...] | None = None
-    mean: float = 0.0
-    variance: float = 0.0
-    label: Any = None
-    n_labels: int = 0
-    provided: bool = True
-
-    def prediction(self, classes: Sequence[Any]) -> HeldOutPrediction:
-        """The same, for the losses of random labels."""
-        if self.label is not None:
-            return HeldOutPrediction(self.label, self.variance if self.provided else None, None, self.n_labels)
-        if self.probabilities is None:
-            variance = np.array([self.variance]) if self.provided else None
-            return number_predictions(np.array([self.mean]), variance, self.n_labels)[0]
-        p, names = np.array([self.probabilities]), list(classes[: len(self.probabilities)])
-        return class_predictions(p, names, self.n_labels)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,31 +137,6 @@ class RememberedModel:
         )
 
 
-class ClassColumns(NamedTuple):
-    """All classes so far in a fixed order, and the position of each column of the model among them."""
-
-    classes: list[Any]
-    places: list[int]
-
-
-class UpdateMark(NamedTuple):
-    """Data of an update for comparison with later updates.
-
-    Attributes:
-        n_labelled: Labels then.
-        serial: Number of the update.
-        codes: The class predicted for each item of the pool, -1 for labelled ones; None if it is not needed.
-        posterior: The posterior, or None.
-        labels: The labels as they were then, by item, if posteriors are compared.
-    """
-
-    n_labelled: int
-    serial: int
-    codes: Any = None
-    posterior: KnownPosterior | None = None
-    labels: Mapping[int, Any] | None = None
-
-
 class StepEvidence(NamedTuple):
     """The fields of a step, the data for later comparisons, and the reason if there are no divergences."""
 
@@ -242,6 +177,43 @@ class FittedPredictor(NamedTuple):
         return self.fitted.class_predictions.errors(rows, self.columns.places, self._width)[0]
 
 
+class PredictedClasses(NamedTuple):
+    """Predictions of a classifier without probabilities: 1 for the predicted class, for rules that use nothing else."""
+
+    fitted: FittedModel
+    columns: ClassColumns
+
+    def probabilities(self, rows: Indices) -> Floats:
+        """1 in the column of the predicted class and 0 in all others, ``n x K``."""
+        return one_hot(self.fitted.predicted(rows, ()), self.columns.classes)
+
+    def votes(self, rows: Indices, members: int) -> Any:
+        """Not known."""
+        raise NotImplementedError
+
+    def gains(self, rows: Indices) -> Floats:
+        """Not known."""
+        raise NotImplementedError
+
+    def errors(self, rows: Indices) -> ExpectedErrors:
+        """Not known."""
+        raise NotImplementedError
+
+
+def one_hot(labels: Any, classes: Sequence[Any]) -> Floats:
+    """1 in the column of each label and 0 in all others, ``n x K``.
+
+    Examples:
+        >>> one_hot(["b", "a"], ["a", "b", "c"]).tolist()
+        [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    """
+    place = {name: code for code, name in enumerate(classes)}
+    named, codes = np.unique(np.asarray(labels), return_inverse=True)
+    found = np.zeros((len(codes), len(classes)))
+    found[np.arange(len(codes)), np.array([place[name] for name in named.tolist()], dtype=np.intp)[codes]] = 1.0
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class MonitorRound:
     """One update: the model, the labels, and the predictions before the labels were known.
@@ -251,7 +223,8 @@ class MonitorRound:
         labels: All labels by item.
         earlier: Predictions for items before their labels were known.
         columns: Where the classes of the model are.
-        free: Unlabelled items.
+        size: Number of items of the pool.
+        watched: The items over which statistics of a large pool are averaged.
         sample: A fixed sample of items, over whose unlabelled ones errors are averaged.
         stop: The stop set.
         positive: The positive class of a screening, or None.
@@ -262,16 +235,25 @@ class MonitorRound:
     labels: Mapping[int, Any]
     earlier: Mapping[int, EarlierRow]
     columns: ClassColumns
-    free: Indices
+    size: int
+    watched: PoolSample
     sample: Indices
     stop: Indices
     positive: Any
     order: Sequence[int]
 
+    @cached_property
+    def free(self) -> Indices:
+        """Unlabelled items."""
+        free = np.ones(self.size, dtype=bool)
+        free[list(self.labels)] = False
+        return np.flatnonzero(free)
+
     @property
-    def predictor(self) -> FittedPredictor:
+    def predictor(self) -> ClassPredictor:
         """Predictions of the model, for classes."""
-        return FittedPredictor(self.fitted, self.columns)
+        kind = PredictedClasses if predicts_classes_only(self.fitted) else FittedPredictor
+        return kind(self.fitted, self.columns)
 
     def evidence(
         self, wanted: frozenset[str], last: UpdateMark | None, recent: RecentGain, selected: list[int]
@@ -315,9 +297,7 @@ class MonitorRound:
 
     def _relevance_fields(self) -> dict[str, Any]:
         """Fields from the probability of the positive class."""
-        classes, size = self.columns.classes, len(self.free) + len(self.labels)
-        items = np.arange(size)
-        p = np.zeros(size)
+        classes, items, p = self.columns.classes, np.arange(self.size), np.zeros(self.size)
         if self.positive in classes:
             p = self.predictor.probabilities(items)[:, classes.index(self.positive)]
         return relevance_facts(p, np.isin(items, list(self.labels)))
@@ -332,13 +312,30 @@ class MonitorRound:
             noise = np.maximum(numbers.variance - numbers.latent, np.finfo(np.float64).tiny)
             gain = 0.5 * float(np.log1p(numbers.latent / noise).max())
             return {"pool_variance": float(numbers.latent.max()), "pool_gain": gain}, None
+        places = self.watched.places(self.labels)
+        if places is not None:
+            return self._fields_of_sample(wanted, before, places)
         # An item whose label was removed has no earlier prediction.
-        earlier = None if before is None else before[self.free]
+        earlier = None if before is None else self.watched.codes_of_all(before)[self.free]
         fields, predicted = pool_fields(self.predictor, self.free, wanted, earlier)
         if predicted is None:
             return fields, None
-        codes = np.full(len(self.free) + len(self.labels), -1)
+        codes = np.full(self.size, -1)
         codes[self.free] = predicted
+        return fields, codes
+
+    def _fields_of_sample(self, wanted: frozenset[str], before: Any, places: Indices) -> tuple[dict[str, Any], Any]:
+        """Averages over a sample of the unlabelled items, extremes over all of them, and the classes of the sample."""
+        fields: dict[str, Any] = pool_extremes(self.predictor, self.free, wanted) if wanted & EXTREME_FIELDS else {}
+        if not wanted & SAMPLED_FIELDS:
+            return fields, None
+        earlier = None if before is None else self.watched.codes_of_sample(before)[places]
+        averages, predicted = pool_fields(self.predictor, self.watched.items[places], wanted & SAMPLED_FIELDS, earlier)
+        fields |= averages | {"pool_sample": len(places)}
+        if predicted is None:
+            return fields, None
+        codes = np.full(len(self.watched.items), -1)
+        codes[places] = predicted
         return fields, codes
 
     def _stop_fields(self, wanted: frozenset[str]) -> dict[str, Any]:
@@ -397,7 +394,7 @@ class MonitorRound:
             losses = [(float(self.labels[item]) - row.mean) ** 2 for item, row in zip(items, rows, strict=True)]
             expected = [row.variance for row in rows]
             return {"selected_loss": float(np.mean(losses)), "selected_expected_loss": float(np.mean(expected))}
-        given = [row.probabilities or () for row in rows]
+        given = [self._row_of(row) for row in rows]
         p = np.zeros((len(given), max(map(len, given))))
         for row, values in zip(p, given, strict=True):
             row[: len(values)] = values
@@ -406,6 +403,12 @@ class MonitorRound:
             votes = np.array([row.votes for row in rows]).T
             fields["selected_agreement"] = committee_agreement(votes, p.shape[1])
         return fields
+
+    def _row_of(self, row: EarlierRow) -> Sequence[float]:
+        """The class probabilities of an earlier prediction; 1 for a class that was predicted without them."""
+        if row.label is not None:
+            return list(map(float, one_hot([row.label], self.columns.classes)[0]))
+        return row.probabilities or ()
 
     def _posteriors(self, last: UpdateMark | None) -> tuple[ComparedPosteriors, dict[str, Any]]:
         """The posterior of this update, and the divergences from that of an earlier update, if there is one.
@@ -617,60 +620,3 @@ def _label_predictions(labels: Sequence[Any], doubts: Floats | None, n_labels: i
     """Predictions of a classifier without probabilities."""
     expected = [None] * len(labels) if doubts is None else doubts.tolist()
     return [HeldOutPrediction(label, doubt, None, n_labels) for label, doubt in zip(labels, expected, strict=True)]
-
-
-def _why_not_given(lacks: frozenset[str], fitted: FittedModel) -> str:
-    """Reason why given predictions do not provide some fields; empty if it is the same as for a model."""
-    if isinstance(fitted.model, GivenAnswers):
-        return "correct= says only whether predictions were right; give probabilities= and labels for more"
-    if lacks & DIVERGENCES:
-        return "posteriors are compared, and predictions have none; give the model"
-    if fitted.gives_probabilities and lacks & COMMITTEE_FIELDS:
-        return "a committee is needed, and the given table has the probabilities of one model; give the model"
-    if isinstance(fitted.model, GivenClasses) and not lacks & (SCREENING_FIELDS | VALIDATION_FIELDS | {"kl_prior"}):
-        return "predicted classes do not provide it; give probabilities=, class probabilities, N x C"
-    if fitted.task == "regression" and lacks <= LATENT_FIELDS:
-        return (
-            "the given numbers do not tell the variance of the noise-free value from that of the label; give the model"
-        )
-    return ""
-
-
-def why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: PLR0911, PLR0912 - one sentence for each case
-    """Reason why a model does not provide some fields, and the remedy."""
-    name = fitted.name
-    lacks = frozenset(missing)
-    if isinstance(fitted.model, GivenSets | SetClassifier):
-        return "it is for one class for each item, and labels are sets of classes; use one StopMonitor for each class"
-    if isinstance(fitted.model, PoolPredictions) and (reason := _why_not_given(lacks, fitted)):
-        return reason
-    if "control_found" in lacks and not lacks & SCREENING_FIELDS:
-        return "give control= to StopMonitor, items of the positive class that were drawn at random, and positive="
-    if lacks & (SCREENING_FIELDS | RELEVANCE_FIELDS) and fitted.task == "classification":
-        if fitted.gives_probabilities or lacks & SCREENING_FIELDS:
-            return "give positive= to StopMonitor, the class that the screening looks for"
-        return f"{name} has no predict_proba; give predict=, {FUNCTION} class probabilities, N x C"
-    if lacks <= REGRET_FIELDS:
-        return "the rule is for Bayesian optimisation; use suffice.learner.OptimisationMonitor"
-    if lacks & DIVERGENCES:
-        return f"posteriors are compared, and {fitted.posterior.why_missing}"
-    if "kl_prior" in lacks:
-        return "the monitor knows no prior of the model; use suffice.simulate with a model of suffice"
-    if lacks & VALIDATION_FIELDS:
-        return "the monitor has no validation set; compute the error on yours and give it to the rule in a suffice.Step"
-    if fitted.task == "regression" and not lacks <= NUMBER_FIELDS | LATENT_FIELDS:
-        return f"it is computed from class probabilities, and {name} predicts numbers"
-    if fitted.task == "regression" and fitted.gives_numbers:
-        return f"{name} does not tell the variance of the noise-free value from that of the label"
-    if fitted.task == "regression":
-        return f"{name}.predict does not take return_std=True; give predict=, {FUNCTION} (mean, std)"
-    if "pool_variance" in lacks:
-        return f"it is for numbers, and {name} predicts classes"
-    if fitted.gives_probabilities and lacks & COMMITTEE_FIELDS:
-        return (
-            f"a committee is needed, and {name} has no estimators_ whose average it predicts; give predict=, "
-            f"{FUNCTION} the probabilities of K members, N x K x C"
-        )
-    if not fitted.gives_probabilities:
-        return f"{name} has no predict_proba; give predict=, {FUNCTION} class probabilities, N x C"
-    return "the monitor does not compute it; give it to the rule in a suffice.Step"

@@ -69,6 +69,24 @@ class GivenProbabilities(PoolPredictions):
         return self.classes_[self._table[items].argmax(axis=1)]
 
 
+class GivenCommittee(GivenProbabilities):
+    """Class probabilities of all items by each member of a committee, ``N x K x C``, whose average is predicted.
+
+    Args:
+        members: The validated probabilities.
+        classes: The classes.
+    """
+
+    def __init__(self, members: Floats, classes: Any) -> None:
+        super().__init__(members.mean(axis=1), classes)
+        self._members = members
+
+    def sample_proba(self, items: Any, seed: int) -> Floats:
+        """The probabilities of some items by each member; the seed is not needed."""
+        del seed
+        return np.asarray(self._members[items])
+
+
 class GivenClasses(PoolPredictions):
     """The predicted class of all items.
 
@@ -135,7 +153,7 @@ def given_probabilities(
     """Class probabilities of all items of a pool, validated.
 
     Args:
-        probabilities: As the user gave them.
+        probabilities: As the user gave them: ``N x C``, or those of ``K`` members of a committee, ``N x K x C``.
         classes: The class of each column, or None: those of the update before if they are as many, otherwise the
             classes of the labels in sorted order, or the numbers of the columns if the labels are such numbers.
         known: What is known so far.
@@ -144,18 +162,21 @@ def given_probabilities(
     Raises:
         InvalidValueError: They are no probabilities, or their columns cannot be named.
     """
-    table = _numbers(probabilities, who, "class probabilities, N x C")
-    if table.ndim != 2 or len(table) != known.size or not table.shape[1]:
+    table = _numbers(probabilities, who, "class probabilities, N x C or N x K x C")
+    if table.ndim not in (2, 3) or len(table) != known.size or 0 in table.shape:
         raise InvalidValueError(
-            f"{who} must be of shape N x C, with a row for each of the N = {known.size:,} items of the pool, labelled "
-            f"and unlabelled; their shape is {table.shape}"
+            f"{who} must be of shape N x C, or N x K x C for K members of a committee, with a row for each of the N = "
+            f"{known.size:,} items of the pool, labelled and unlabelled; their shape is {table.shape}"
         )
-    if (table < -1e-9).any() or (np.abs(table.sum(axis=1) - 1.0) > SUM_TOLERANCE).any():
-        row = int(((table < -1e-9).any(axis=1) | (np.abs(table.sum(axis=1) - 1.0) > SUM_TOLERANCE)).argmax())
+    unusable = (table < -1e-9).any(axis=-1) | (np.abs(table.sum(axis=-1) - 1.0) > SUM_TOLERANCE)
+    if unusable.any():
+        place = np.unravel_index(int(unusable.argmax()), unusable.shape)
+        where = f"row {place[0]:,}" if len(place) == 1 else f"row {place[0]:,} of member {place[1]}"
         raise InvalidValueError(
-            f"{who} must hold no number below 0, and each row must add up to 1; row {row:,} is {_shown(table[row])}"
+            f"{who} must hold no number below 0, and each row must add up to 1; {where} is {_shown(table[place])}"
         )
-    return GivenProbabilities(table, _named_columns(table.shape[1], classes, known, who))
+    kind = GivenProbabilities if table.ndim == 2 else GivenCommittee
+    return kind(table, _named_columns(table.shape[-1], classes, known, who))
 
 
 def _named_columns(width: int, classes: Any, known: KnownSoFar, who: str) -> Any:
@@ -288,7 +309,8 @@ def predicted_by(function: Callable[[Any], Any], pool: PoolRows) -> Any:
             shapes = " and ".join(str(np.shape(each)) for each in part)
             raise InvalidValueError(
                 f"the function must return a prediction for each of the {len(items):,} items that it is given: class "
-                f"probabilities, N x C, classes, numbers, or (mean, std); the shape of what it returned is {shapes}"
+                "probabilities, N x C or N x K x C, classes, numbers, or (mean, std); the shape of what it returned is "
+                f"{shapes}"
             )
         parts.append(part)
     joined = tuple(np.concatenate([np.asarray(as_labels(each)) for each in same]) for same in zip(*parts, strict=True))

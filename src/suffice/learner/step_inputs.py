@@ -15,8 +15,8 @@ from scipy.special import expit
 
 from suffice.acquisition import Indices, bald, class_scores
 from suffice.arguments import distinct, real, whole
-from suffice.criteria import Criterion, committee_agreement, pool_facts
-from suffice.criteria.prediction_statistics import entropies, likeliest, selected_losses
+from suffice.criteria import Criterion, committee_agreement
+from suffice.criteria.prediction_statistics import POOL_FIELDS, entropies, likeliest, pool_statistics, selected_losses
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.models.predictive import as_numbers, exponentials, hermite, moderated_logits, probabilities, weight_draws
 from suffice.numerics import Floats
@@ -150,7 +150,7 @@ VALIDATION_FIELDS: Final = frozenset({"validation_error", "validation_labels"})
 #: Losses of the selected items before their labels were learned, and the losses that the model expected.
 LOSS_FIELDS: Final = frozenset({"selected_loss", "selected_expected_loss"})
 SELECTED_FIELDS: Final = LOSS_FIELDS | {"selected_probabilities", "selected_labels", "selected_agreement"}
-#: Fields about the pool, with their values for an empty pool.
+#: Values of the fields about the pool for an empty pool.
 NOTHING_LEFT: Final = {
     "pool_max_entropy": 0.0,
     "pool_uncertainty": 0.0,
@@ -160,7 +160,9 @@ NOTHING_LEFT: Final = {
     "pool_changes": 0,
     "pool_f": 1.0,
 }
-POOL_FIELDS: Final = frozenset(NOTHING_LEFT)
+#: Fields that are a maximum or minimum over the unlabelled items.
+EXTREME_FIELDS: Final = frozenset({"pool_max_entropy", "pool_margin", "pool_gain"})
+_EXTREMES: Final[dict[str, Callable[[Iterable[float]], float]]] = {"pool_max_entropy": max, "pool_margin": min}
 STOP_SET_FIELDS: Final = frozenset({"stop_probabilities", "stop_confidence", "stop_agreement", "expected_error"})
 #: Fields about the error of unlabelled items, and the part of it that more labels could remove.
 REST_FIELDS: Final = frozenset({"unlabelled_error", "reducible_error", "recent_gain", "error_scale"})
@@ -460,18 +462,38 @@ def pool_fields(model: ClassPredictor, rows: Indices, names: frozenset[str], bef
         names: The wanted fields.
         before: Columns of the classes predicted for the same items before; None if there are none.
     """
-    fields: dict[str, Any] = {}
-    if "pool_gain" in names:
-        fields["pool_gain"] = max(0.0, float(_in_parts(model.gains, rows).max(initial=0.0))) if len(rows) else 0.0
+    fields = {"pool_gain": _largest_gain(model, rows)} if "pool_gain" in names else {}
     if not names & POOL_FIELDS:
         return fields, None
     if not len(rows):
         return fields | NOTHING_LEFT, np.zeros(0, dtype=np.intp)
     p = _in_parts(model.probabilities, rows)
+    if "pool_changes" not in names:
+        return fields | pool_statistics(p, names), None
     predicted = likeliest(p)
     # An item without an earlier prediction has not changed.
     compared = None if before is None else np.where(before < 0, predicted, before)
-    return fields | pool_facts(p, before=compared), predicted
+    return fields | pool_statistics(p, names, compared), predicted
+
+
+def pool_extremes(model: ClassPredictor, rows: Indices, names: frozenset[str]) -> dict[str, Any]:
+    """Fields that are a maximum or minimum over all unlabelled items, without the predictions of all in memory.
+
+    Args:
+        model: Predictions of the model.
+        rows: The unlabelled items, at least one.
+        names: The wanted fields.
+    """
+    fields = {"pool_gain": _largest_gain(model, rows)} if "pool_gain" in names else {}
+    wanted = names & _EXTREMES.keys()
+    if wanted:
+        parts = [pool_statistics(model.probabilities(part), wanted) for part in _parts(rows)]
+        fields |= {name: _EXTREMES[name](part[name] for part in parts) for name in wanted}
+    return fields
+
+
+def _largest_gain(model: ClassPredictor, rows: Indices) -> float:
+    return max(0.0, float(_in_parts(model.gains, rows).max(initial=0.0))) if len(rows) else 0.0
 
 
 def rest_fields(errors: "ExpectedErrors", rest: Any, recent: "RecentGain", n_labelled: int) -> dict[str, Any]:

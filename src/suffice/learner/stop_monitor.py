@@ -1,88 +1,62 @@
 """A stopping rule for any model and loop: one call per round with the model and all labels so far."""
 
-import math
 import operator
 import time
 import warnings
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from suffice.acquisition import Indices
 from suffice.arguments import real, whole
-from suffice.checks import Guarantee
 from suffice.checks.random_source import CHECK_STREAM, check_rng
 from suffice.checks.registry import CheckRegistry, registered_items
-from suffice.criteria import RULES, Criterion, LabelWorth, QuantileRecall, Step, Verdict, criterion_from_dict
-from suffice.criteria.base import example_rule, require_rule, requiring_rule
-from suffice.criteria.step_and_verdict import FIELD_KINDS
-from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError, SufficeError
-from suffice.learner.label_sets import (
-    GivenSets,
-    column_names,
-    guarantees_by_class,
-    is_label_matrix,
-    label_codes,
-    set_classifier,
-)
+from suffice.criteria import Criterion, LabelWorth, QuantileRecall, Step, Verdict, criterion_from_dict
+from suffice.criteria.base import require_rule
+from suffice.errors import InvalidTypeError, InvalidValueError
+from suffice.learner.available_fields import CLASS_FIELDS, FUNCTION, wanted_fields
+from suffice.learner.class_columns import columns_of
+from suffice.learner.earlier_predictions import answered_before, predicted_before, require_own_model
+from suffice.learner.label_sets import label_codes
 from suffice.learner.model_predictions import FittedModel, PoolRows, Predict
-from suffice.learner.monitor_round import (
-    COMMITTEE_FIELDS,
-    FUNCTION,
-    LATENT_FIELDS,
-    NUMBER_FIELDS,
-    PROBABILITY_FIELDS,
-    ClassColumns,
-    EarlierRow,
-    MonitorRound,
-    MonitorView,
-    RememberedModel,
-    StepEvidence,
-    UpdateMark,
-    why_missing,
+from suffice.learner.monitor_records import (
+    FORMAT,
+    OLDER_FORMAT,
+    frame_of_steps,
+    from_older_state,
+    restored_steps,
+    saved_steps,
+    trace_of_steps,
+    verdict_card,
 )
+from suffice.learner.monitor_round import MonitorRound, MonitorView, RememberedModel, StepEvidence
 from suffice.learner.more_rows import extended_pool
-from suffice.learner.pool_predictions import (
-    SOURCES,
-    GivenAnswers,
-    GivenClasses,
-    KnownSoFar,
-    PoolPredictions,
-    flag,
-    given_predictions,
-    given_probabilities,
-    is_function,
-    predicted_by,
-    right_or_wrong,
-)
+from suffice.learner.pool_predictions import PoolPredictions, flag
+from suffice.learner.pool_sample import PoolSample
 from suffice.learner.prepare import checked_indices
-from suffice.learner.session_driver import SessionDriver
+from suffice.learner.set_questions import SetQuestions
 from suffice.learner.step_inputs import (
-    COUNTED_FIELDS,
-    RELEVANCE_FIELDS,
-    SCREENING_FIELDS,
     SELECTED_FIELDS,
     STOP_SET_FIELDS,
-    RecentGain,
     StopSet,
     positive_class,
     relevant_estimates,
     stop_items,
 )
-from suffice.models.inputs import as_labels, is_missing
+from suffice.learner.update_arguments import ArgumentReader, GivenArguments, UpdateArguments
+from suffice.learner.update_memory import EarlierRow, UpdateMark, UpdateMemory
+from suffice.models.inputs import as_labels
 from suffice.models.logistic import class_labels
 from suffice.models.threads import SingleUse, one_at_a_time
-from suffice.presentation.html_parts import card, curve
 from suffice.presentation.text_format import percent
-from suffice.saved_state import decoded_array, encoded_array, restored, sealed
-from suffice.session.error_estimate import CalibratedError
-from suffice.session.guarantee_rules import ErrorGuarantee, rules_of_type
+from suffice.saved_state import restored, sealed
+from suffice.session.guarantee_rules import rules_of_type
 from suffice.session.model_check import ModelCheck
 from suffice.session.random_losses import RandomLabelLosses
-from suffice.session.recorded_steps import DIVERGENCES, stacked
+from suffice.session.recorded_steps import DIVERGENCES
 from suffice.session.refit_budget import checked_estimate_time
 from suffice.session.rule_history import RuleHistory
 from suffice.session.session import Session
@@ -90,35 +64,13 @@ from suffice.session.session_labels import RULE_ITEMS, SKIPPED, UNLABELLED, samp
 from suffice.session.standing_stop import Cause, classes_that_may_be_missed
 from suffice.trace import Trace, drawn_curve
 
-_FORMAT: Final = "suffice-monitor-2"
-_OLDER_FORMAT: Final = "suffice-monitor-1"
-# Number of items for testing whether an ensemble predicts the average of its members.
-_TRIED_ITEMS: Final = 50
 # Number of items for which the caller's function is called again as a test.
 _ASKED_ITEMS: Final = 5
-# Names in a message.
-_SHOWN_NAMES: Final = 5
 _FIRST: Final = "the rule compares the model with the one before, and this is the first"
 _NOT_KEPT: Final = "the rule compares the model with the one before, of which {} is not known any more"
 
 
-class _Report(NamedTuple):
-    """What the arguments of an update say.
-
-    Attributes:
-        source: The model, or predictions in place of one.
-        labels: The labels; sets of classes as texts.
-        answers: Whether predictions were right, by item, in place of labels; or None.
-        names: For sets of classes, the name of each class.
-    """
-
-    source: Any
-    labels: Any
-    answers: dict[int, bool] | None
-    names: list[Any]
-
-
-class StopMonitor(SessionDriver):
+class StopMonitor(SetQuestions):
     """Applies a stopping rule to a model and a loop of any kind.
 
     Call :meth:`update` after each round with the fitted model and all labels so far. The monitor finds which labels are
@@ -142,6 +94,12 @@ class StopMonitor(SessionDriver):
 
     Divergences compare two posteriors that differ in labels only. Both have the hyper-parameters and the transformers
     of the current model. If these have changed, the posterior of the previous update is computed again from its labels.
+
+    Averages and counts over a pool of more than 100,000 items are computed over a random sample of it: the unlabelled
+    ones of 2000 items, the same at each update. The verdict says so. A maximum or minimum is computed over all items.
+
+    A classifier without probabilities can be judged by rules that use nothing but the predicted classes, such as
+    :class:`suffice.StabilizingPredictions`.
 
     :class:`suffice.LabelWorth` requires the part of the error that more labels can remove. It is computed from a
     committee, the posterior of a model of suffice, or the variance of a Bayesian regression. Otherwise the recent gain
@@ -242,23 +200,18 @@ class StopMonitor(SessionDriver):
         self._stop: Indices = np.zeros(0, dtype=np.intp)
         if self._rule.reads() & STOP_SET_FIELDS:
             self._stop = stop_items(stop_set, size, self._seed)
+        self._watched = self._drawn_sample()
         self._since = time.monotonic()
-        self._columns = ClassColumns([], [])
-        # The number of the update of each label, and the items of the last update in the order of the caller.
-        self._arrival: dict[int, int] = {}
-        self._order: list[int] = []
-        self._earlier: dict[int, EarlierRow] = {}
-        self._marks: list[UpdateMark] = []
-        self._recent = RecentGain()
-        self._calibration = 1.0
+        self._memory = UpdateMemory()
         # The model of the last update: a copy, or its predictions.
         self._kept: FittedModel | RememberedModel | None = None
         self._last_view: MonitorView | None = None
-        # For labels that are sets of classes, the name of each class.
-        self._names: list[Any] = []
         # Results of the caller's function for some items.
         self._answers: Any = None
-        self._model_name = "model"
+
+    def _drawn_sample(self) -> PoolSample:
+        """The items over which the statistics of a large pool are averaged, if the rule reads any."""
+        return PoolSample.draw(len(self._pool), self._seed, wanted="pool_sample" in self._rule.reads())
 
     def _checked_control(self, control: Any) -> frozenset[int]:
         items = checked_indices(control, len(self._pool), "control").tolist() if np.size(control) else []
@@ -294,8 +247,10 @@ class StopMonitor(SessionDriver):
         """Make the view of the model of the last update."""
         if self._kept is not None:
             assert self._task is not None
-            learned = self._session.labels.learned
-            self._last_view = MonitorView(self._kept, self._columns, self._task, self._model_name, learned, self._order)
+            learned, memory = self._session.labels.learned, self._memory
+            self._last_view = MonitorView(
+                self._kept, memory.columns, self._task, memory.model_name, learned, memory.order
+            )
 
     @property
     def steps(self) -> list[Step]:
@@ -326,7 +281,8 @@ class StopMonitor(SessionDriver):
             random: Those of the items that were drawn at random from the unlabelled ones, as indices or as one flag for
                 each item. They calibrate the estimate of the error: the model of the update before has predicted each
                 of them without knowing it. Items that were named once need not be named again.
-            probabilities: Instead of a model: its class probabilities for all items of the pool, ``N x C``.
+            probabilities: Instead of a model: its class probabilities for all items of the pool, ``N x C``, or those of
+                ``K`` members of a committee, ``N x K x C``.
             predictions: Instead of a model: its predicted class or number for each item of the pool; for numbers also
                 ``(mean, std)``. Text, flags, and whole numbers if the labels are whole numbers, are classes.
             classes: With ``probabilities``: the class of each column. Left out, those of the update before if they are
@@ -359,41 +315,37 @@ class StopMonitor(SessionDriver):
             >>> print(monitor.update(correct={10: True, 11: False}, indices=range(12), random=[10, 11]))
             Go on at 12 labels: 12 labels are bought, and the budget is 40. 28 more labels.
         """
-        self._require_one_source(model, probabilities, predictions, correct, indices, labels)
-        items = checked_indices(indices, len(self._pool), "indices")
-        came = self._told(model, probabilities, predictions, classes, correct, labels, items)
-        answers, names = came.answers, came.names
-        fitted = self._checked_model(came.source)
-        given = self._plain_labels(came.labels, items, fitted.task)
-        fitted.assume_label_variance(list(given.values()))
+        said = self._reader().read(
+            GivenArguments(model, indices, labels, random, probabilities, predictions, classes, correct)
+        )
+        fitted, given, memory = said.fitted, said.labels, self._memory
         new = self._new_items(given)
         self._session.checks.require_not_in_open(new, "tell")
-        drawn = self._drawn(random, items) | self._checked_at_random().intersection(given)
+        drawn = said.drawn | self._checked_at_random().intersection(given)
         wanted = self._wanted(fitted)
-        earlier = self._predicted_before(new, drawn, wanted) if answers is None else {}
-        earlier |= self._answered_before(answers or {}, drawn, len(given))
+        earlier = self._earlier_predictions(said, new, drawn, wanted)
         self._require_own_model(fitted, earlier)
-        marks = [mark for mark in self._marks if mark.n_labelled < len(given)]
+        marks = memory.marks_before(len(given))
         update = MonitorRound(
             fitted,
             given,
-            {**self._earlier, **earlier},
-            self._with_classes(fitted, given),
-            self._unlabelled(given),
+            {**memory.earlier, **earlier},
+            columns_of(fitted, given, memory.columns.classes, predicted=bool(wanted & CLASS_FIELDS)),
+            len(self._pool),
+            self._watched,
             sampled_items(len(self._pool), RULE_ITEMS[fitted.task]),
             self._stop,
             self._session.positive,
-            items.tolist(),
+            said.items.tolist(),
         )
         serial = self._session.labels.version + 1
-        arrival = {item: self._arrival.get(item, serial) for item in given}
-        recent = self._recent.before(len(given))
+        arrival = {item: memory.arrival.get(item, serial) for item in given}
         since = marks[-1].serial if marks else -1
         selected = [item for item, number in arrival.items() if number > since]
-        evidence = update.evidence(wanted, marks[-1] if marks else None, recent, selected)
+        evidence = update.evidence(wanted, marks[-1] if marks else None, memory.recent.before(len(given)), selected)
         at_random = drawn.union(self._session.labels.random)
         random_items = [item for item in given if item in at_random]
-        kept = self._keep(fitted, given, update.columns, wanted)
+        kept = self._keep(update, wanted)
         view = MonitorView(kept, update.columns, fitted.task, fitted.name, given, update.order)
         losses = self._losses_after(update, random_items)
         counted, calibration = self._counted(update, view, losses, random_items, wanted)
@@ -406,143 +358,47 @@ class StopMonitor(SessionDriver):
         corrected, change = self._corrected(given)
         session.labels.replace(given, random_items)
         session.estimates.set_losses(fitted.task, losses)
-        session.estimates.right_or_wrong, session.estimates.label_columns = answers is not None, len(names)
+        session.estimates.right_or_wrong = said.answers is not None
+        session.estimates.label_columns = len(said.names)
         session.history, session.labels.version = history, serial
         session.estimates.reducible_error = (
             float(fields.get("reducible_error", 0.0)) if session.estimates.share else 0.0
         )
-        self._columns, self._kept, self._model_name, self._answers = update.columns, kept, fitted.name, asked
-        self._names = names
-        self._order, self._arrival, self._recent, self._calibration = list(update.order), arrival, recent, calibration
-        self._earlier = {item: row for item, row in update.earlier.items() if item in given}
-        self._marks = self._marks_after(marks, given, serial, evidence, wanted)
-        self._last_view = view
+        self._memory = UpdateMemory(
+            columns=update.columns,
+            arrival=arrival,
+            order=list(update.order),
+            earlier={item: row for item, row in update.earlier.items() if item in given},
+            marks=_marks_after(marks, given, serial, evidence, wanted),
+            recent=evidence.recent,
+            calibration=calibration,
+            names=said.names,
+            model_name=fitted.name,
+        )
+        self._kept, self._answers, self._last_view = kept, asked, view
         for item in [*new, *corrected]:
             session.checks.answered(item, given[item])
         session.conclude(verdict, change=change)
         return self._settled()
 
-    # Arguments.
+    # Labels.
 
-    def _require_one_source(  # noqa: PLR0913, PLR0917 - the arguments of an update
-        self, model: Any, probabilities: Any, predictions: Any, correct: Any, indices: Any, labels: Any
-    ) -> None:
-        """Raise an error for arguments of an update that are missing or do not go together."""
-        sources = sum(source is not None for source in (model, probabilities, predictions, correct))
-        if sources != 1:
-            raise InvalidValueError(f"update takes one of {SOURCES}, and {sources or 'none'} came")
-        if indices is None:
-            raise InvalidValueError("update requires indices, all items that are labelled")
-        if correct is None and labels is None:
-            raise InvalidValueError("update requires labels, one for each of indices")
-        if correct is not None and labels is not None:
-            raise InvalidValueError("correct takes the place of labels; leave labels out")
-        if isinstance(model, np.ndarray | list | tuple):
-            raise InvalidTypeError(
-                "model must be a fitted model or a function; give class probabilities as probabilities=, and predicted "
-                "classes or numbers as predictions="
-            )
-        before = self._session.estimates.right_or_wrong
-        if self._task is not None and before != (correct is not None):
-            now = "labels" if before else "correct="
-            raise InvalidValueError(
-                f"the updates before were with {'correct=' if before else 'labels'}, and this one with {now}; use a "
-                "new StopMonitor"
-            )
-        if correct is not None and (self._session.positive is not None or self._may_miss):
-            name = "may_miss" if self._session.positive is None else "positive"
-            raise InvalidValueError(
-                f"{name} is about classes, and correct= says only whether predictions are right; leave {name} out, or "
-                "give predictions= and labels"
-            )
-
-    def _told(  # noqa: PLR0913, PLR0917 - the arguments of an update
-        self,
-        model: Any,
-        probabilities: Any,
-        predictions: Any,
-        classes: Any,
-        correct: Any,
-        labels: Any,
-        items: Indices,
-    ) -> _Report:
-        """What the arguments of an update say."""
-        if correct is not None:
-            answers, before = self._all_answers(correct, items), self._session.labels.everything
-            flags = [answers.get(item, before.get(item, True)) for item in items.tolist()]
-            return _Report(GivenAnswers(len(self._pool)), flags, answers, [])
-        labels = labels if hasattr(labels, "__len__") or not hasattr(labels, "__iter__") else list(labels)
-        of_sets = is_label_matrix(labels)
-        if self._task is not None and of_sets != bool(self._names):
-            now, then = ("sets of classes", "one each") if of_sets else ("one each", "sets of classes")
-            raise InvalidValueError(f"labels are {now}, and those before were {then}; use a new StopMonitor")
-        if not of_sets:
-            return _Report(self._source(model, probabilities, predictions, classes, labels), labels, None, [])
-        names = column_names(self._names or None if classes is None else classes, labels)
-        source = self._source_of_sets(model, probabilities, predictions, len(names))
-        return _Report(source, label_codes(labels), None, names)
-
-    def _source(self, model: Any, probabilities: Any, predictions: Any, classes: Any, labels: Any) -> Any:
-        """The model, or the predictions that were given in place of one."""
-        named, who = [self._columns.classes[k] for k in self._columns.places], ""
-        known = KnownSoFar(len(self._pool), labels, named, self._task)
-        if model is not None and self._predict is None and is_function(model):
-            answer, who = predicted_by(model, self._pool), "the result of the function"
-            is_table = not isinstance(answer, tuple) and np.ndim(answer) == 2
-            probabilities, predictions = (answer, None) if is_table else (None, answer)
-        if probabilities is not None:
-            return given_probabilities(probabilities, classes, known, who or "probabilities")
-        if predictions is not None:
-            return given_predictions(predictions, classes, known, who or "predictions")
-        if classes is not None:
-            raise InvalidValueError("classes is for probabilities= and predictions=; leave it out with a model")
-        return model
-
-    def _source_of_sets(self, model: Any, probabilities: Any, predictions: Any, width: int) -> Any:
-        """The model of sets of classes, or its predictions as texts."""
-        if probabilities is not None or (model is not None and (self._predict is not None or is_function(model))):
-            raise InvalidValueError(
-                "labels are sets of classes; give a classifier that predicts a matrix of 0 and 1, or such a matrix for "
-                "all items as predictions="
-            )
-        if self._session.positive is not None or self._may_miss:
-            name = "may_miss" if self._session.positive is None else "positive"
-            raise InvalidValueError(f"{name} is for one class for each item, and labels are sets; leave {name} out")
-        if predictions is None:
-            return set_classifier(model, self._pool.rows(np.arange(1)), width)
-        codes = label_codes(predictions, "predictions", width)
-        if len(codes) != len(self._pool):
-            raise InvalidValueError(
-                f"predictions must have a row for each of the {len(self._pool):,} items of the pool, not {len(codes):,}"
-            )
-        return GivenSets(codes)
-
-    def _all_answers(self, correct: Any, items: Indices) -> dict[int, bool]:
-        """Whether the predictions for items were right, with the answers of checks."""
-        checked = {item: label for check in self._session.checks.checks for item, label in check.record.labels.items()}
-        known = {item: bool(checked[item]) for item in items.tolist() if item in checked}
-        return {**known, **right_or_wrong(correct, items)}
-
-    def _checked_model(self, model: Any) -> FittedModel:
-        """The fitted model, or predictions, if they are of the same kind as those before."""
-        if isinstance(model, PoolPredictions):
-            fitted = FittedModel(model, None, PoolRows(np.arange(len(self._pool))))
-        else:
-            fitted = FittedModel(model, self._predict, self._pool)
-        positive = self._session.positive
-        if self._task is not None and fitted.task != self._task:
-            raise InvalidValueError(
-                f"{fitted.name} is for {fitted.task}, and the model before was for {self._task}; use a new StopMonitor"
-            )
-        if positive is not None and fitted.task != "classification":
-            raise InvalidValueError(
-                f"positive is a class, {positive!r}, and {fitted.name} predicts numbers; leave positive out"
-            )
-        if self._may_miss and fitted.task != "classification":
-            raise InvalidValueError(
-                f"may_miss holds classes, {list(self._may_miss)!r}, and {fitted.name} predicts numbers; leave it out"
-            )
-        return fitted
+    def _reader(self) -> ArgumentReader:
+        """What was given before, on which the arguments of an update depend."""
+        session = self._session
+        return ArgumentReader(
+            pool=self._pool,
+            predict=self._predict,
+            positive=session.positive,
+            may_miss=self._may_miss,
+            task=self._task,
+            right_or_wrong=session.estimates.right_or_wrong,
+            names=self._memory.names,
+            columns=self._memory.columns.of_model,
+            learned=session.labels.learned,
+            everything=session.labels.everything,
+            checked={item: label for check in session.checks.checks for item, label in check.record.labels.items()},
+        )
 
     def _new_items(self, given: Mapping[int, Any]) -> list[int]:
         """The items of an update that had no label before."""
@@ -561,48 +417,9 @@ class StopMonitor(SessionDriver):
         corrected = [item for item in given if item in learned and learned[item] != given[item]]
         return corrected, "removed" if learned.keys() - given.keys() else "corrected" if corrected else None
 
-    def _plain_labels(self, labels: Any, items: Indices, task: str) -> dict[int, Any]:
-        """Labels by item as plain values, in the order of their first updates."""
-        listed = isinstance(labels, np.ndarray) or not hasattr(labels, "__iter__")
-        values = np.asarray(as_labels(labels if listed else list(labels)))
-        if values.shape != items.shape:
-            raise InvalidValueError(
-                f"labels must be one for each of the {len(items)} items of indices; their shape is {values.shape}"
-            )
-        if values.dtype.kind not in "USiub":
-            missing = [k for k, label in enumerate(values.tolist()) if is_missing(label)]
-            if missing:
-                label, item = values.tolist()[missing[0]], items[missing[0]]
-                raise InvalidValueError(f"labels holds {label!r} for item {item}; leave out items without a label")
-        if task == "classification":
-            plain = class_labels(values).tolist()
-        else:
-            plain = [real(label, f"the label of item {item}") for item, label in zip(items, values, strict=True)]
-        by_item = dict(zip(items.tolist(), plain, strict=True))
-        earlier = {item: by_item[item] for item in self._session.labels.learned if item in by_item}
-        return {**earlier, **by_item}
-
     def _checked_at_random(self) -> set[int]:
         """The items of checks that are a random sample."""
         return {item for check in self._session.checks.checks for item in check.random_prefix}
-
-    @staticmethod
-    def _drawn(random: Any, items: Indices) -> set[int]:
-        """The items that were drawn at random."""
-        given = np.atleast_1d(np.asarray(random))
-        if not given.size:
-            return set()
-        if given.dtype.kind == "b" and given.shape in ((1,), items.shape):
-            return set(items[np.broadcast_to(given, items.shape)].tolist())
-        if given.dtype.kind not in "iu" or given.ndim != 1:
-            came = f"a mask of {given.size} flags for {len(items)} items" if given.dtype.kind == "b" else repr(random)
-            raise InvalidValueError(
-                f"random must be some of indices, or one flag for each of them, not {came}; give indices, e.g. "
-                "np.flatnonzero(mask)"
-            )
-        if other := sorted(set(given.tolist()).difference(items.tolist())):
-            raise InvalidValueError(f"random holds item {other[0]}, which is not in indices")
-        return set(given.tolist())
 
     # Inputs of the rule, and capabilities of the model.
 
@@ -612,132 +429,40 @@ class StopMonitor(SessionDriver):
         Raises:
             MissingInputError: The rule requires another one.
         """
-        reads = self._rule.reads()
-        provided = set(COUNTED_FIELDS)
-        if fitted.task == "classification" and not isinstance(fitted.model, GivenAnswers):
-            provided.add("classes_seen")
-            if self._session.positive is not None:
-                provided |= SCREENING_FIELDS | ({"control_found"} if self._control else set())
-            if fitted.gives_probabilities:
-                provided |= PROBABILITY_FIELDS | (RELEVANCE_FIELDS if self._session.positive is not None else set())
-                tried = np.arange(len(self._pool))[:_TRIED_ITEMS]
-                if reads & COMMITTEE_FIELDS and fitted.class_predictions.has_committee(tried):
-                    provided |= COMMITTEE_FIELDS
-        elif fitted.gives_numbers:
-            provided |= NUMBER_FIELDS
-            if reads & LATENT_FIELDS and fitted.numbers(np.zeros(1, dtype=np.intp)).latent is not None:
-                provided |= LATENT_FIELDS
-        if reads & DIVERGENCES and fitted.posterior.exists:
-            provided |= DIVERGENCES
-        missing = sorted(self._rule.needs() - provided)
-        if missing:
-            raise MissingInputError(
-                f"{requiring_rule(self._rule, missing)} requires {', '.join(missing)}: {why_missing(missing, fitted)}"
-                f". Rules that work: {', '.join(_working_rules(provided))}"
-            )
-        return reads & provided
+        screening, control = self._session.positive is not None, bool(self._control)
+        return wanted_fields(self._rule, fitted, size=len(self._pool), screening=screening, control=control)
 
-    def _with_classes(self, fitted: FittedModel, given: Mapping[int, Any]) -> ClassColumns:
-        """All classes so far in a fixed order, and the position of each column of the model among them."""
-        if fitted.task != "classification":
-            return ClassColumns([], [])
-        if isinstance(fitted.model, GivenAnswers):
-            return ClassColumns(fitted.model.classes_.tolist(), [])
-        of_columns = fitted.class_predictions.classes(list(given.values())) if fitted.gives_probabilities else []
-        named = fitted.model.classes_.tolist() if type(fitted.model) is GivenClasses else of_columns
-        labelled = sorted(set(given.values()), key=lambda label: (str(type(label)), label))
-        if named and labelled and not set(named).intersection(labelled):
-            raise InvalidValueError(
-                f"no label is of a class that {fitted.name} predicts: the labels are {_some(labelled)}, and its "
-                f"classes {_some(named)}; give the labels that it was fitted to"
-            )
-        classes = list(dict.fromkeys([*self._columns.classes, *of_columns, *labelled]))
-        return ClassColumns(classes, [classes.index(name) for name in of_columns])
-
-    def _answered_before(self, answers: Mapping[int, bool], drawn: set[int], n: int) -> dict[int, EarlierRow]:
-        """Predictions of the previous model for random items of which it is said now whether they were right."""
-        known = set() if self._task is None else {i for i in answers if self._session.estimates.losses.has(i)}
-        # In the first update, the labels without a prediction are those that the model had learned.
-        n_learned = len(self._order) or n - len(answers) or n
-        row = EarlierRow(label=True, n_labels=n_learned, provided=False)
-        return {item: row for item in answers if item in drawn and item not in known}
-
-    def _predicted_before(self, new: list[int], drawn: set[int], wanted: frozenset[str]) -> dict[int, EarlierRow]:
+    def _earlier_predictions(
+        self, said: UpdateArguments, new: list[int], drawn: set[int], wanted: frozenset[str]
+    ) -> dict[int, EarlierRow]:
         """Predictions of the previous model for items that were labelled since."""
+        if said.answers is not None:
+            losses = None if self._task is None else self._session.estimates.losses
+            known = set() if losses is None else {item for item in said.answers if losses.has(item)}
+            # In the first update, the labels without a prediction are those that the model had learned.
+            n = len(said.labels)
+            return answered_before(said.answers, drawn, known, len(self._memory.order) or n - len(said.answers) or n)
         items = new if wanted & SELECTED_FIELDS else [item for item in new if item in drawn]
-        kept, columns = self._kept, self._columns
-        if not items or kept is None:
+        if not items or self._kept is None:
             return {}
-        where, votes = np.array(items, dtype=np.intp), None
-        if isinstance(kept, RememberedModel):
-            table = kept.table[kept.places(where)]
-            votes = None if kept.votes is None else kept.votes[:, kept.places(where)]
-        elif self._task == "classification" and not kept.gives_probabilities:
-            table = np.zeros((len(items), 0))
-        elif self._task == "classification":
-            table = kept.class_predictions.probabilities(where, columns.places, len(columns.classes))
-            if "selected_agreement" in wanted:
-                votes = kept.class_predictions.votes(where, columns.places, len(columns.classes))
-        else:
-            mean, variance, _ = kept.numbers(where)
-            table = np.column_stack([mean, variance])
-        n = len(self._order)
-        if not table.shape[1]:
-            assert self._last_view is not None
-            made = zip(items, self._last_view.predictions(where), strict=True)
-            return {
-                item: EarlierRow(
-                    label=prediction.label,
-                    variance=prediction.expected or 0.0,
-                    n_labels=n,
-                    provided=prediction.expected is not None,
-                )
-                for item, prediction in made
-            }
-        if self._task == "regression":
-            provided = kept.provided if isinstance(kept, RememberedModel) else kept.gives_deviation
-            rows = zip(items, table.tolist(), strict=True)
-            return {
-                item: EarlierRow(mean=mean, variance=variance, n_labels=n, provided=provided)
-                for item, (mean, variance) in rows
-            }
-        ballots = [None] * len(items) if votes is None else [tuple(column) for column in votes.T.tolist()]
-        return {
-            item: EarlierRow(tuple(row), ballot, n_labels=n)
-            for item, row, ballot in zip(items, table.tolist(), ballots, strict=True)
-        }
+        assert self._last_view is not None
+        votes = "selected_agreement" in wanted
+        return predicted_before(self._kept, self._last_view, self._memory.columns, items, votes=votes)
 
     def _require_own_model(self, fitted: FittedModel, earlier: Mapping[int, EarlierRow]) -> None:
-        """Raise an error for a function that does not use the model that it is given.
+        """Raise an error for a function that does not use the model that it is given, if that matters now."""
+        if earlier and fitted.asks_function and self._answers is not None and isinstance(self._kept, FittedModel):
+            sample = sampled_items(len(self._pool), RULE_ITEMS[fitted.task])[:_ASKED_ITEMS]
+            require_own_model(self._kept, fitted, sample, self._answers)
 
-        Args:
-            fitted: The current model.
-            earlier: Predictions by the model before that are used now.
-
-        Raises:
-            InvalidValueError: Its result for the copy of the previous model has changed to that of the current model.
-        """
-        if not earlier or not fitted.asks_function or self._answers is None:
-            return
-        if not isinstance(self._kept, FittedModel):
-            return
-        sample = sampled_items(len(self._pool), RULE_ITEMS[fitted.task])[:_ASKED_ITEMS]
-        again, now = (model.answers(sample) for model in (self._kept, fitted))
-        if np.array_equal(again, now) and not np.array_equal(again, self._answers):
-            raise InvalidValueError(
-                "predict must use the model that it is given, a copy of the one of the update before; it returned the "
-                "predictions of the current one, so that labels would be judged by a model that has learned them"
-            )
-
-    def _keep(
-        self, fitted: FittedModel, given: Mapping[int, Any], columns: ClassColumns, wanted: frozenset[str]
-    ) -> FittedModel | RememberedModel:
+    @staticmethod
+    def _keep(update: MonitorRound, wanted: frozenset[str]) -> FittedModel | RememberedModel:
         """A copy of the model, or its predictions for all unlabelled items if it cannot be copied."""
-        copied = fitted.frozen()
+        copied = update.fitted.frozen()
         if copied is not None:
             return copied
         votes = "selected_agreement" in wanted
-        return RememberedModel.of(fitted, self._unlabelled(given), list(given.values()), columns, votes=votes)
+        return RememberedModel.of(update.fitted, update.free, list(update.labels.values()), update.columns, votes=votes)
 
     def _unlabelled(self, given: Mapping[int, Any]) -> Indices:
         free = np.ones(len(self._pool), dtype=bool)
@@ -753,11 +478,11 @@ class StopMonitor(SessionDriver):
             losses = RandomLabelLosses(task, self._estimate_time)
         else:
             losses = self._session.estimates.losses.only(random_items)
-        if update.fitted.name != self._model_name:
+        if update.fitted.name != self._memory.model_name:
             losses.refit_problem = ""
         if update.labels.keys() != self._session.labels.learned.keys():
             losses.budget.count_fit(len(update.labels))
-        classes = self._columns.classes
+        classes = self._memory.columns.classes
         for item in random_items:
             if item in update.earlier:
                 if not losses.has(item):
@@ -780,12 +505,12 @@ class StopMonitor(SessionDriver):
             "cost": self._label_cost * len(labels),
             "pool_size": len(self._pool),
         }
-        calibration = self._calibration
+        calibration = self._memory.calibration
         if wanted & {"calibration", "random_labels"}:
             model = view.judged_model()
             # Only random labels change it, and leaving labels out is expensive. The labels of the first update do not
             # count, as those from which a learner starts.
-            if self._marks and list(random_items) != self._session.labels.random:
+            if self._memory.marks and list(random_items) != self._session.labels.random:
                 learned = {item: labels[item] for item in view.learned_order()}
                 losses.refresh(view, learned, random_items)
                 rest = update.sample[~np.isin(update.sample, list(labels))]
@@ -836,20 +561,6 @@ class StopMonitor(SessionDriver):
         ]
 
     @staticmethod
-    def _marks_after(
-        marks: list[UpdateMark],
-        given: Mapping[int, Any],
-        serial: int,
-        evidence: StepEvidence,
-        wanted: frozenset[str],
-    ) -> list[UpdateMark]:
-        """Data of this update and of earlier ones, for comparisons."""
-        # Codes, posteriors and labels of the last two updates are enough, because labels are rarely removed.
-        shortened = [*[UpdateMark(mark.n_labelled, mark.serial) for mark in marks[:-1]], *marks[-1:]]
-        labelled = given if wanted & DIVERGENCES else None
-        return [*shortened, UpdateMark(len(given), serial, evidence.codes, evidence.posterior, labelled)]
-
-    @staticmethod
     def _undecided(reason: str, n_labelled: int) -> Verdict:
         return Verdict(
             stop=False,
@@ -894,62 +605,6 @@ class StopMonitor(SessionDriver):
         self._session.judge_guarantee(check.guarantee if check.version == self._session.labels.version else None)
         self._settled()
 
-    # Sets of classes.
-
-    @one_at_a_time
-    def class_errors(self) -> dict[Any, CalibratedError]:
-        """For labels that are sets of classes: how often each class is predicted wrong for the unlabelled items.
-
-        It is estimated as :meth:`error_estimate`, which is the share of wrong sets. Each interval has 90 % by itself.
-
-        Raises:
-            SufficeError: There is no model yet.
-            InvalidValueError: Labels are not sets of classes.
-
-        Examples:
-            >>> import numpy as np
-            >>> from sklearn.neighbors import KNeighborsClassifier
-            >>> X = np.random.default_rng(0).normal(size=(400, 2)); Y = (X > 0.0).astype(int)
-            >>> monitor = StopMonitor(X, rule=ErrorGuarantee(0.2), seed=0)
-            >>> model = KNeighborsClassifier().fit(X[:100], Y[:100])
-            >>> verdict = monitor.update(model, range(100), Y[:100], random=range(100), classes=["right", "up"])
-            >>> {name: error.value < 0.2 for name, error in monitor.class_errors().items()}
-            {'right': True, 'up': True}
-            >>> check = monitor.check(100)
-            >>> print(check.tell(Y[check.indices]))
-            At most 19 % of the predictions for the 200 unlabelled items are wrong (95 % confidence).
-            >>> print(monitor.class_guarantees()["up"])
-            At most 9 % of the predictions for the 200 unlabelled items are wrong (95 % confidence).
-        """
-        view = self._required_view()
-        self._require_sets("class_errors")
-        return dict(zip(self._names, self._session.estimates.by_column(view), strict=True))
-
-    def class_guarantees(self, check: ModelCheck | None = None) -> dict[Any, Guarantee]:
-        """For labels that are sets of classes: a guarantee for each class, from the answers of one check.
-
-        Each gets its part of the error probability of the check, so that they hold together. They take the place of the
-        guarantee of the check, which is about whole sets: state one or the other.
-
-        Args:
-            check: A complete check of fixed size; the newest one if left out.
-
-        Raises:
-            SufficeError: There is no complete check.
-            InvalidValueError: Labels are not sets of classes, or the check is sequential.
-        """
-        self._require_sets("class_guarantees")
-        drawn = check or self._session.checks.newest
-        if drawn is None:
-            raise SufficeError("no check is complete; draw one with check(m), and give it all its answers")
-        return guarantees_by_class(drawn, self._names)
-
-    def _require_sets(self, method: str) -> None:
-        if not self._names:
-            raise InvalidValueError(
-                f"{method} is for labels that are sets of classes, a matrix of 0 and 1 with a column for each class"
-            )
-
     # A growing pool.
 
     @one_at_a_time
@@ -957,11 +612,11 @@ class StopMonitor(SessionDriver):
         """Add items to the pool, after the present ones, whose indices stay.
 
         The last step is judged again with the larger pool, as by an update without new labels. Earlier steps are about
-        the items that were there then. The stop set stays, and the recent gain starts again. If the model is not
-        available (predictions or right and wrong answers were given in its place, it predicts sets of classes, it was
-        not saved, or it cannot be copied), call :meth:`update` with the same labels and predictions for all items
-        before you go on: there is no estimate until then, and labels that are drawn at random before it do not
-        calibrate one.
+        the items that were there then. The stop set stays, the sample of more than 100,000 items is drawn again from
+        all of them, and the recent gain starts again. If the model is not available (predictions or right and wrong
+        answers were given in its place, it predicts sets of classes, it was not saved, or it cannot be copied), call
+        :meth:`update` with the same labels and predictions for all items before you go on: there is no estimate until
+        then, and labels that are drawn at random before it do not calibrate one.
 
         A guarantee of an earlier check covers the items that were there then, and not the new ones;
         :attr:`guarantee` says so. Its error probability stays spent, and counts for the extended pool. An open check
@@ -1011,15 +666,12 @@ class StopMonitor(SessionDriver):
         """Judge the last step again after items were added."""
         labels = self._session.labels
         labels.extend(more)
-        self._recent, self._answers = RecentGain(), None
-        self._marks = [
-            mark if mark.codes is None else mark._replace(codes=np.append(mark.codes, np.full(more, -1)))
-            for mark in self._marks
-        ]
+        self._memory, self._answers = self._memory.extended(len(self._pool) - more, more), None
+        self._watched = self._drawn_sample()
         self._session.conclude(self.rule_verdict, change="items")
-        of_items = not (self._names or self._session.estimates.right_or_wrong)
+        of_items = not (self._memory.names or self._session.estimates.right_or_wrong)
         if of_items and isinstance(self._kept, FittedModel) and not isinstance(self._kept.model, PoolPredictions):
-            items = list(self._order)
+            items = list(self._memory.order)
             self.update(self._kept.model, items, [labels.learned[item] for item in items])
             return
         # The predictions for the new items are not known before the next update.
@@ -1035,22 +687,10 @@ class StopMonitor(SessionDriver):
         The divergences are NaN if the rule does not use them.
         """
         items, steps = np.array(list(self._session.labels.learned), dtype=np.intp), self._session.history.steps
-        begun = bool(self._marks) and (not steps or self._marks[0].n_labelled < steps[0].n_labelled)
-        first = self._marks[0].n_labelled if begun else 0
-        rows = [_given(step) for step in steps]
-        shared = frozenset(rows[0]).intersection(*rows) if rows else frozenset()
-        return Trace(
-            initial=items[:first],
-            indices=items[first:],
-            n_labelled=np.array([step.n_labelled for step in steps], dtype=np.intp),
-            kl_new_old=np.array([_or_nan(step.kl_new_old) for step in steps], dtype=np.float64),
-            kl_old_new=np.array([_or_nan(step.kl_old_new) for step in steps], dtype=np.float64),
-            error=np.zeros(0),
-            estimated=next((step.estimated for step in steps if step.estimated), ""),
-            about={"model": self._model_name, "rule": repr(self._rule), "seed": self._seed},
-            measures=stacked([{name: row[name] for name in sorted(shared - DIVERGENCES)} for row in rows]),
-            random_items=np.array(self._session.labels.random, dtype=np.intp),
-        )
+        begun = bool(self._memory.marks) and (not steps or self._memory.marks[0].n_labelled < steps[0].n_labelled)
+        first = self._memory.marks[0].n_labelled if begun else 0
+        about = {"model": self._memory.model_name, "rule": repr(self._rule), "seed": self._seed}
+        return trace_of_steps(steps, items, first, self._session.labels.random, about)
 
     def to_frame(self) -> Any:
         """The steps as a pandas DataFrame: the verdicts of the rule, and its inputs.
@@ -1058,17 +698,7 @@ class StopMonitor(SessionDriver):
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtraError("pandas", "", "a data frame") from None
-        rows = []
-        for step, verdict in zip(self._session.history.steps, self.verdicts, strict=True):
-            numbers = {name: value for name, value in _given(step).items() if not isinstance(value, np.ndarray)}
-            judged = {name: getattr(verdict, name) for name in ("stop", "ready", "value", "threshold")}
-            rows.append({"n_labelled": step.n_labelled, **judged, **numbers, "reason": verdict.reason})
-        columns = ["n_labelled", "stop", "ready", "value", "threshold", "reason"]
-        return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
+        return frame_of_steps(self._session.history.steps, self.verdicts)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the value that the rule compares, and its threshold, against the number of labels.
@@ -1087,7 +717,11 @@ class StopMonitor(SessionDriver):
     def _repr_html_(self) -> str:
         """The verdict with a chart, for notebooks."""
         labels, positive, kept = self._session.labels, self._session.positive, self._kept
-        rows = [("rule", repr(self._rule)), ("model", self._model_name), ("labelled", f"{len(labels.learned):,}")]
+        rows = [
+            ("rule", repr(self._rule)),
+            ("model", self._memory.model_name),
+            ("labelled", f"{len(labels.learned):,}"),
+        ]
         rows.append(("unlabelled", f"{self.left:,}"))
         if positive is not None:
             rows.append(("relevant", f"{self.relevant_found:,} found, class {str(positive)!r}"))
@@ -1101,9 +735,7 @@ class StopMonitor(SessionDriver):
             rows.append(("estimated error", f"{percent(estimate.value)} ({ends}; {basis})"))
         if self.guarantee is not None:
             rows.append(("guarantee", str(self.guarantee)))
-        verdict = self.verdict
-        tone = "stop" if verdict.stop else "go on" if verdict.ready else "undecided"
-        return card(str(verdict), rows, tone=tone, chart=curve("Value of the rule", *_curve_of(self.verdicts)))
+        return verdict_card(self.verdict, rows, self.verdicts)
 
     # Saving.
 
@@ -1121,7 +753,7 @@ class StopMonitor(SessionDriver):
             rest = self._unlabelled(labels.learned)
             remembered = self._last_view.remembered(rest, labels.random, votes=votes)
         kept = None if remembered is None else remembered.state_dict()
-        return sealed(_FORMAT, {**self.progress(), "kept": kept})
+        return sealed(FORMAT, {**self.progress(), "kept": kept})
 
     def progress(self) -> dict[str, Any]:
         """The state without the predictions of the model, for a loop that fits the model again; see :meth:`resume`."""
@@ -1137,22 +769,10 @@ class StopMonitor(SessionDriver):
             "stop_set": self._stop.tolist(),
             "seconds": time.monotonic() - self._since,
             "session": self._session.state_dict(),
-            "steps": [{"n_labelled": step.n_labelled, **_encoded_fields(step)} for step in self._session.history.steps],
-            "classes": self._columns.classes,
-            "columns": self._columns.places,
-            "arrival": [[item, serial] for item, serial in self._arrival.items()],
-            "order": self._order,
-            "earlier": [[item, *row] for item, row in self._earlier.items()],
-            "marks": [
-                [mark.n_labelled, mark.serial, encoded_array(mark.codes), mark.labels and list(mark.labels.items())]
-                for mark in self._marks
-            ],
-            "recent": self._recent.state(),
-            "calibration": self._calibration,
+            "steps": saved_steps(self._session.history.steps),
             "reducible": self._session.estimates.reducible_error,
             "right_or_wrong": self._session.estimates.right_or_wrong,
-            "columns_of_labels": self._names,
-            "model": self._model_name,
+            **self._memory.state(),
         }
 
     def resume(self, progress: Mapping[str, Any], model: Any) -> None:
@@ -1191,7 +811,7 @@ class StopMonitor(SessionDriver):
         """
 
         def restore(content: Mapping[str, Any]) -> "StopMonitor":
-            saved = content if content["format"] == _FORMAT else _from_older(content)
+            saved = content if content["format"] == FORMAT else from_older_state(content)
             rule = criterion_from_dict(saved["session"]["rule"])
             pool = PoolRows(X_pool)
             if len(pool) != saved["pool_size"]:
@@ -1216,8 +836,8 @@ class StopMonitor(SessionDriver):
             monitor._load(saved)
             return monitor
 
-        older = isinstance(state, Mapping) and state.get("format") == _OLDER_FORMAT
-        kind = _OLDER_FORMAT if older else _FORMAT
+        older = isinstance(state, Mapping) and state.get("format") == OLDER_FORMAT
+        kind = OLDER_FORMAT if older else FORMAT
         return restored(kind, state, "StopMonitor.state_dict", restore, older=older)
 
     @classmethod
@@ -1230,109 +850,33 @@ class StopMonitor(SessionDriver):
         """Restore the state of a monitor with the same arguments."""
         session, task = self._session, saved["session"]["task"]
         self._since = time.monotonic() - saved["seconds"]
-        steps = [Step(**{name: decoded_array(value) for name, value in step.items()}) for step in saved["steps"]]
-        session.load_state(saved["session"], steps, self)
+        session.load_state(saved["session"], restored_steps(saved["steps"]), self)
         session.estimates.reducible_error = saved["reducible"]
         session.estimates.right_or_wrong = saved.get("right_or_wrong", False)
-        self._names = list(saved.get("columns_of_labels", ()))
-        session.estimates.label_columns = len(self._names)
-        self._columns = ClassColumns(list(saved["classes"]), list(saved["columns"]))
-        self._arrival = dict(map(tuple, saved["arrival"]))
-        self._order = list(saved["order"])
-        for item, probabilities, votes, *others in saved["earlier"]:
-            p, ballot = (None if values is None else tuple(values) for values in (probabilities, votes))
-            self._earlier[item] = EarlierRow(p, ballot, *others)
-        for n, serial, codes, *labels in saved["marks"]:
-            labelled = dict(map(tuple, labels[0])) if labels and labels[0] is not None else None
-            self._marks.append(UpdateMark(n, serial, decoded_array(codes), None, labelled))
-        self._recent.restore(saved["recent"], np.float64 if task == "regression" else np.intp)
-        self._calibration, self._model_name = saved["calibration"], saved["model"]
+        self._memory = UpdateMemory.from_state(saved, task)
+        session.estimates.label_columns = len(self._memory.names)
         if saved["kept"] is not None:
             self._kept = RememberedModel.from_state(saved["kept"])
             self._make_view()
         verdicts, n = session.history.verdicts, len(session.labels.learned)
         if verdicts and verdicts[-1].n_labelled == n:
             session.conclude(verdicts[-1])
-        elif self._marks:
+        elif self._memory.marks:
             session.conclude(self._undecided(_FIRST, n))
         newest = session.guarantee
         if newest is not None and newest.about_present_model:
             session.judge_guarantee(newest.guarantee)
 
 
-def _from_older(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The state of a monitor of version 1.0.0rc1 in the current form."""
-    labels, earlier = state["labels"], {item: row for item, *row in state["earlier"]}
-    task, classes = state["task"], state["classes"]
-    learned = {item: label for item, label, _ in labels}
-    losses = RandomLabelLosses(task or "classification")
-    for item in state["random"]:
-        if item in earlier and item in learned:
-            p, votes, mean, variance = earlier[item]
-            row = EarlierRow(None if p is None else tuple(p), None if votes is None else tuple(votes), mean, variance)
-            losses.record({item: row.prediction(classes)})
-            losses.label(item, learned[item])
-    unlabelable = [item for check in state["checks"]["checks"] for item in check["record"]["unlabelable"]]
-    session = {
-        "task": task,
-        "labels": {
-            "learned": [[item, label] for item, label, _ in labels],
-            "checked": state["checked"],
-            "random": state["random"],
-            "skipped": [item for item in unlabelable if item not in learned],
-            "sampled": [],
-        },
-        "losses": losses.state_dict(),
-        "rule": state["rule"],
-        "checks": state["checks"],
-        "running": None,
-        "version": state["serial"],
-        # Plans are made again, and the advice of that version starts again with them.
-        "advice": [],
-        "compared": None,
-    }
-    steps = state["steps"]
-    last = steps[-1] if steps else {}
-    return {
-        **state,
-        "positive": state.get("positive"),
-        "control": state.get("control", ()),
-        "session": session,
-        "arrival": [[item, serial] for item, _, serial in labels],
-        "order": list(learned),
-        "calibration": last.get("calibration", 1.0),
-        "reducible": last.get("reducible_error", 0.0) if task == "classification" else 0.0,
-    }
-
-
-def _working_rules(provided: Set[str]) -> list[str]:
-    """The names of the rules that need none but some fields."""
-    working = [name for name, rule in RULES.items() if example_rule(rule).needs() <= provided]
-    return [*working, ErrorGuarantee.__name__]
-
-
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else float(value)
-
-
-def _given(step: Step) -> dict[str, Any]:
-    """The fields of a step that are given, besides the number of labels."""
-    return {name: getattr(step, name) for name in FIELD_KINDS if getattr(step, name) is not None}
-
-
-def _curve_of(verdicts: Sequence[Verdict]) -> tuple[list[tuple[float, float]], list[tuple[float, float]], int | None]:
-    """Labels and values of verdicts, their thresholds, and the first stop."""
-    line = [(float(verdict.n_labelled), verdict.value) for verdict in verdicts if verdict.value is not None]
-    limit = [(float(verdict.n_labelled), verdict.threshold) for verdict in verdicts if verdict.threshold is not None]
-    return line, limit, next((verdict.n_labelled for verdict in verdicts if verdict.stop), None)
-
-
-def _encoded_fields(step: Step) -> dict[str, Any]:
-    fields = {name: encoded_array(value) for name, value in _given(step).items()}
-    return {**fields, "estimated": step.estimated} if step.estimated else fields
-
-
-def _some(names: Sequence[Any]) -> str:
-    """The first names of a series, for a message."""
-    shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
-    return shown if len(names) <= _SHOWN_NAMES else f"{shown}, ..."
+def _marks_after(
+    marks: list[UpdateMark],
+    given: Mapping[int, Any],
+    serial: int,
+    evidence: StepEvidence,
+    wanted: frozenset[str],
+) -> list[UpdateMark]:
+    """Data of an update and of earlier ones, for comparisons."""
+    # Codes, posteriors and labels of the last two updates are enough, because labels are rarely removed.
+    labelled = given if wanted & DIVERGENCES else None
+    newest = UpdateMark(len(given), serial, evidence.codes, evidence.posterior, labelled)
+    return [*[mark.shortened for mark in marks[:-1]], *marks[-1:], newest]
