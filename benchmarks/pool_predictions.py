@@ -1,4 +1,4 @@
-"""How often the estimate of a StopMonitor holds the truth: from predictions, right answers, sets of classes, and models.
+"""How often the estimate of a StopMonitor holds the truth: with predictions, right answers, sets of classes, models.
 
 Twenty labels are given at a time, in pools of 1,500 items or all items of a set: all of them at random, or a quarter
 (five) of them. The others have the smallest margin; for numbers, they are the farthest from all labelled items. At 40,
@@ -198,7 +198,8 @@ def run(job: Job) -> list[Compared]:
         wrong = (predicted - y) ** 2 if numbers else predicted != y
         if len(known) in READ_AT:
             held += monitors.compare(float(wrong[rest].mean()), len(known))
-        chosen = first_choices(model, X, known, rest, rng, numbers=numbers)[: ROUND - round(job.share * ROUND)]
+        order = farthest(X, known, rest) if numbers else least_sure(model, X, rest, rng)
+        chosen = order[: ROUND - round(job.share * ROUND)]
         random = rng.choice(np.setdiff1d(rest, chosen), ROUND - len(chosen), replace=False)
         new = [*chosen.tolist(), *random.tolist()]
         right = {} if numbers else {item: not wrong[item] for item in new}
@@ -206,10 +207,13 @@ def run(job: Job) -> list[Compared]:
     return held
 
 
-def first_choices(model: Any, X: Any, known: list[int], rest: Any, rng: Any, *, numbers: bool) -> Any:
-    """Unlabelled items by their margin, the smallest first; for numbers by their distance from the labelled items."""
-    if numbers:
-        return rest[np.argsort(-cdist(X[rest], X[known]).min(axis=1))]
+def farthest(X: Any, known: list[int], rest: Any) -> Any:
+    """Unlabelled items by their distance from the nearest labelled item, the farthest first."""
+    return rest[np.argsort(-cdist(X[rest], X[known]).min(axis=1))]
+
+
+def least_sure(model: Any, X: Any, rest: Any, rng: Any) -> Any:
+    """Unlabelled items by their margin, the smallest first; equal ones in random order."""
     p = model.predict_proba(X[rest]) if hasattr(model, "predict_proba") else model.decision_function(X[rest])
     ordered = np.sort(p, axis=1) if p.ndim == 2 else np.column_stack([-np.abs(p), np.abs(p)])
     return rest[np.lexsort((rng.random(len(rest)), ordered[:, -1] - ordered[:, -2]))]

@@ -27,6 +27,8 @@ MODULES = (
 )
 #: An alias of ``NDArray[np.int64]``, and the version.
 WITHOUT_PAGE = {"suffice.acquisition.Indices", "suffice.__version__"}
+
+
 @pytest.fixture
 def api_pages(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     pytest.importorskip("sphinx")

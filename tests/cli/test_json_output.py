@@ -67,7 +67,9 @@ def test_the_command_lists_and_prints_schemas() -> None:
     assert isinstance(unknown, InvalidValueError)
     assert "no schema of 'nothing'; there are: demo, label" in str(unknown)
     group = str(RUN.invoke(app, ["schema", "accounts"]).exception)
-    assert group.partition("there are: ")[2].split(", ") == [f"accounts {name}" for name in ("add", "list", "remove", "reset", "role")]
+    assert group.partition("there are: ")[2].split(", ") == [
+        f"accounts {name}" for name in ("add", "list", "remove", "reset", "role")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,9 @@ def test_the_command_lists_and_prints_schemas() -> None:
 def test_a_missing_project_is_told_in_the_same_way_by_all_commands(command: list[str]) -> None:
     done = RUN.invoke(app, [*command, "nowhere"]).exception
     assert type(done) is SufficeError
-    assert str(done) == "there is no project in 'nowhere', nor in nowhere.suffice beside it; suffice label DATA makes one"
+    assert (
+        str(done) == "there is no project in 'nowhere', nor in nowhere.suffice beside it; suffice label DATA makes one"
+    )
 
 
 def test_a_table_that_cannot_be_read_is_an_invalid_value_also_for_predictions(tmp_path: Path) -> None:

@@ -335,7 +335,9 @@ def test_a_model_much_better_than_the_trivial_prediction_is_not_said_to_be_worse
     rng = np.random.default_rng(0)
     held = sum(
         found.low <= 0.001 <= found.high
-        for found in (number_error([1.0], 0.001 * rng.normal(size=50) ** 2, [1.0] * 50, trivial=True) for _ in range(200))
+        for found in (
+            number_error([1.0], 0.001 * rng.normal(size=50) ** 2, [1.0] * 50, trivial=True) for _ in range(200)
+        )
     )
     assert held >= 190
 
