@@ -1,6 +1,7 @@
 """Error estimates calibrated by random labels: against their formula, and against the truth."""
 
 import itertools
+import math
 from typing import Any
 from unittest.mock import Mock
 
@@ -319,13 +320,11 @@ def test_the_estimate_of_numbers_without_a_variance_is_its_formula(
     """One label more, with the largest loss that was seen or the trivial one, whichever is less."""
     weights = np.random.default_rng(seed).uniform(0.1, 1.0, len(losses))
     estimate = number_error([alone] * 3, losses, [alone] * len(losses), weights, trivial=True)
-    value, most = (
-        (each + sum(w * loss for w, loss in zip(weights, losses, strict=True))) / (1.0 + weights.sum())
-        for each in (min(alone, max(losses)), alone)
-    )
-    spread = max(3.0, np.var(losses) / np.mean(losses) ** 2 / 2.0)
-    known = weights.sum() ** 2 / (weights @ weights) / 2.0
-    width = np.exp(1.6449 * np.sqrt(2.0 * spread / (known + 1.0)))
+    added = np.array([min(alone, max(losses)), alone])
+    value, most = ((added + weights @ losses) / (1.0 + weights.sum())).tolist()
+    spread = max(3.0, float(np.var(losses) / np.mean(losses) ** 2) / 2.0)
+    known = float(weights.sum() ** 2 / (weights @ weights)) / 2.0
+    width = math.exp(1.6449 * math.sqrt(2.0 * spread / (known + 1.0)))
     assert estimate[:4] == pytest.approx((value, value / width, most * width, alone), rel=1e-9)
     assert estimate.value <= max(losses) * (1.0 + 1e-12)
 
