@@ -10,6 +10,7 @@ import pytest
 
 from suffice import Criterion, ErrorStability, Step, Verdict, register_kl, testing
 from suffice.forecast import Forecast
+from suffice.models import BayesianRidge
 from suffice.posteriors import Draws, DropoutLayer, DropoutPosterior, Gaussian, GaussianProcessPosterior
 from suffice.testing import check_criterion, check_posterior, example_steps
 
@@ -276,6 +277,15 @@ def test_an_outside_posterior_that_is_right_passes() -> None:
     check_posterior(Exponential(1.0), Exponential(2.0))
     register_kl(Exponential, Exponential, kind="bound")(lambda p, q: 2.0 * right(p, q))
     check_posterior(Exponential(1.0), Exponential(2.0))
+
+
+def test_a_model_that_cannot_be_pickled_fails() -> None:
+    class Local(BayesianRidge):
+        """No module has it, so pickle does not find it."""
+
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(AssertionError, match="Local cannot be pickled: "):
+        testing.a_copy_goes_on_alone(lambda: Local(alpha=1.0, beta=2.0), rows, rows[:, 0])
 
 
 def test_a_posterior_that_cannot_be_pickled_fails() -> None:

@@ -87,7 +87,9 @@ def write_whole(path: Path, write: Callable[[Path], None], *, part: Path | None 
         write(part)
         part.replace(final)
     except SufficeError as error:
-        raise SufficeError(str(error).replace(str(part), str(path))) from None
+        if str(part) in str(error):
+            error.args = (str(error).replace(str(part), str(path)),)
+        raise
     except OSError as error:
         raise SufficeError(f"{path} cannot be written: {error.strerror or error}") from None
     finally:

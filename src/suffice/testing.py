@@ -54,6 +54,7 @@ __all__ = [
     "missing_input_is_named",
     "no_look_ahead",
     "observing_is_fitting",
+    "one_class_is_not_judged",
     "only_what_is_required_is_read",
     "predictions_carry_their_deviation",
     "reset_forgets_everything",
@@ -92,7 +93,16 @@ def check_posterior(p: object, q: object) -> None:
 
 
 def divergence_is_finite_and_nonnegative(p: object, q: object) -> None:
-    """Both directions are finite numbers of at least 0, and above 0 for two different posteriors."""
+    """Both directions are finite numbers of at least 0, and above 0 for two different posteriors.
+
+    Examples:
+        >>> from suffice.posteriors import Gaussian
+        >>> p, q = Gaussian(0.0, 1.0), Gaussian(1.0, 1.0)
+        >>> divergence_is_finite_and_nonnegative(p, q)
+        >>> divergence_is_finite_and_nonnegative(p, p)
+        Traceback (most recent call last):
+        AssertionError: kl is 0 for two posteriors that were said to differ
+    """
     for first, second in ((p, q), (q, p)):
         value = _kl(first, second)
         require(math.isfinite(value) and value >= 0.0, f"kl({first!r}, {second!r}) is {float(value)}")
@@ -100,7 +110,17 @@ def divergence_is_finite_and_nonnegative(p: object, q: object) -> None:
 
 
 def divergence_to_itself_is_zero(p: object, q: object) -> None:
-    """The divergence of a posterior from itself, and from a copy of itself, is 0."""
+    """The divergence of a posterior from itself, and from a copy of itself, is 0.
+
+    Examples:
+        >>> from suffice.posteriors import Gaussian
+        >>> class Drifting(Gaussian):
+        ...     def __deepcopy__(self, memo):
+        ...         return Gaussian(self.mean + 1.0, 1.0)
+        >>> divergence_to_itself_is_zero(Drifting(0.0, 1.0), Gaussian(1.0, 1.0))
+        Traceback (most recent call last):
+        AssertionError: kl of Gaussian(1 parameter, by covariance) with itself is 0.5, not 0
+    """
     for posterior in (p, q):
         for twin in (posterior, copy.deepcopy(posterior)):
             value = _kl(posterior, twin)
@@ -108,25 +128,49 @@ def divergence_to_itself_is_zero(p: object, q: object) -> None:
 
 
 def divergence_is_repeatable(p: object, q: object) -> None:
-    """A second call, also after pickling, gives the same number: computing a divergence does not change a posterior."""
+    """A second call, also after pickling, gives the same number: computing a divergence does not change a posterior.
+
+    Examples:
+        >>> from suffice.posteriors import Gaussian
+        >>> class OpenFile(Gaussian):
+        ...     def __reduce_ex__(self, protocol):
+        ...         raise TypeError("it holds a file")
+        >>> divergence_is_repeatable(OpenFile(0.0, 1.0), Gaussian(1.0, 1.0))
+        Traceback (most recent call last):
+        AssertionError: OpenFile cannot be pickled: it holds a file
+    """
     value = _kl(p, q)
     require(_kl(p, q) == value, "asked twice, kl gives two numbers")
-    try:
-        p_again, q_again = pickle.loads(pickle.dumps((p, q)))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise AssertionError(f"{type(p).__name__} cannot be pickled: {error}") from error
+    p_again, q_again = _pickled(p), _pickled(q)
     require(_kl(p_again, q_again) == value, "kl changes when the posteriors are pickled")
 
 
 def divergence_feeds_a_step(p: object, q: object) -> None:
-    """``Step.between(old, new)`` contains both directions, in the right order."""
+    """``Step.between(old, new)`` contains both directions, in the right order.
+
+    Examples:
+        >>> from suffice.posteriors import Gaussian
+        >>> divergence_feeds_a_step(Gaussian(0.0, 1.0), Gaussian(1.0, 0.5))
+    """
     step = Step.between(p, q, n_labelled=2)
     require(step.kl_old_new == _kl(p, q), "kl_old_new is not kl(old, new)")
     require(step.kl_new_old == _kl(q, p), "kl_new_old is not kl(new, old)")
 
 
 def divergence_is_not_below_monte_carlo(p: Any, q: Any) -> None:
-    """With a density, the divergence is not below its Monte-Carlo estimate, and equals it if it is exact."""
+    """With a density, the divergence is not below its Monte-Carlo estimate, and equals it if it is exact.
+
+    Examples:
+        >>> from suffice.posteriors import Gaussian
+        >>> class Wide(Gaussian):
+        ...     def sample(self, n, rng):
+        ...         return rng.normal(size=(n, 1))
+        ...     def log_density(self, theta):  # not that of its own samples
+        ...         return -0.5 * (np.ravel(theta) - float(self.mean[0])) ** 2 / 0.25
+        >>> divergence_is_not_below_monte_carlo(Wide(0.0, 1.0), Wide(1.0, 1.0))
+        Traceback (most recent call last):
+        AssertionError: kl is 0.5, below the Monte-Carlo ...
+    """
     if not all(hasattr(side, name) for side in (p, q) for name in ("sample", "log_density")):
         return
     value = _kl(p, q)
@@ -157,6 +201,13 @@ def _kl(p: object, q: object) -> Divergence:
         raise AssertionError(f"kl raised {error!r}") from error
 
 
+def _pickled(value: Any) -> Any:
+    try:
+        return pickle.loads(pickle.dumps(value))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise AssertionError(f"{type(value).__name__} cannot be pickled: {error}") from error
+
+
 MakeModel = Callable[[], Any]
 ModelCheck = Callable[[MakeModel, Any, Any], None]
 
@@ -183,7 +234,18 @@ def check_model(make: MakeModel, X: Any, y: Any) -> None:
 
 
 def observing_is_fitting(make: MakeModel, X: Any, y: Any) -> None:
-    """Observing labels one after the other, in any order, gives the posterior of a fit to all of them."""
+    """Observing labels one after the other, in any order, gives the posterior of a fit to all of them.
+
+    Examples:
+        >>> from suffice.models import BayesianRidge
+        >>> X = np.random.default_rng(0).normal(size=(20, 3))
+        >>> class Replacing(BayesianRidge):
+        ...     def observe(self, X, y):  # forgets the labels before
+        ...         return self.fit(X, y)
+        >>> observing_is_fitting(Replacing, X, X[:, 0])
+        Traceback (most recent call last):
+        AssertionError: observing labels does not end where fitting all of them does
+    """
     whole = make().fit(X, y).posterior
     half = len(X) // 2
     for order in (np.arange(len(X)), np.arange(len(X))[::-1]):
@@ -194,12 +256,34 @@ def observing_is_fitting(make: MakeModel, X: Any, y: Any) -> None:
 
 
 def the_first_label_may_be_observed(make: MakeModel, X: Any, y: Any) -> None:
-    """A model that was never fitted can observe."""
+    """A model that was never fitted can observe.
+
+    Examples:
+        >>> from suffice.models import BayesianRidge
+        >>> X = np.random.default_rng(0).normal(size=(20, 3))
+        >>> class Late(BayesianRidge):
+        ...     def observe(self, X, y):
+        ...         return super().observe(X, y) if hasattr(self, "state_") else self.fit(X[:1], y[:1])
+        >>> the_first_label_may_be_observed(Late, X, X[:, 0])
+        Traceback (most recent call last):
+        AssertionError: observe before fit is not fit
+    """
     require(kl(make().observe(X, y).posterior, make().fit(X, y).posterior) <= 1e-12, "observe before fit is not fit")
 
 
 def a_posterior_is_a_value(make: MakeModel, X: Any, y: Any) -> None:
-    """A posterior does not change when the model continues, and each label changes the next one."""
+    """A posterior does not change when the model continues, and each label changes the next one.
+
+    Examples:
+        >>> from suffice.models import BayesianRidge
+        >>> X = np.random.default_rng(0).normal(size=(20, 3))
+        >>> class Deaf(BayesianRidge):
+        ...     def observe(self, X, y):
+        ...         return self
+        >>> a_posterior_is_a_value(Deaf, X, X[:, 0])
+        Traceback (most recent call last):
+        AssertionError: a label left the posterior as it was
+    """
     half = len(X) // 2
     model = make().fit(X[:half], y[:half])
     old = model.posterior
@@ -211,7 +295,19 @@ def a_posterior_is_a_value(make: MakeModel, X: Any, y: Any) -> None:
 
 
 def predictions_carry_their_deviation(make: MakeModel, X: Any, y: Any) -> None:
-    """``predict(X, return_std=True)`` gives the same predictions, and deviations above 0 that shrink with labels."""
+    """``predict(X, return_std=True)`` gives the same predictions, and deviations above 0 that shrink with labels.
+
+    Examples:
+        >>> from suffice.models import BayesianRidge
+        >>> X = np.random.default_rng(0).normal(size=(20, 3))
+        >>> class Certain(BayesianRidge):
+        ...     def predict(self, X, return_std=False):
+        ...         mean = super().predict(X)
+        ...         return (mean, np.zeros(len(mean))) if return_std else mean
+        >>> predictions_carry_their_deviation(Certain, X, X[:, 0])
+        Traceback (most recent call last):
+        AssertionError: a deviation is not above 0
+    """
     few, many = make().fit(X[:6], y[:6]), make().fit(X, y)
     plain = many.predict(X)
     again, deviation = many.predict(X, return_std=True)
@@ -221,7 +317,19 @@ def predictions_carry_their_deviation(make: MakeModel, X: Any, y: Any) -> None:
 
 
 def learning_leaves_parameters_and_data_alone(make: MakeModel, X: Any, y: Any) -> None:
-    """The constructor's parameters and the caller's arrays are not modified."""
+    """The constructor's parameters and the caller's arrays are not modified.
+
+    Examples:
+        >>> from suffice.models import BayesianRidge
+        >>> X = np.random.default_rng(0).normal(size=(20, 3))
+        >>> class Tuning(BayesianRidge):
+        ...     def fit(self, X, y):
+        ...         self.alpha = 2.0
+        ...         return super().fit(X, y)
+        >>> learning_leaves_parameters_and_data_alone(Tuning, X, X[:, 0])
+        Traceback (most recent call last):
+        AssertionError: fitting changed a parameter of the constructor
+    """
     model, inputs, labels = make(), X.copy(), y.copy()
     before = repr(model.get_params())
     model.fit(X, y).observe(X[:1], y[:1])
@@ -230,10 +338,20 @@ def learning_leaves_parameters_and_data_alone(make: MakeModel, X: Any, y: Any) -
 
 
 def a_copy_goes_on_alone(make: MakeModel, X: Any, y: Any) -> None:
-    """A pickled or copied model continues exactly, and shares nothing with the original."""
+    """A pickled or copied model continues exactly, and shares nothing with the original.
+
+    Examples:
+        >>> from suffice.models import BayesianRidge
+        >>> X = np.random.default_rng(0).normal(size=(20, 3))
+        >>> class Local(BayesianRidge):
+        ...     pass  # no module has it, so pickle does not find it
+        >>> a_copy_goes_on_alone(Local, X, X[:, 0])
+        Traceback (most recent call last):
+        AssertionError: Local cannot be pickled: ...
+    """
     model = make().fit(X[:-1], y[:-1])
     before = model.posterior
-    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+    for twin in (copy.deepcopy(model), _pickled(model)):
         twin.observe(X[-1:], y[-1:])
         require(kl(before, model.posterior) <= 1e-12, "a copy shares state with the model it was copied from")
         require(kl(make().fit(X, y).posterior, twin.posterior) <= 1e-8, "a copy continues differently")
@@ -354,7 +472,17 @@ def check_criterion(make: MakeRule, steps: Sequence[Step] | None = None) -> None
 
 
 def verdicts_are_well_formed(make: MakeRule, steps: Sequence[Step]) -> None:
-    """Every verdict is a Verdict with a reason; its numbers are finite; a rule that is not ready never stops."""
+    """Every verdict is a Verdict with a reason; its numbers are finite; a rule that is not ready never stops.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> class Silent(Budget):
+        ...     def judge(self, step):
+        ...         return self.verdict(step, stop=False, reason="")
+        >>> verdicts_are_well_formed(lambda: Silent(20), example_steps())
+        Traceback (most recent call last):
+        AssertionError: step 0: the verdict gives no reason
+    """
     rule = make()
     for number, step in enumerate(steps):
         verdict = _observed(rule, step)
@@ -371,7 +499,19 @@ def verdicts_are_well_formed(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def same_steps_give_same_verdicts(make: MakeRule, steps: Sequence[Step]) -> None:
-    """Two new rules give the same verdicts on the same steps: no clock, no hidden randomness, no shared state."""
+    """Two new rules give the same verdicts on the same steps: no clock, no hidden randomness, no shared state.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> class Counting(Budget):
+        ...     seen = []  # the same list for all rules of the class
+        ...     def judge(self, step):
+        ...         self.seen.append(step)
+        ...         return self.verdict(step, stop=len(self.seen) % 2 == 0, reason="every second step")
+        >>> same_steps_give_same_verdicts(lambda: Counting(20), example_steps())
+        Traceback (most recent call last):
+        AssertionError: two rules made alike answered the same steps differently
+    """
     first, second = make(), make()
     # One step at a time in turn, so that state shared between the two would show.
     pairs = [(first.observe(step), second.observe(step)) for step in steps]
@@ -379,7 +519,23 @@ def same_steps_give_same_verdicts(make: MakeRule, steps: Sequence[Step]) -> None
 
 
 def no_look_ahead(make: MakeRule, steps: Sequence[Step]) -> None:
-    """The verdict at a step does not depend on later steps."""
+    """The verdict at a step does not depend on later steps.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> class Newest:
+        ...     steps = []
+        ...     def forecast(self):  # is computed when somebody reads it
+        ...         n = self.steps[-1].n_labelled
+        ...         return Forecast(labels=n, low=n, high=n, coverage=1.0)
+        >>> class Late(Budget):
+        ...     def judge(self, step):
+        ...         Newest.steps.append(step)
+        ...         return self.verdict(step, stop=False, reason="not yet", outlook=Newest())
+        >>> no_look_ahead(lambda: Late(20), example_steps())
+        Traceback (most recent call last):
+        AssertionError: step 1 changed earlier verdicts
+    """
     whole = _answers(make(), steps)
     for cut in _cuts(len(steps)):
         other_end = [dataclasses.replace(step, n_labelled=step.n_labelled + 7) for step in steps[cut:]]
@@ -388,7 +544,23 @@ def no_look_ahead(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def verdicts_stay_as_given(make: MakeRule, steps: Sequence[Step]) -> None:
-    """A verdict does not change when the rule continues."""
+    """A verdict does not change when the rule continues.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> class Newest:
+        ...     steps = []
+        ...     def forecast(self):  # is computed when somebody reads it
+        ...         n = self.steps[-1].n_labelled
+        ...         return Forecast(labels=n, low=n, high=n, coverage=1.0)
+        >>> class Late(Budget):
+        ...     def judge(self, step):
+        ...         Newest.steps.append(step)
+        ...         return self.verdict(step, stop=False, reason="not yet", outlook=Newest())
+        >>> verdicts_stay_as_given(lambda: Late(20), example_steps())
+        Traceback (most recent call last):
+        AssertionError: the verdict at step 0 changed afterwards
+    """
     rule, given = make(), []
     for step in steps:
         verdict = rule.observe(step)
@@ -399,7 +571,19 @@ def verdicts_stay_as_given(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def state_is_json_and_resumes(make: MakeRule, steps: Sequence[Step]) -> None:
-    """A rule that is saved to JSON and restored at any step continues exactly."""
+    """A rule that is saved to JSON and restored at any step continues exactly.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> class Unsaved(Budget):
+        ...     seen = 0  # no field of the dataclass, so it is not saved
+        ...     def judge(self, step):
+        ...         self.seen += 1
+        ...         return self.verdict(step, stop=self.seen >= self.labels, reason="steps are counted")
+        >>> state_is_json_and_resumes(lambda: Unsaved(20), example_steps())
+        Traceback (most recent call last):
+        AssertionError: resumed after 1 steps, the rule continues differently
+    """
     whole = _answers(make(), steps)
     for cut in _cuts(len(steps)):
         rule = make()
@@ -416,7 +600,19 @@ def state_is_json_and_resumes(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def saving_changes_nothing(make: MakeRule, steps: Sequence[Step]) -> None:
-    """``state_dict`` and ``copy`` return snapshots. They do not change the rule, and later steps do not change them."""
+    """``state_dict`` and ``copy`` return snapshots. They do not change the rule, and later steps do not change them.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> class Counting(Budget):
+        ...     seen = []  # the same list for all rules of the class
+        ...     def judge(self, step):
+        ...         self.seen.append(step)
+        ...         return self.verdict(step, stop=len(self.seen) > 70, reason="steps are counted")
+        >>> saving_changes_nothing(lambda: Counting(20), example_steps())
+        Traceback (most recent call last):
+        AssertionError: a copy shares state with the rule it was copied from
+    """
     rule = make()
     _replay(rule, steps[: len(steps) // 2])
     saved, twin = rule.state_dict(), rule.copy()
@@ -427,7 +623,19 @@ def saving_changes_nothing(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def reset_forgets_everything(make: MakeRule, steps: Sequence[Step]) -> None:
-    """After ``reset`` the rule is in its initial state."""
+    """After ``reset`` the rule is in its initial state.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> class Unforgetting(Budget):
+        ...     seen = 0  # no field of the dataclass, so it is not reset
+        ...     def judge(self, step):
+        ...         self.seen += 1
+        ...         return self.verdict(step, stop=self.seen >= self.labels, reason="steps are counted")
+        >>> reset_forgets_everything(lambda: Unforgetting(20), example_steps())
+        Traceback (most recent call last):
+        AssertionError: after reset the rule answers differently
+    """
     rule = make()
     first = _replay(rule, steps)
     rule.reset()
@@ -436,7 +644,18 @@ def reset_forgets_everything(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def only_what_is_required_is_read(make: MakeRule, steps: Sequence[Step]) -> None:
-    """The verdicts are the same if a step has only the fields that the rule requires or declares as optional."""
+    """The verdicts are the same if a step has only the fields that the rule requires or declares as optional.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> class Curious(Budget):
+        ...     def judge(self, step):
+        ...         share = step.n_labelled / (step.pool_size or 100)
+        ...         return self.verdict(step, stop=share > 0.03, reason="the share of the pool")
+        >>> only_what_is_required_is_read(lambda: Curious(20), example_steps(10))
+        Traceback (most recent call last):
+        AssertionError: the rule reads pool_size without requiring it
+    """
     needed = make().reads() | {"n_labelled"}
     optional = [spec.name for spec in dataclasses.fields(steps[0]) if spec.name not in needed and spec.default is None]
     whole = _replay(make(), steps)
@@ -451,7 +670,18 @@ def only_what_is_required_is_read(make: MakeRule, steps: Sequence[Step]) -> None
 
 
 def one_class_is_not_judged(make: MakeRule, steps: Sequence[Step]) -> None:
-    """A rule that uses predictions says "go on" while all labels are of one class, and its state does not change."""
+    """A rule that uses predictions says "go on" while all labels are of one class, and its state does not change.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> class Hasty(Budget):
+        ...     requires = frozenset({"expected_error"})
+        ...     def observe(self, step):  # leaves out what the base class does before judge
+        ...         return self.judge(step)
+        >>> one_class_is_not_judged(lambda: Hasty(20), example_steps())
+        Traceback (most recent call last):
+        AssertionError: the rule judges the predictions of a single class
+    """
     rule = make()
     if PREDICTION_FIELDS.isdisjoint(rule.requires):
         return
@@ -461,7 +691,16 @@ def one_class_is_not_judged(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def missing_input_is_named(make: MakeRule, steps: Sequence[Step]) -> None:
-    """Without a field that the rule requires, the first step fails and names it."""
+    """Without a field that the rule requires, the first step fails and names it.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> class Misspelt(Budget):
+        ...     requires = frozenset({"pool_sizes"})
+        >>> missing_input_is_named(lambda: Misspelt(20), example_steps())
+        Traceback (most recent call last):
+        AssertionError: the rule requires 'pool_sizes', which a Step does not have; ...
+    """
     known = {spec.name for spec in dataclasses.fields(steps[0])}
     for name in make().needs():
         require(
@@ -478,7 +717,18 @@ def missing_input_is_named(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def degenerate_inputs_do_not_break(make: MakeRule, steps: Sequence[Step]) -> None:
-    """Runs without changes, or with numbers at the ends of their ranges, give verdicts or an error of suffice."""
+    """Runs without changes, or with numbers at the ends of their ranges, give verdicts or an error of suffice.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> class Dividing(Budget):
+        ...     requires = frozenset({"kl_new_old"})
+        ...     def judge(self, step):
+        ...         return self.verdict(step, stop=1.0 / step.kl_new_old > self.labels, reason="a quotient")
+        >>> degenerate_inputs_do_not_break(lambda: Dividing(20), example_steps())
+        Traceback (most recent call last):
+        AssertionError: with every number 0 the rule raised ZeroDivisionError(...) at step 0
+    """
     number_of_steps = min(len(steps), 30)
     for name, extreme in _EXTREMES.items():
         rule = make()
@@ -542,7 +792,19 @@ _EXTREMES: Final[Mapping[str, Callable[[Step, str], Any]]] = {
 
 
 def composition_keeps_the_rule(make: MakeRule, steps: Sequence[Step]) -> None:
-    """``patience(1)``, ``after(0)`` and a rule combined with itself stop at the same steps; the rule is not changed."""
+    """``patience(1)``, ``after(0)`` and a rule combined with itself stop at the same steps; the rule is not changed.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> class Counting(Budget):
+        ...     seen = []  # the same list for all rules of the class
+        ...     def judge(self, step):
+        ...         self.seen.append(step)
+        ...         return self.verdict(step, stop=len(self.seen) > 70, reason="steps are counted")
+        >>> composition_keeps_the_rule(lambda: Counting(20), example_steps())
+        Traceback (most recent call last):
+        AssertionError: patience(1) stops elsewhere than the rule alone
+    """
     stops = [verdict.stop for verdict in _replay(make(), steps)]
     rule = make()
     for name, composed in (

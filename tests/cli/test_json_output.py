@@ -15,6 +15,7 @@ from suffice import errors
 from suffice.cli.app import COMMANDS, _loaded_command, app
 from suffice.cli.json_output import ERROR, code_of, schema_files, schema_of, tell_error, wants_json
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.project import create_project
 from tests.json_schemas import problems
 from tests.processes import run_suffice, start_suffice
 
@@ -65,6 +66,32 @@ def test_the_command_lists_and_prints_schemas() -> None:
     unknown = RUN.invoke(app, ["schema", "nothing"]).exception
     assert isinstance(unknown, InvalidValueError)
     assert "no schema of 'nothing'; there are: demo, label" in str(unknown)
+    group = str(RUN.invoke(app, ["schema", "accounts"]).exception)
+    assert group.partition("there are: ")[2].split(", ") == [
+        f"accounts {name}" for name in ("add", "list", "remove", "reset", "role")
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["status"], ["classes"], ["switch", "--model", "forest"], ["repair"], ["accounts", "list"], ["export"], ["check"]],
+    ids=lambda command: command[0],
+)
+def test_a_missing_project_is_told_in_the_same_way_by_all_commands(command: list[str]) -> None:
+    done = RUN.invoke(app, [*command, "nowhere"]).exception
+    assert type(done) is SufficeError
+    assert (
+        str(done) == "there is no project in 'nowhere', nor in nowhere.suffice beside it; suffice label DATA makes one"
+    )
+
+
+def test_a_table_that_cannot_be_read_is_an_invalid_value_also_for_predictions(tmp_path: Path) -> None:
+    with create_project(tmp_path / "sides.suffice", {"x": range(40)}, classes=["left", "right"]) as project:
+        for item in range(20):
+            project.label(item, "left" if item < 10 else "right", person="ann")
+    done = RUN.invoke(app, ["predict", str(tmp_path / "sides.suffice"), str(tmp_path / "gone.csv")]).exception
+    assert isinstance(done, InvalidValueError)
+    assert "there is no file" in str(done)
 
 
 def test_an_error_is_json() -> None:
@@ -84,6 +111,7 @@ def test_an_error_is_json() -> None:
         (["statu", "--json"], "No such command 'statu'"),
         (["review", "p", "--most", "many", "--json"], "Invalid value for"),
         (["data", "list", "--json=3"], "--json"),
+        (["accounts", "add", "p", "ann", "--json"], "'--role'. Choose from: label, review, manage"),
     ],
     ids=lambda value: "" if isinstance(value, str) else value[0],
 )

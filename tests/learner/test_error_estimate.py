@@ -1,6 +1,7 @@
 """Error estimates calibrated by random labels: against their formula, and against the truth."""
 
 import itertools
+import math
 from typing import Any
 from unittest.mock import Mock
 
@@ -292,10 +293,52 @@ def test_the_estimate_of_classes_is_its_formula(seed: int, n: int, scale: float)
     spread = estimate.value * (1.0 - estimate.value)
     k = max(1.0, spread / (spread / (known + 3.0) + (0.3 * estimate.value * older) ** 2) - 1.0)
     ends = beta.ppf([0.05, 0.95], estimate.value * k, (1.0 - estimate.value) * k)
-    if estimate.value * k < 0.5:
+    if estimate.value * min(k, known) < 0.5:
         ends[0] = 0.0
     ends[1] = max(ends[1], 0.5 / (1.0 + known / 2.0))
     assert [estimate.low, estimate.high] == pytest.approx(list(ends), rel=1e-9, abs=1e-12)
+
+
+def test_nothing_is_known_without_a_random_label() -> None:
+    """An error of 2 % is as possible as one of 50 % if the confidence of the model is a guess too."""
+    estimate = class_error([0.5] * 50, [], [])
+    assert (estimate.value, estimate.low) == (0.5, 0.0)
+    assert estimate.high >= 0.95
+    # Less than half an error among five effective labels, and two among forty.
+    assert class_error([0.05] * 50, [0.05] * 10, [0.0] * 10).low == 0.0
+    assert class_error([0.05] * 50, [0.05] * 80, [1.0] * 4 + [0.0] * 76).low > 0.005
+
+
+@given(
+    losses=st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=60),
+    alone=st.floats(1e-3, 1e3),
+    seed=st.integers(0, 10**6),
+)
+def test_the_estimate_of_numbers_without_a_variance_is_its_formula(
+    losses: list[float], alone: float, seed: int
+) -> None:
+    """One label more, with the largest loss that was seen or the trivial one, whichever is less."""
+    weights = np.random.default_rng(seed).uniform(0.1, 1.0, len(losses))
+    estimate = number_error([alone] * 3, losses, [alone] * len(losses), weights, trivial=True)
+    added = np.array([min(alone, max(losses)), alone])
+    value, most = ((added + weights @ losses) / (1.0 + weights.sum())).tolist()
+    spread = max(3.0, float(np.var(losses) / np.mean(losses) ** 2) / 2.0)
+    known = float(weights.sum() ** 2 / (weights @ weights)) / 2.0
+    width = math.exp(1.6449 * math.sqrt(2.0 * spread / (known + 1.0)))
+    assert estimate[:4] == pytest.approx((value, value / width, most * width, alone), rel=1e-9)
+    assert estimate.value <= max(losses) * (1.0 + 1e-12)
+
+
+def test_a_model_much_better_than_the_trivial_prediction_is_not_said_to_be_worse() -> None:
+    """One part in a thousand of the variance, as on the set of gas emissions."""
+    rng = np.random.default_rng(0)
+    held = sum(
+        found.low <= 0.001 <= found.high
+        for found in (
+            number_error([1.0], 0.001 * rng.normal(size=50) ** 2, [1.0] * 50, trivial=True) for _ in range(200)
+        )
+    )
+    assert held >= 190
 
 
 def test_few_random_labels_of_a_certain_model_leave_its_error_open() -> None:

@@ -377,6 +377,12 @@ def class_scores(posterior: Any, features: Floats, name: str) -> Floats:
         posterior: Posterior of two classes or many: ``latent(features)`` returns mean and variance of the logits.
         features: ``m x J``.
         name: Acquisition.
+
+    Examples:
+        >>> from suffice.models import BayesianLogistic
+        >>> model = BayesianLogistic(alpha=0.1).fit([[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1])
+        >>> class_scores(model.state_, np.array([[1.0, 0.0], [1.0, 3.0]]), "entropy").round(2)
+        array([0.69, 0.38])
     """
     if name not in ("bald", "entropy", "map-entropy", "margin"):
         raise InvalidValueError(f"{name!r} is not a score of classes")
@@ -429,7 +435,14 @@ Indices = NDArray[np.intp]
 
 
 class Chooser(Protocol):
-    """Chooses the items of a pool to label next."""
+    """Chooses the items of a pool to label next.
+
+    Examples:
+        >>> chooser: Chooser = InOrder(4)
+        >>> chooser.take(np.array([1])); chooser.skip(np.array([2]))
+        >>> chooser.batch(3)
+        array([0, 3])
+    """
 
     def propose(self, most: int) -> Indices:
         """Return the next picks, as many as do not depend on labels to come: at least 1, at most ``most``."""
@@ -507,7 +520,14 @@ class RandomOrder:
 
 
 class InOrder(RandomOrder):
-    """Items in the order of the pool."""
+    """Items in the order of the pool.
+
+    Examples:
+        >>> order = InOrder(5)
+        >>> order.take(np.array([0, 2]))
+        >>> order.batch(2)
+        array([1, 3])
+    """
 
     def __init__(self, size: int) -> None:
         self._order = np.arange(size)
@@ -570,7 +590,17 @@ class KCentre:
 
 
 def label_free_chooser(name: str, points: Floats, rng: np.random.Generator) -> Chooser | None:
-    """Return the chooser of an acquisition that uses no model; None for other names."""
+    """Return the chooser of an acquisition that uses no model; None for other names.
+
+    Examples:
+        >>> points, rng = np.array([[0.0], [1.0], [10.0]]), np.random.default_rng(0)
+        >>> cover = label_free_chooser("k-centre", points, rng)
+        >>> cover.take(np.array([0]))
+        >>> cover.batch(1)
+        array([2])
+        >>> label_free_chooser("margin", points, rng) is None
+        True
+    """
     if name == "random":
         return RandomOrder(len(points), rng)
     if name == "order":

@@ -129,7 +129,8 @@ def run_with_json(app: Callable[..., Any]) -> int:
     except Exception as error:
         if hasattr(error, "format_message"):
             # Of Typer: the command was called wrongly.
-            return tell_error(error.format_message(), "usage", getattr(error, "exit_code", 2))
+            sentence = " ".join(error.format_message().split())
+            return tell_error(sentence, "usage", getattr(error, "exit_code", 2))
         traceback.print_exc()
         return tell_error(f"unexpected {type(error).__name__}: {error}", "unexpected")
     if ended == _INTERRUPTED:
@@ -179,7 +180,8 @@ def schema_of(command: str) -> dict[str, Any]:
     """
     known = schema_files()
     if command not in known:
-        raise InvalidValueError(f"no schema of {command!r}; there are: {', '.join(known)}")
+        parts = [name for name in known if name.startswith(f"{command} ")]
+        raise InvalidValueError(f"no schema of {command!r}; there are: {', '.join(parts or known)}")
     schema: dict[str, Any] = json.loads(known[command].read_text(encoding="utf-8"))
     return schema
 

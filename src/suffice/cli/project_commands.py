@@ -19,8 +19,8 @@ from suffice.cli.project_options import (
     made_folder,
     person_name,
     person_option,
-    place_of,
     plain_console,
+    project_place,
     reading,
     require_store,
     shown_place,
@@ -192,11 +192,9 @@ def switch_command(
     Example: suffice switch mails.suffice --model kernel
     """
     require_store()
-    from suffice.project.create import open_project
     from suffice.project.settings import described_model
 
-    location = place_of(place)[0]
-    with open_project(location) as project:
+    with stored_project(place) as (project, location):
         before = project.current_settings.model
         project.switch_model(model, person=person_name(person))
     if as_json:
@@ -244,14 +242,12 @@ def classes_command(
     Example: suffice classes mails.suffice --merge advert --merge newsletter --into advert
     """
     require_store()
-    from suffice.project.create import open_project
-
-    location, kinds = place_of(place)[0], change.kinds
+    kinds = change.kinds
     if len(kinds) > 1:
         raise InvalidValueError(f"{' and '.join(kinds)} cannot be done at once; call the command once for each")
     if bool(change.merge) != (change.into is not None):
         raise InvalidValueError("--merge and --into belong together: --merge A --merge B --into B")
-    with open_project(location) as project:
+    with stored_project(place) as (project, location):
         before = project.settings.classes
         if kinds:
             _change_classes(project, change, person_name(person))
@@ -300,7 +296,7 @@ def repair_command(
     require_store()
     from suffice.project.repair import repair_project
 
-    report = repair_project(place_of(place)[0], check=check)
+    report = repair_project(project_place(place), check=check)
     if as_json:
         print_json("repair", report.as_dict())
     else:

@@ -864,15 +864,30 @@ def stored_project(place: str) -> Iterator[tuple["Project", str]]:
         SufficeError: There is no project, or it cannot be opened.
     """
     require_store()
-    from suffice.project.create import is_url, open_project, project_file
+    from suffice.project.create import open_project
+
+    location = project_place(place)
+    with open_project(location) as project:
+        yield project, location
+
+
+def project_place(place: str) -> str:
+    """Location of an existing project: what was typed, or the project beside it.
+
+    Args:
+        place: What was typed.
+
+    Raises:
+        SufficeError: There is none in either.
+    """
+    from suffice.project.create import is_url, project_file
 
     location = place_of(place)[0]
     if location != place and not is_url(location) and not project_file(location).is_file():
         raise SufficeError(
             f"there is no project in {place!r}, nor in {location} beside it; suffice label DATA makes one"
         )
-    with open_project(location) as project:
-        yield project, location
+    return location
 
 
 def learned_project(project: "Project", place: str, *, wait: bool = True) -> Reading:

@@ -86,6 +86,17 @@ class KernelRows(FollowedRows):
 
     Attributes:
         tiles: The points that are processed at a time.
+
+    Examples:
+        >>> from suffice.models import GaussianKernel
+        >>> from suffice.models.gaussian_state import KernelState
+        >>> X = np.array([[0.0], [5.0]])
+        >>> state = KernelState(GaussianKernel(np.array([1.0])), noise=1.0, n_features=1)
+        >>> rows = KernelRows(state, X, capacity=8, dtype=np.float64)
+        >>> state.learn(X[:1], np.array([2.0]))
+        >>> ((_, block),) = rows.follow()  # the fall of the variance is the square: 1/2 at the label, 0 far away
+        >>> (block**2).round(3)
+        array([[0.5, 0. ]])
     """
 
     def __init__(self, state: KernelState, points: Floats, capacity: int, dtype: "np.typing.DTypeLike") -> None:
@@ -175,6 +186,14 @@ class FeatureRows(FollowedRows):
         state: The posterior to follow.
         points: Features, ``m x J``.
         dtype: Number type of the features.
+
+    Examples:
+        >>> state = WeightState(alpha=1.0, noise=1.0, n_features=1)
+        >>> rows = FeatureRows(state, np.array([[1.0], [2.0]]), np.float64)
+        >>> state.learn(np.array([[1.0]]), np.array([2.0]))  # the weight is 1 +- 1/2
+        >>> rows.jump()
+        >>> rows.mean(), rows.variance().round(3)
+        (array([1., 2.]), array([0.5, 2. ]))
     """
 
     recomputable = True

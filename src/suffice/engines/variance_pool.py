@@ -35,6 +35,11 @@ class PoolCandidates:
         rest_index: Lowest index among the others of that score.
         tie: Variances closer than this are equal up to rounding.
         covariance: Their latent posterior covariance, ``B x B``, if the pool has it.
+
+    Examples:
+        >>> found = PoolCandidates(np.array([4, 7]), np.ones((2, 3)), whitened=None, rest=0.2, rest_index=1, tie=1e-15)
+        >>> len(found.indices), found.rest
+        (2, 0.2)
     """
 
     indices: Indices
@@ -80,6 +85,19 @@ class MemoryPool:
     Args:
         rows: Its points, following a posterior.
         dtype: Number type that the rows are kept in.
+
+    Examples:
+        >>> from suffice.engines import FeatureRows
+        >>> from suffice.models.gaussian_state import WeightState
+        >>> X, state = np.array([[1.0], [2.0], [3.0]]), WeightState(alpha=1.0, noise=1.0, n_features=1)
+        >>> pool = MemoryPool(FeatureRows(state, X, np.float64))
+        >>> pool.top(1).indices, pool.top(1).rest
+        (array([2]), 4.0)
+        >>> pool.take(np.array([2]))
+        >>> state.learn(X[[2]], np.array([0.5]))  # the weight has the variance 1/10 from now on
+        >>> pool.follow()
+        >>> pool.variances(np.arange(3)).round(3)
+        array([0.1, 0.4, 0.9])
     """
 
     def __init__(self, rows: FollowedRows, dtype: "np.typing.DTypeLike" = np.float64) -> None:

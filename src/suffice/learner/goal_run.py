@@ -63,6 +63,13 @@ class FinishedRun:
         in_check: Number of answers of the check.
         planned: What the plan expected at each decision.
         models: The models that were used, in order.
+
+    Examples:
+        >>> from suffice.models import BayesianLogistic
+        >>> X = np.random.default_rng(0).normal(size=(150, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
+        >>> run = finished_run(BayesianLogistic(), X, y, 0.1, seed=0)
+        >>> isinstance(run, FinishedRun), run.true_wrong / 150 == run.true_share <= 0.1
+        (True, True)
     """
 
     final: FinalLabels

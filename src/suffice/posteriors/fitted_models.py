@@ -29,7 +29,15 @@ Rows = Any
 
 
 class PosteriorPair(NamedTuple):
-    """The posteriors before (old) and after (new) some labels, under one prior."""
+    """The posteriors before (old) and after (new) some labels, under one prior.
+
+    Examples:
+        >>> import suffice as sf
+        >>> from suffice.posteriors import Gaussian
+        >>> pair = PosteriorPair(old=Gaussian(0.0, 1.0), new=Gaussian(1.0, 1.0))
+        >>> sf.kl(pair.new, pair.old) == sf.Step.between(*pair, n_labelled=3).kl_new_old == 0.5
+        True
+    """
 
     old: Any
     new: Any

@@ -69,6 +69,13 @@ class Items:
             ``features``, whether these were given. It is needed to compute the same features for new rows.
         deferred: How the features are computed from the cells later, as JSON values; see
             :func:`suffice.project.item_features.computed_features`. None if ``X`` holds them.
+
+    Examples:
+        >>> from suffice.project.read_items import ReadingOptions, read_items
+        >>> options = ReadingOptions(classes=("spam", "ham"), text="text")
+        >>> items = read_items({"text": ["win now", "see you", "click here"]}, options)
+        >>> len(items), items.main, items.task
+        (3, 'text', 'classification')
     """
 
     shown: Shown

@@ -360,6 +360,19 @@ class ProjectCheck:
         classes_since: Change of the classes since the check started. If classes were merged, added or removed, the
             check uses the original classes, also in ``record`` and ``labels``.
         present_names: After such a change: present names of the original classes.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> from suffice.project import create_project
+        >>> folder = TemporaryDirectory()
+        >>> project = create_project(f"{folder.name}/sizes", {"x": range(30)}, classes=["small", "large"])
+        >>> for item, size in enumerate(["small"] * 5 + ["large"] * 5):
+        ...     receipt = project.label(item, size, person="ann")
+        >>> receipt = project.start_check(2, person="ann")
+        >>> (check,) = project.checks()
+        >>> isinstance(check, ProjectCheck), check.number, check.n_labelled, check.state
+        (True, 1, 10, 'open')
+        >>> project.close(); folder.cleanup()
     """
 
     draw: CheckDraw

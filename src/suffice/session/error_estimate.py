@@ -184,25 +184,29 @@ def number_error(  # noqa: PLR0913 - the data of an estimate
         weights: Weight of each label; 1 if left out.
         random: Which of them were drawn at random; all if left out.
         trivial: Whether the variances are not those of a model, but of a trivial prediction. They count like one label
-            instead of ten.
+            instead of ten, and in value and lower end like the largest loss of the labels if that is less: a model may
+            be much better than the trivial prediction.
 
     Examples:
         >>> estimate = number_error([1.0], [2.0] * 40, [1.0] * 40)
         >>> round(estimate.value, 3), round(estimate.low, 3), round(estimate.high, 3)
         (1.8, 0.863, 3.756)
+        >>> estimate = number_error([1.0], [0.001] * 40, [1.0] * 40, trivial=True)
+        >>> round(estimate.value, 4), round(estimate.low, 4), round(estimate.high, 4)
+        (0.001, 0.0004, 0.0611)
     """
     loss, hoped, w = _arrays(losses, expected, weights)
     drawn = np.ones(len(loss), dtype=bool) if random is None else np.asarray(random, dtype=bool)
     own = _TRIVIAL_LABELS if trivial else _PRIOR_LABELS
     alone, relative = float(np.mean(rest)) if len(rest) else 0.0, _relative(loss, hoped)
-    ratio = (own + float(w @ relative)) / (own + float(w.sum()))
+    likely = min(1.0, float(relative.max())) if trivial and relative.any() else 1.0
+    value, most = (alone * (own * each + float(w @ relative)) / (own + float(w.sum())) for each in (likely, 1.0))
     spread = _LEAST_SPREAD
     if relative.any():
         spread = max(spread, float(np.mean((relative / relative.mean() - 1.0) ** 2)) / 2.0)
     known = effective_labels(w[drawn]) / _DIVISOR
     width = math.exp(_NORMAL_POINT * math.sqrt(2.0 * spread / (known + own)) * (1.0 if drawn.any() else 2.0))
-    value = alone * ratio
-    return CalibratedError(value, value / width, value * width, alone, int(drawn.sum()))
+    return CalibratedError(value, value / width, most * width, alone, int(drawn.sum()))
 
 
 def class_error(rest: Any, expected: Any, wrong: Any, weights: Any = None, *, guessed: float = 0.5) -> CalibratedError:
@@ -228,7 +232,7 @@ def class_error(rest: Any, expected: Any, wrong: Any, weights: Any = None, *, gu
     .. math:: \frac{\hat e (1 - \hat e)}{k + 1} = \frac{\hat e (1 - \hat e)}{m + 3} + (0.3 \, \hat e \, d)^2, \qquad
               d = \frac{\sum_i w_i \log (N / n_i)}{\sum_i w_i}.
 
-    The interval starts at 0 if :math:`\hat e k < 1/2`. It ends at :math:`\gamma / (1 + m / 2)` or above, where
+    The interval starts at 0 if :math:`\hat e \min(k, m) < 1/2`. It ends at :math:`\gamma / (1 + m / 2)` or above, where
     :math:`\gamma` is the error of a guess, because few random labels do not show that a model is as good as it expects
     to be.
 
@@ -260,7 +264,8 @@ def class_error(rest: Any, expected: Any, wrong: Any, weights: Any = None, *, gu
     alone = float(np.mean(rest)) if len(rest) else 0.0
     drift = _CURVE_SPREAD * float(w @ -np.log(w)) / 2.0 / float(w.sum()) if w.any() else 0.0
     estimate = _share_estimate(value, floor, known + _OWN_LABELS, alone, len(loss), drift)
-    return estimate._replace(high=max(estimate.high, guessed / (1.0 + known / _HALF_GUESSED)))
+    low = estimate.low if estimate.value * known >= _FEWEST_ERRORS else 0.0
+    return estimate._replace(low=low, high=max(estimate.high, guessed / (1.0 + known / _HALF_GUESSED)))
 
 
 def _share_estimate(  # noqa: PLR0913, PLR0917 - the data of an estimate

@@ -34,6 +34,19 @@ class RunningEvaluation:
         alpha: Error probability of this evaluation.
         confidence: Confidence of all evaluations together.
         tolerance: Largest acceptable distance between number and prediction; None for classes.
+
+    Examples:
+        >>> import suffice as sf
+        >>> X = np.random.default_rng(0).normal(size=(400, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
+        >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X, check_share=0.5, seed=0)
+        >>> while len(learner.labelled) < 80:
+        ...     items = learner.ask(10)
+        ...     verdict = learner.tell(items, y[items])
+        >>> evaluation = learner.running_check.newest
+        >>> isinstance(evaluation, RunningEvaluation), len(evaluation.items)
+        (True, 30)
+        >>> evaluation.n_labelled < len(learner.labelled), evaluation.guarantee.value < 0.2
+        (True, True)
     """
 
     frozen: FrozenModel
@@ -86,6 +99,19 @@ class RunningCheck:
         pending: Items of the sample that were asked for and have no label yet.
         evaluations: The evaluations so far.
         about_present_model: Whether the newest evaluation is about the current model.
+
+    Examples:
+        >>> import suffice as sf
+        >>> X = np.random.default_rng(0).normal(size=(400, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
+        >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X, check_share=0.5, seed=0)
+        >>> while len(learner.labelled) < 80:
+        ...     items = learner.ask(10)
+        ...     verdict = learner.tell(items, y[items])
+        >>> check = learner.running_check
+        >>> isinstance(check, RunningCheck), check.size, check.next_size
+        (True, 34, 60)
+        >>> check.guarantee == check.newest.guarantee
+        True
     """
 
     share: float

@@ -57,7 +57,13 @@ def _numbers(content: bytes, wanted: DataSet) -> Floats:
 
 
 class Samples(NamedTuple):
-    """Inputs (``n x D``, standardised) and targets (``n``: numbers, or classes 0 and 1)."""
+    """Inputs (``n x D``, standardised) and targets (``n``: numbers, or classes 0 and 1).
+
+    Examples:
+        >>> inputs, target = Samples(np.array([[-1.0], [1.0]]), np.array([0, 1]))
+        >>> inputs[target == 1]
+        array([[1.]])
+    """
 
     inputs: Floats
     target: Any
@@ -188,7 +194,13 @@ _ANNOUNCED: Final = ("writes", "wrote", "says", "said")
 
 
 class LabelledTexts(NamedTuple):
-    """Texts and the class of each, as a name."""
+    """Texts and the class of each, as a name.
+
+    Examples:
+        >>> found = LabelledTexts(("win a prize", "see you"), ("spam", "ham"))
+        >>> dict(zip(found.texts, found.labels))["see you"]
+        'ham'
+    """
 
     texts: tuple[str, ...]
     labels: tuple[str, ...]
