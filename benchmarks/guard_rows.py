@@ -151,15 +151,19 @@ def _risk_gap() -> GuardRow:
 def _batchbald() -> GuardRow:
     probs, size = np.random.default_rng(0).dirichlet(np.full(5, 0.5), size=(10_000, 20)), 4
     return GuardRow(
-        lambda: batchbald(probs, size).indices.tolist(),
+        partial(_chosen, probs, size),
         partial(_plain_batchbald, probs, size),
         _same,
     )
 
 
+def _chosen(probs: Floats, size: int) -> list[int]:
+    return [int(index) for index in batchbald(probs, size).indices]
+
+
 def _plain_batchbald(probs: Floats, size: int) -> list[int]:
     """Greedy search that computes the joint entropy of every candidate with all configurations of the batch."""
-    N, K, C = probs.shape
+    N, K = probs.shape[:2]
     given = entr(probs).sum(axis=2).mean(axis=1)
     batch: list[int] = []
     joint = np.ones((1, K))
