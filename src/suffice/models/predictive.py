@@ -274,8 +274,8 @@ def log_probabilities(logits: Floats) -> Floats:
 
 # Up to this variance expected values are interpolated; above it, Gauss-Laguerre has an error of at most 5e-8.
 _INTERPOLATED: Final = 2.0
-# Distances of the nodes of the interpolation by mean and by variance. Larger means than the last count as the last, where
-# values are below 6e-9.
+# Distances of the nodes of the interpolation by mean and by variance. Larger means than the last count as the last:
+# values there are below 6e-9.
 _MEAN_STEP, _VARIANCE_STEP = 1.0 / 8.0, 1.0 / 32.0
 _LAST_MEAN: Final = 20.0
 # Number of derivatives at each node, the value included, and nodes of the quadrature by which they are computed.
