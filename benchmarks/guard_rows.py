@@ -113,7 +113,7 @@ def _logistic() -> GuardRow:
 
 def _one_by_one(initial: Any, steps: int, step: Callable[[Any], int]) -> list[int]:
     """Picks of a step that reads all labels so far."""
-    labelled = initial.tolist()
+    labelled: list[int] = initial.tolist()
     for _ in range(steps):
         labelled.append(step(np.array(labelled)))
     return labelled[len(initial) :]
