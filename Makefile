@@ -24,7 +24,7 @@ LOWEST_TESTS = tests/criteria tests/tables tests/research/data tests/divergence 
 	tests/project/test_project.py tests/project/test_reading*.py tests/project/test_storage*.py \
 	tests/web/test_access.py tests/web/test_api.py tests/web/test_serving.py
 
-.PHONY: demo page test test-slow test-processors test-lowest test-integrations imports types pages lint-js setup docs dist benchmarks reproduction comparison clean
+.PHONY: demo page test test-slow test-processors test-lowest test-integrations guard imports types pages lint-js setup docs dist benchmarks reproduction comparison clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/suffice demo
@@ -57,6 +57,10 @@ test-slow: $(VENV)/.dev-ready
 # chooses some; KERNELS=--beside-own leaves out that of this processor, which `make test` tests.
 test-processors: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.processors $(KERNELS)
+
+# Fails if a public call has become slower than stored by more than a factor of 2, compared with plain references.
+guard: $(VENV)/.dev-ready
+	$(BIN)/python benchmarks/guard.py
 
 imports: $(VENV)/.dev-ready
 	$(BIN)/lint-imports --no-cache

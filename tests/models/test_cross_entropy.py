@@ -68,20 +68,26 @@ def test_many_classes_by_draws() -> None:
 
 
 @examples(50)
-@given(
-    mean=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=9),
-    variance=st.floats(0.0, 2.0),
-    n=st.sampled_from([8, 12, 24]),
-)
-def test_pairs_of_nodes_are_all_nodes(mean: list[float], variance: float, n: int) -> None:
-    mu, s = np.array(mean), np.full(len(mean), variance)
-    nodes, weights = hermite(n)
-    expected = np.logaddexp(0.0, mu[:, None] + np.sqrt(variance) * nodes) @ weights
-    found = predictive._by_hermite(mu, s, n)
-    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
-    single = predictive._by_hermite(mu.astype(np.float32), s.astype(np.float32), n)
+@given(st.lists(st.tuples(st.floats(-40.0, 40.0), st.floats(0.0, 2.0)), min_size=1, max_size=9))
+def test_interpolation_is_quadrature(points: list[tuple[float, float]]) -> None:
+    mean, variance = np.array(points).T
+    nodes, weights = hermite(48)
+    expected = np.logaddexp(0.0, mean[:, None] + np.sqrt(variance)[:, None] * nodes) @ weights
+    np.testing.assert_allclose(expected_softplus(mean, variance), expected, rtol=0.0, atol=5e-8)
+    single = expected_softplus(mean.astype(np.float32), variance.astype(np.float32))
     assert single.dtype == np.float32
-    np.testing.assert_allclose(single, expected, rtol=2e-6, atol=2e-6)
+    np.testing.assert_allclose(single, expected, rtol=3e-7, atol=1e-6)
+
+
+def test_interpolation_at_the_ends_of_cells() -> None:
+    # The nearest node is furthest from points in the middle between nodes.
+    mean, variance = (grid.ravel() for grid in np.meshgrid(np.arange(0.0625, 20.0, 0.125), np.arange(1, 128, 2) / 64))
+    nodes, weights = hermite(48)
+    expected = np.logaddexp(0.0, mean[:, None] + np.sqrt(variance)[:, None] * nodes) @ weights
+    for sign in (-1.0, 1.0):
+        # log(1 + e^f) - log(1 + e^-f) = f.
+        found = expected_softplus(sign * mean, variance) - (0.0 if sign > 0.0 else -mean)
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=5e-8)
 
 
 @examples(30)

@@ -225,19 +225,16 @@ def uncertainty(
     columns: Floats, posterior: WeightPosterior, inverse: Floats, *, averaged: bool
 ) -> tuple[Floats, Floats]:
     """Return ``u`` and ``q`` of points, whose features are columns, without other arrays with one entry per point."""
-    m = columns.shape[1]
-    single = columns.dtype == np.float32
-    u, q = np.empty(m) if single else posterior.weights @ columns, np.empty(m)
+    m, J = columns.shape[1], len(inverse)
+    # Whitened features and mean by one product, which reads the points once.
+    both = np.vstack([inverse, posterior.weights])
+    u, q = np.empty(m), np.empty(m)
     for first in range(0, m, _ROWS):
         tile = slice(first, min(first + _ROWS, m))
-        points = columns[:, tile]
-        if single:
-            points = points.astype(np.float64)
-            u[tile] = posterior.weights @ points
-        white = inverse @ points
-        variance = np.einsum("ij,ij->j", white, white)
+        products = both @ columns[:, tile].astype(np.float64, copy=False)
+        variance = np.einsum("ij,ij->j", products[:J], products[:J])
         spread = 1.0 + _PROBIT * variance if averaged else 1.0
-        u[tile] = np.abs(u[tile]) / np.sqrt(spread)
+        u[tile] = np.abs(products[J]) / np.sqrt(spread)
         q[tile] = np.sqrt(variance / spread)
     return u, q
 
