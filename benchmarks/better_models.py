@@ -37,7 +37,7 @@ from suffice.session.model_comparison import ComparedLosses, RatioPrior, compari
 from tables import publish, table
 
 INITIAL, LABELS, TEST = 10, 400, 1000
-#: The present models, each with the task of its runs.
+#: The current models, each with the task of its runs.
 MODELS: Final = {
     "logistic": "classification",
     "kernel": "classification",

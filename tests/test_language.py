@@ -29,6 +29,7 @@ LONGEST = 100
 
 #: Mannered phrases, and what to write instead.
 AVOIDED = {
+    r"the present model": "the current model",
     r"in life": "in practice",
     r"whoever": "people who, a person who, everybody who",
     r"next to nothing": "almost nothing, or a number",
@@ -65,7 +66,7 @@ AVOIDED_ON_PAGES = {
     r"simply": "leave it out",
     r"obviously": "leave it out",
     r"honest": "accurate, or leave it out",
-    r"the present model": "the current model",
+    r"a table of pandas": "a pandas DataFrame",
     r"the present rule": "the current rule",
     r"present (?:labels|predictions|classes)": "current labels, predictions, classes",
     r"that of now": "that of the current one",

@@ -582,7 +582,7 @@ def test_the_status_follows_the_goal(tmp_path: Path) -> None:
         told = status(project, learned(project)[1])
         assert told["decision"]["answer"] == "enough"
         assert told["decision"]["target_guaranteed"]
-        # The statement does not depend on the present model, nor on a later check.
+        # The statement does not depend on the current model, nor on a later check.
         project.start_check(10, person="ann")
         assert status(project, learned(project)[1])["decision"]["answer"] == "enough"
         project.abort_check(person="ann")

@@ -1,4 +1,4 @@
-"""The comparison of the present model with others while labelling goes on."""
+"""The comparison of the current model with others while labelling goes on."""
 
 import json
 import math
@@ -245,7 +245,7 @@ def test_the_gain_in_labels_and_money() -> None:
     assert found is not None
     assert (found.error_now, found.saved, found.avoided) == (0.1, 100, 100)
     assert found.worth == pytest.approx(300.0)
-    # The present model does not reach it, and the rule is not about prices.
+    # The current model does not reach it, and the rule is not about prices.
     never = with_gain(about, sf.Budget(10), 0.0005, 0.5, 100)
     assert never is not None
     assert (never.saved, never.worth) == (None, None)

@@ -104,7 +104,7 @@ def test_a_check_from_its_offer_to_its_guarantee(browser: "Browser", tmp_path: P
         assert said.removeprefix("Guaranteed: at").strip() in report
         popup.value.close()
 
-        # Labelling goes on: the present model is another one.
+        # Labelling goes on: the current model is another one.
         watched.go("label")
         watched.press(KEYS[LABELS[watched.item()]])
         watched.settle()

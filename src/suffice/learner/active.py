@@ -784,7 +784,7 @@ class ActiveLearner(SessionDriver):
         """
         if self._session.running is not None:
             raise SufficeError(
-                "the running check has begun with the present model, which cannot be replaced; start a new learner "
+                "the running check has begun with the current model, which cannot be replaced; start a new learner "
                 "with the other model"
             )
         self._session.require_no_open_check()

@@ -158,7 +158,7 @@ class ClassBackend(Backend):
             raise
 
     def fitted(self) -> Any:
-        """The present model as an independent estimator."""
+        """The current model as an independent estimator."""
         rows, labels = self._history.indices, np.asarray(self._labels)
         return self._model.at(
             self._settings.X[rows], labels, self._alpha, self._learned_at, n_components=self._n_components

@@ -58,7 +58,7 @@ class ClassEvidence:
         Args:
             result: Divergences and losses.
             steps: Number of new steps.
-            predictor: Predictions of the present model.
+            predictor: Predictions of the current model.
             codes: Columns of the labels of the last step.
             points: Features, pool and validation set.
             labelled: All labelled items.

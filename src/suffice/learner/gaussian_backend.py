@@ -142,7 +142,7 @@ class GaussianBackend(Backend):
         return self._replay()
 
     def fitted(self) -> Any:
-        """The present model as an independent estimator."""
+        """The current model as an independent estimator."""
         assert self._prior is not None
         rows = self._history.indices
         return self._model.at(self._settings.X[rows], self._y[rows], self._prior, self._learned_at)

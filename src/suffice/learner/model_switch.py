@@ -29,11 +29,11 @@ class NamedModel(NamedTuple):
 
     @classmethod
     def beside(cls, name: str, present: PreparedModel) -> "NamedModel":
-        """A model with the classes that the present model was given.
+        """A model with the classes that the current model was given.
 
         Args:
             name: As the attribute.
-            present: The present model.
+            present: The current model.
         """
         classes = getattr(present.model, "classes", None)
         return cls(name, None if classes is None else list(classes))
@@ -42,7 +42,7 @@ class NamedModel(NamedTuple):
         """The model, without labels.
 
         Args:
-            present: The present model, whose transformers stay in front.
+            present: The current model, whose transformers stay in front.
             plain: Whether its inputs are numbers before any transformer: the model takes these.
 
         Raises:

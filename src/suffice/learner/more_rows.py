@@ -20,8 +20,8 @@ def extended_pool(X_pool: Any, X_new: Any) -> Any:
     """A pool with more rows after its own.
 
     Args:
-        X_pool: The pool: a numpy array, a table of pandas, polars or pyarrow, a series of pandas, a sparse matrix, a
-            tensor, a list of items, or a data set of Hugging Face.
+        X_pool: The pool: a numpy array, a pandas or polars DataFrame, a pyarrow Table, a pandas Series, a sparse
+            matrix, a tensor, a list of items, or a data set of Hugging Face.
         X_new: The new rows, in the same form.
 
     Raises:

@@ -42,7 +42,7 @@ class OptimisationMonitor:
 
     Call :meth:`update` after each evaluation with the model that was fitted on all evaluations. The monitor computes
     the inputs of the rules of Bayesian optimisation for each evaluation since the last call, in their order. It never
-    fits or changes a model. Both posteriors of a step have the hyper-parameters of the present model, because
+    fits or changes a model. Both posteriors of a step have the hyper-parameters of the current model, because
     posteriors with different priors cannot be compared.
 
     The bound on the regret needs the least lower confidence bound over the whole space. It is searched among fixed

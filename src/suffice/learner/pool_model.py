@@ -19,9 +19,9 @@ class PoolRows:
     """The rows of a pool of any kind.
 
     Args:
-        X: A numpy array, a table of pandas, polars or pyarrow, a sparse matrix, a data set with ``select`` (Hugging
-            Face), a list of texts, or anything else with a length whose items can be selected by number. It is not
-            copied.
+        X: A numpy array, a pandas or polars DataFrame, a pyarrow Table, a sparse matrix, a data set with ``select``
+            (Hugging Face), a list of texts, or anything else with a length whose items can be selected by number. It is
+            not copied.
 
     Raises:
         InvalidTypeError: It has no length or no items.

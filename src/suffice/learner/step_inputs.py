@@ -300,7 +300,7 @@ class ExpectedErrors(NamedTuple):
 class RecentGain:
     r"""Compares the present predictions with those at half of the labels.
 
-    The predictions of the model at half of the labels are evaluated with the present model: with :math:`\hat y` the
+    The predictions of the model at half of the labels are evaluated with the current model: with :math:`\hat y` the
     present and :math:`\hat y'` the earlier prediction, the gain is the mean of :math:`p(\hat y) - p(\hat y')` over some
     items for classes, and of :math:`(\hat y - \hat y')^2` for numbers. It estimates the decrease of the error.
     If there were no predictions at half of the labels, the gain since the first prediction is scaled up in proportion.
@@ -341,7 +341,7 @@ class RecentGain:
 
         Args:
             n_labelled: Labels so far.
-            gain: Returns the gain over earlier predictions, by the present model.
+            gain: Returns the gain over earlier predictions, by the current model.
         """
         if not self._counts or self._counts[0] >= n_labelled:
             return 0.0

@@ -22,7 +22,7 @@ class ErrorGuarantee(Criterion):
     """Stop when a check guarantees that at most a given share of the predictions for unlabelled items is wrong.
 
     The rule uses the step's ``guaranteed_error`` and ``guarantee_confidence``. A step without them means that the
-    present model has no guarantee, and the rule says "go on". :class:`suffice.ActiveLearner` judges a check when it is
+    current model has no guarantee, and the rule says "go on". :class:`suffice.ActiveLearner` judges a check when it is
     complete; :meth:`suffice.ActiveLearner.check_size` says how large a check should be. The rule is not one of
     :data:`suffice.criteria.RULES`: these are compared on recorded runs, which contain no checks.
 
@@ -38,7 +38,7 @@ class ErrorGuarantee(Criterion):
     Examples:
         >>> rule = ErrorGuarantee(at_most=0.05)
         >>> print(rule.observe(Step(n_labelled=300)))
-        Go on at 300 labels: no check has guaranteed the error of the present model.
+        Go on at 300 labels: no check has guaranteed the error of the current model.
         >>> print(rule.observe(Step(n_labelled=400, guaranteed_error=0.043, guarantee_confidence=0.95)))
         Stop at 400 labels: the guaranteed error, 0.043, is at most the target 0.05.
     """
@@ -65,7 +65,7 @@ class ErrorGuarantee(Criterion):
             self,
             step,
             ("the error", _ERROR, step.guaranteed_error, self.at_most),
-            missing="no check has guaranteed the error of the present model",
+            missing="no check has guaranteed the error of the current model",
             proves=lambda error: (
                 f"At most {percent_at_most(error)} of the predictions for the unlabelled items are wrong"
             ),
@@ -77,7 +77,7 @@ class RecallGuarantee(Criterion):
     """Stop when a check guarantees that at least a given share of the items of a class is found.
 
     The rule uses the step's ``guaranteed_recall`` and ``guarantee_confidence``. A step without them means that the
-    recall of the class is not guaranteed for the present model, and the rule says "go on".
+    recall of the class is not guaranteed for the current model, and the rule says "go on".
     :class:`suffice.ActiveLearner` judges a check of the class, ``learner.check(m, recall_of=class_name)``, when it is
     complete. Rules about several classes cannot be combined. A high recall of a rare class can be expensive:
     :meth:`suffice.ActiveLearner.recall_plan` says what it costs before the check is drawn.
@@ -94,7 +94,7 @@ class RecallGuarantee(Criterion):
     Examples:
         >>> rule = RecallGuarantee("relevant", at_least=0.9)
         >>> print(rule.observe(Step(n_labelled=300)))
-        Go on at 300 labels: no check has guaranteed the recall of class 'relevant' for the present model.
+        Go on at 300 labels: no check has guaranteed the recall of class 'relevant' for the current model.
         >>> print(rule.observe(Step(n_labelled=900, guaranteed_recall=0.92, guarantee_confidence=0.95)))
         Stop at 900 labels: the guaranteed recall, 0.92, is at least the target 0.9.
     """
@@ -120,7 +120,7 @@ class RecallGuarantee(Criterion):
             self,
             step,
             ("the recall", _RECALL, step.guaranteed_recall, self.at_least),
-            missing=f"no check has guaranteed the recall of class {name} for the present model",
+            missing=f"no check has guaranteed the recall of class {name} for the current model",
             proves=lambda recall: f"At least {percent_at_least(recall)} of the items of class {name} are found",
         )
 
@@ -139,7 +139,7 @@ def guarantee_rules(rule: Criterion) -> "list[ErrorGuarantee | RecallGuarantee]"
 
 
 def proven_fields(rule: Criterion, found: Guarantee | None) -> dict[str, Any] | None:
-    """Fields of a step with a guarantee of the present model; None if the rule uses no guarantees.
+    """Fields of a step with a guarantee of the current model; None if the rule uses no guarantees.
 
     Args:
         rule: The rule.

@@ -1,4 +1,4 @@
-"""Comparison of the present model with others on the same labels."""
+"""Comparison of the current model with others on the same labels."""
 
 import math
 import warnings
@@ -32,7 +32,7 @@ _LEAF: Final = 3
 # While labelling goes on, models are compared at 30 labels, and each time that their number has grown by this factor.
 _GROWN: Final = 1.5
 # On other rows, another model is clearly better if the difference is at least this many standard errors, and its error
-# at most this share of the error of the present model. For a possibly better model both conditions are weaker.
+# at most this share of the error of the current model. For a possibly better model both conditions are weaker.
 _CLEARLY: Final = 2.0
 _CLEARLY_BETTER: Final = 0.8
 _POSSIBLY: Final = 1.0
@@ -122,9 +122,9 @@ def better_model(  # noqa: PLR0913 - all but four by keyword
 ) -> Alternative | None:
     r"""Compare a fitted model with others on the same labels.
 
-    The present model predicts each label with this label left out, if it can do that in closed form. Trees, and the
+    The current model predicts each label with this label left out, if it can do that in closed form. Trees, and the
     models that the present one is compared with, predict them by ten-fold cross validation. Labels of items that were
-    drawn at random have the weight 1. The present model has chosen the others because it is uncertain about them: for
+    drawn at random have the weight 1. The current model has chosen the others because it is uncertain about them: for
     classes they have the weight 0.5, and for numbers they do not count. The logarithm of the ratio of the two errors,
     :math:`\theta`, is estimated by that of the weighted losses (0 or 1 for classes, squares for numbers), less what is
     usual because of cross validation. Its standard error follows from the delta method; for classes each sum of
@@ -138,28 +138,28 @@ def better_model(  # noqa: PLR0913 - all but four by keyword
     below 0.01, for numbers below 0.01 of the variance of the labels, does not count.
 
     Args:
-        model: The present model, fitted; one that can leave labels out (:class:`suffice.models.BayesianLogistic`,
+        model: The current model, fitted; one that can leave labels out (:class:`suffice.models.BayesianLogistic`,
             :class:`suffice.models.GaussianProcess`, :class:`suffice.models.BayesianRidge`), or trees.
         X: Inputs of the labels, before any transformer of a pipeline, ``n x D``.
         y: The labels, in the order in which the model learned them.
         random: Which labels are of items that were drawn at random, ``n``.
-        present: Name of the present model, which is not compared with itself.
+        present: Name of the current model, which is not compared with itself.
         named: The result of the comparison before.
         trees: Whether other models may consist of trees.
 
     Returns:
         The best clearly better model, or otherwise a possibly better one; None if there is neither, if there are fewer
-        than 30 labels, or if the present model is neither trees nor one that can leave labels out.
+        than 30 labels, or if the current model is neither trees nor one that can leave labels out.
     """
     losses = comparison_losses(model, X, y, random, present=present, trees=trees)
     return None if losses is None else losses.best(named)
 
 
 class ComparedLosses(NamedTuple):
-    """Losses of the same labels under the present model and under others, which have not learned the label.
+    """Losses of the same labels under the current model and under others, which have not learned the label.
 
     Attributes:
-        ours: Losses of the present model: 0 or 1 for classes, squares for numbers.
+        ours: Losses of the current model: 0 or 1 for classes, squares for numbers.
         others: Losses of the other models by name.
         random: Which labels are of items that were drawn at random.
         share: Whether labels are classes.
@@ -274,17 +274,17 @@ def better_on_rest(  # noqa: PLR0913 - labels to learn and labels to compare on
 
     With :math:`d_i` the differences of the losses (0 or 1 for classes, squares for numbers) of the :math:`m` other
     rows, another model is clearly better if :math:`\bar d > 2\, s_d / \sqrt m`, if its loss is at most 0.8 times
-    that of the present model, and if there are at least 20 rows. It is possibly better with 1 in place of 2 and 0.9 in
+    that of the current model, and if there are at least 20 rows. It is possibly better with 1 in place of 2 and 0.9 in
     place of 0.8. The rows need not be random: every model predicts the same rows, and has learned none of them.
 
     Args:
-        losses: Losses of the present model on the other rows: 0 or 1 for classes, squares for numbers.
+        losses: Losses of the current model on the other rows: 0 or 1 for classes, squares for numbers.
         X: Inputs of the labels to learn, before any transformer of a pipeline, ``n x D``.
         y: The labels to learn.
         X_rest: Inputs of the other rows, ``m x D``. Of more than 2000, the first 2000 count.
         y_rest: Their labels.
         share: Whether the labels are classes, so that the error is the share of wrong predictions.
-        present: Name of the present model, which is not compared with itself.
+        present: Name of the current model, which is not compared with itself.
 
     Returns:
         As :func:`better_model`; None if there are fewer than 30 labels or more than 2000, or fewer than 10 other rows.
