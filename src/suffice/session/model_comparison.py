@@ -133,7 +133,7 @@ def better_model(  # noqa: PLR0913 - all but four by keyword
     ``benchmarks/better_models.py``. Another model is clearly better if :math:`m + 2\, s < 0`, if :math:`e^m` is at
     most 0.9, and if there are at least 15 random labels. One that was named before stays so while :math:`m +
     0.5\, s < 0`, and keeps its place unless another one is lower by a tenth. It is possibly better if on the random
-    labels alone its loss is lower by one standard error of the difference, and at most 0.9 times that of the present
+    labels alone its loss is lower by one standard error of the difference, and at most 0.9 times that of the current
     model, if there are at least 10 random labels. A difference of the losses
     below 0.01, for numbers below 0.01 of the variance of the labels, does not count.
 
