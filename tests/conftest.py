@@ -100,13 +100,14 @@ def _shared(item: pytest.Item) -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as slow what ``one_in`` leaves to the slow tests: of every so many cases, all but the first.
 
-    Continuous integration has half of these cases, because its time is limited.
+    Continuous integration has half of these cases, and every other slow case of each other test, because its time is
+    limited.
 
     Tests with a cluster are slow, too: it takes seconds to start, and pools of several parts are tested without it.
     Tests that share a cluster, a browser or a server come first, one after the other: then one process starts it, and
     no other process needs to.
     """
-    cases: Counter[str] = Counter()
+    cases, slow_cases = Counter[str](), Counter[str]()
     left_out: set[str] = set()
     for item in items:
         mark = item.get_closest_marker("one_in")
@@ -117,6 +118,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 if IN_CI and cases[test] % 2 == 0:
                     left_out.add(item.nodeid)
             cases[test] += 1
+        elif IN_CI and item.get_closest_marker("slow") is not None and getattr(item, "callspec", None) is not None:
+            test = item.nodeid.partition("[")[0]
+            if slow_cases[test] % 2:
+                left_out.add(item.nodeid)
+            slow_cases[test] += 1
         if "cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
     items[:] = sorted((item for item in items if item.nodeid not in left_out), key=_shared)
