@@ -285,6 +285,9 @@ class CheckHistory:
         before = self._labels.items_before(event.data.get("of_items"))
         draw = CheckDraw.from_event_data(event.data, before, event.person, event.at)
         self._release()
+        if self._checks and self._checks[-1].learned == answers:
+            # A list that is the same is kept once, however many checks follow each other.
+            answers = self._checks[-1].learned
         check = _StartedCheck(draw, answers, self._labels)
         self._request(check, check.members)
         self._checks.append(check)
