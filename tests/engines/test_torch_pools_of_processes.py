@@ -164,6 +164,13 @@ def test_the_picks_by_reduction_are_those_in_memory(
     assert found == reduction_picks(X, n, in_memory(X, n))
 
 
+@pytest.mark.slow
+def test_hundreds_of_picks_by_reduction_are_those_in_memory() -> None:
+    n, X = 400, points(500)
+    found = reduction_picks(X, n, lambda state, sample: TorchSums(state, X, sample, n, "cpu", single=True))
+    assert found == reduction_picks(X, n, in_memory(X, n))
+
+
 def test_scores_by_reduction_are_those_of_the_definition() -> None:
     X, rows = points(60), np.array([4, 30, 7, 11])
     state = new_state(X)
@@ -172,7 +179,7 @@ def test_scores_by_reduction_are_those_of_the_definition() -> None:
         state.extend(block_of(state, X[rows[[k]]]), np.zeros(1))
         sums.follow()
     covariance = state.covariance(X, state.whiten(X))
-    variance, _, squares, error = sums._sums.numpy()
+    variance, squares, error = sums._variance.numpy(), sums._squares.numpy(), sums._errors[1].numpy()
     np.testing.assert_allclose(variance, np.diag(covariance), atol=1e-12)
     # Prior covariances are kept in single precision: the errors are within their bounds.
     assert (np.abs(squares - (covariance**2).sum(axis=0)) <= error).all()
@@ -180,7 +187,7 @@ def test_scores_by_reduction_are_those_of_the_definition() -> None:
     low = squares / 60 / (variance + state.noise)
     assert low.argmax() in sums.contenders()
     sums.compute(np.arange(60))
-    np.testing.assert_allclose(sums._sums[2].numpy(), (covariance**2).sum(axis=0), atol=1e-13)
+    np.testing.assert_allclose(sums._squares.numpy(), (covariance**2).sum(axis=0), atol=1e-13)
     sums.take(np.arange(59))
     assert sums.contenders().tolist() == [59]
     sums.take(np.array([59]))

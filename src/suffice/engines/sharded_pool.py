@@ -203,10 +203,10 @@ class SumsShard(Shard):
         """Apply a message, and return the points that could be best, computed in double precision."""
         del n
         self.tell(message)
-        self._pool.compute(self._pool.contenders())
         found = self._pool.contenders()
-        low, high = self._pool.bounds()
-        return SumsAnswer(found + self._start, low[found], high[found])
+        self._pool.compute(found)
+        found = self._pool.contenders(found)
+        return SumsAnswer(found + self._start, *self._pool.bounds(found))
 
 
 def shard_memory(features: int, labels: int, itemsize: int, *, sums: bool = False) -> int:

@@ -8,6 +8,7 @@ memory. The picks are therefore those of a pool in memory, including ties.
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -66,7 +67,7 @@ class TorchRows:
             self._columns[d] = column.double() / scales[d] - self._middle[d]
         self._half = 0.5 * (self._columns * self._columns).sum(dim=0)
         self._parts: list[Any] = []
-        # The factor of the labelled points, in double precision.
+        # The factor of the labelled points, in double precision, with room for more.
         self._factor = torch.zeros((0, 0), dtype=torch.float64, device=self.device)
 
     def __len__(self) -> int:
@@ -79,14 +80,14 @@ class TorchRows:
             extra: A matrix, ``e x n``, that the earlier rows are multiplied by, so that they are read only once.
 
         Yields:
-            The tile, the new rows, ``k x t``, and the product, ``e x t``, in double precision.
+            The tile, the new rows, ``k x t``, and the product with its sign changed, ``e x t``.
         """
         state, old, new = self.state, self.n, self.state.n
         if new == old:
             return
         self._make_room(new)
-        factor = torch.as_tensor(np.tril(state.lower), device=self.device)
-        lower, across = factor[old:, old:], factor[old:, :old]
+        fresh_rows = self._extended_factor(old, new)
+        lower, across = fresh_rows[:, old:], fresh_rows[:, :old]
         if self.single:
             # The inverse is computed in double precision, so that no digit of single precision is lost.
             identity = torch.eye(new - old, dtype=torch.float64, device=self.device)
@@ -102,24 +103,29 @@ class TorchRows:
         for start in range(0, len(self), width):
             tile = slice(start, min(start + width, len(self)))
             block = torch.addmm(-half - self._half[tile], fresh, self._columns[:, tile]).clamp_max_(0.0).exp_()
-            block = lower @ block if self.single else block
-            product = None
-            if extra is None:
-                for part, rows in self._stored(tile):
-                    block.addmm_(across[:, part], rows, alpha=-1.0)
-            else:
-                product = torch.zeros((len(extra), tile.stop - tile.start), dtype=torch.float64, device=self.device)
-                for part, rows in self._stored(tile):
-                    both = across[:, part] @ rows
-                    block -= both[:k]
-                    product += both[k:]
+            block = (lower @ block if k > 1 else lower * block) if self.single else block
+            if extra is not None:
+                block = torch.cat([block, block.new_zeros((len(extra), block.shape[1]))])
+            for part, rows in self._stored(tile):
+                block.addmm_(across[:, part], rows, alpha=-1.0)
+            block, product = block[:k], None if extra is None else block[k:]
             block = block if self.single else torch.linalg.solve_triangular(lower, block, upper=False)
             for number in range(old // _PART, (new - 1) // _PART + 1):
                 here = slice(max(old - number * _PART, 0), min(new - number * _PART, _PART))
                 there = slice(here.start + number * _PART - old, here.stop + number * _PART - old)
                 self._parts[number][here, tile] = block[there]
             yield tile, block, product
-        self._factor, self.n = factor, new
+        self.n = new
+
+    def _extended_factor(self, old: int, new: int) -> Any:
+        """Copy the rows of new labels to the factor on the device, and return them, ``k x new``."""
+        if new > len(self._factor):
+            room = torch.zeros((2 * new, 2 * new), dtype=torch.float64, device=self.device)
+            room[:old, :old] = self._factor[:old, :old]
+            self._factor = room
+        rows = torch.as_tensor(np.tril(self.state.lower[old:new, :new], old), device=self.device)
+        self._factor[old:new, :new] = rows
+        return rows
 
     def _stored(self, tile: slice) -> Iterator[tuple[slice, Any]]:
         """The rows of a tile, part by part."""
@@ -150,7 +156,8 @@ class TorchRows:
         if not self.n:
             return torch.zeros((0, len(scaled)), dtype=torch.float64, device=self.device)
         known = self.scaled(torch.as_tensor(self.state.features[: self.n], device=self.device))
-        return torch.linalg.solve_triangular(self._factor, kernel(known, scaled), upper=False)
+        factor = self._factor[: self.n, : self.n]
+        return torch.linalg.solve_triangular(factor, kernel(known, scaled), upper=False)
 
     def indices(self, given: Indices) -> Any:
         """Indices as a tensor."""
@@ -163,7 +170,7 @@ class TorchRows:
 
     def rewind(self, n: int) -> None:
         """Remove the rows after the first ``n`` labels."""
-        self.n, self._factor = n, self._factor[:n, :n]
+        self.n = n
 
     def _make_room(self, labels: int) -> None:
         """Allocate rows for a number of labels.
@@ -318,26 +325,23 @@ class TorchSums:
         m, place = len(self._rows), self._rows.device
         self._tiles = [slice(k, min(k + _AT_ONCE, m)) for k in range(0, m, _AT_ONCE)]
         try:
-            self._sums = torch.zeros((4, m), dtype=torch.float64, device=place)
+            self._variance, self._squares = torch.zeros((2, m), dtype=torch.float64, device=place)
+            # Bounds of the errors of both, without those of the roundings that are the same for all points.
+            self._errors = torch.zeros((2, m), dtype=torch.float32, device=place)
+            self._scale = torch.empty(m, dtype=torch.float32, device=place)
             self._prior = torch.empty((self._size, m), dtype=torch.float32, device=place)
         except torch.OutOfMemoryError:
             raise no_memory(m, capacity, 4.0 * m * (self._size + 8), self._rows) from None
-        self._scale = torch.empty(m, dtype=torch.float64, device=place)
         for tile in self._tiles:
             prior = kernel(self._around, self._rows.scaled(self._rows.points[tile]))
             self._prior[:, tile] = prior
             self._scale[tile] = prior.square().sum(dim=0).sqrt()
-        self._free = torch.ones(m, dtype=torch.bool, device=place)
+        # ``V`` at the sample, on the device, with room for more labels.
+        self._whitened_sample = torch.zeros((capacity, self._size), dtype=torch.float64, device=place)
+        self._taken = torch.zeros(m, dtype=torch.bool, device=place)
+        # Number of updates since all points were computed.
+        self._updates = 0
         self._begun = False
-
-    # Variance, its error, the sum of squared covariances, and its error.
-    @property
-    def _variance(self) -> Any:
-        return self._sums[0]
-
-    @property
-    def _squares(self) -> Any:
-        return self._sums[2]
 
     def follow(self) -> None:
         """Update to the posterior; the pool is read once."""
@@ -352,17 +356,42 @@ class TorchSums:
         """Discard updated values: everything is computed from the posterior when it is needed."""
         self._begun = False
 
-    def contenders(self) -> Indices:
-        """Points whose score could be the largest, within the bounds of rounding; ascending."""
-        variance, variance_error, squares, squares_error = self._sums
-        low = self._reduction(squares - squares_error, variance + variance_error)
-        high = self._reduction(squares + squares_error, variance - variance_error)
-        best = torch.where(self._free, low, 0.0).max()
-        found: Indices = torch.nonzero(self._free & (high >= best))[:, 0].cpu().numpy().astype(np.intp)
+    def contenders(self, computed: Indices | None = None) -> Indices:
+        """Points whose score could be the largest, within the bounds of rounding; ascending.
+
+        Args:
+            computed: Points to choose from, which were recomputed since the last update; all if left out.
+        """
+        if computed is not None:
+            return self._best_of(self._rows.indices(computed), 0)
+        high = self._bound(slice(None), 1.0, self._updates).masked_fill_(self._taken, -torch.inf)
+        # No point above the best lower bound is below that of the point of the largest upper bound.
+        least = self._bound(high.argmax()[None], -1.0, self._updates)
+        return self._best_of(torch.nonzero(high >= least)[:, 0], self._updates)
+
+    def _best_of(self, where: Any, updates: int) -> Indices:
+        """Those of some free points, ascending, whose score could be the largest of them."""
+        if len(where) > 1:
+            where = where[self._bound(where, 1.0, updates) >= self._bound(where, -1.0, updates).max()]
+        found: Indices = where.cpu().numpy().astype(np.intp)
         return found
 
-    def _reduction(self, squares: Any, variance: Any) -> Any:
-        return squares.clamp_min_(0.0).div_(variance.clamp_min_(0.0).add_(self._state.noise).mul_(self._size))
+    def _bound(self, where: Any, sign: float, updates: int) -> Any:
+        """Bound of the scores of some points times the size of the sample: upper for a sign of 1, lower for -1.
+
+        Args:
+            where: The points.
+            sign: Sign of the bound.
+            updates: Maximal number of updates since the points were computed.
+        """
+        # Each update rounds the sums once, of which none is above 1 for each point of the sample. Errors are summed in
+        # single precision.
+        of_sums = sign * _EPS * updates
+        factor = sign * (1.0 + 4.0 * updates * float(torch.finfo(torch.float32).eps))
+        squares = torch.add(self._squares[where], self._errors[1, where], alpha=factor)
+        variance = torch.sub(self._variance[where], self._errors[0, where], alpha=factor)
+        squares.add_(2.0 * self._size * of_sums).clamp_(min=0.0)
+        return squares.div_(variance.sub_(of_sums).clamp_(min=0.0).add_(self._state.noise))
 
     def compute(self, indices: Indices) -> None:
         """Recompute some points in double precision."""
@@ -377,75 +406,81 @@ class TorchSums:
 
     def take(self, indices: Indices) -> None:
         """Leave points out from now on. They stay in the mean."""
-        self._free[self._rows.indices(indices)] = False
+        self._taken[self._rows.indices(indices)] = True
 
     def mark(self) -> Any:
         """Present state, for :meth:`rewind`."""
-        return self._rows.n, self._sample.mark(), self._begun, self._free.clone(), self._sums.clone()
+        arrays = tuple(each.clone() for each in (self._taken, self._variance, self._squares, self._errors))
+        return self._rows.n, self._sample.mark(), self._begun, self._updates, arrays
 
     def rewind(self, mark: Any) -> None:
         """Go back to a mark."""
         self._rows.rewind(mark[0])
         self._sample.rewind(mark[1])
-        self._begun, self._free, self._sums = mark[2], mark[3].clone(), mark[4].clone()
+        self._begun, self._updates = mark[2:4]
+        self._taken, self._variance, self._squares, self._errors = (each.clone() for each in mark[4])
 
-    def _whitened_sample(self) -> Floats:
-        """``V`` at the sample, ``n x q``."""
-        return np.concatenate([self._sample.stored(tile) for tile in self._sample.tiles], axis=1)
+    def _follow_sample(self) -> Floats:
+        """Update the sample to the posterior, and return its new rows, ``k x q``."""
+        old, new = self._rows.n, self._state.n
+        white = np.concatenate([rows for _, rows in self._sample.follow()] or [np.zeros((0, self._size))], axis=1)
+        if new > len(self._whitened_sample):
+            room = self._whitened_sample.new_zeros((2 * new, self._size))
+            room[:old] = self._whitened_sample[:old]
+            self._whitened_sample = room
+        self._whitened_sample[new - len(white) : new] = torch.as_tensor(white, device=self._rows.device)
+        return white
 
     def _put(self, where: Any, prior: Any, whitened: Any) -> None:
         """Store the values that are computed in double precision from the prior covariances with the sample."""
-        sample = torch.as_tensor(self._whitened_sample(), device=self._rows.device)
-        squares = (prior - sample.T @ whitened).square().sum(dim=0)
+        squares = (prior - self._whitened_sample[: len(whitened)].T @ whitened).square().sum(dim=0)
         # A covariance is a difference of numbers up to 1.
         error = 2.0 * TIE * self._size**0.5
-        self._sums[0, where], self._sums[1, where] = 1.0 - whitened.square().sum(dim=0), TIE
-        self._sums[2, where], self._sums[3, where] = squares, error * (2.0 * squares.sqrt() + error)
+        self._variance[where], self._squares[where] = 1.0 - whitened.square().sum(dim=0), squares
+        self._errors[0, where] = TIE
+        self._errors[1, where] = (error * (2.0 * squares.sqrt() + error)).float()
 
     def _compute_all(self) -> None:
-        for _ in self._sample.follow():
-            pass
+        self._follow_sample()
         for _ in self._rows.follow():
             pass
+        self._updates = 0
         for tile in self._tiles:
             prior = kernel(self._around, self._rows.scaled(self._rows.points[tile]))
             self._put(tile, prior, self._rows.stored(tile))
             # Rows in single precision have rounding errors themselves.
-            self._sums[1, tile] += self._row_eps
-            self._sums[3, tile] += 2.0 * self._row_eps * (self._size * self._squares[tile]).sqrt()
+            self._errors[0, tile] += self._row_eps
+            self._errors[1, tile] += 2.0 * self._row_eps * (self._size * self._squares[tile]).sqrt()
 
     def _update_all(self) -> None:
         """As :meth:`suffice.engines.variance_reduction.CovarianceSums._apply`, with the tiles of the device."""
         place, old = self._rows.device, self._rows.n
-        white = np.concatenate([rows for _, rows in self._sample.follow()], axis=1)
-        across = white @ self._whitened_sample()[:old].T
+        white = self._follow_sample()
+        across = white @ np.concatenate([self._sample.stored(tile)[:old] for tile in self._sample.tiles], axis=1).T
         gram, of_white = torch.as_tensor(white @ white.T, device=place), torch.as_tensor(white, device=place).float()
-        of_products = torch.as_tensor(
-            np.stack(
-                [
-                    _MARGIN * float(np.finfo(np.float32).eps) * np.linalg.norm(white, axis=1),
-                    _MARGIN * self._row_eps * np.linalg.norm(across, axis=1),
-                ]
-            ),
-            device=place,
-        )
-        of_rows = torch.as_tensor(self._row_eps / np.diag(self._state.lower)[old:], device=place)
-        for tile, new, product in self._rows.follow(across):
-            rows, products = new.double(), -product
+        # A product has an error of its own for each part, and one of adding the parts.
+        roundings = _MARGIN + 0.5 * (old // _PART + self._size // _PART + 2)
+        of_scale = 2.0 * roundings * float(torch.finfo(torch.float32).eps) * np.linalg.norm(white, axis=1)
+        constant = 2.0 * roundings * self._row_eps * np.linalg.norm(across, axis=1)
+        of_rows = 2.0 * self._row_eps / np.diag(self._state.lower)[old:]
+        for tile, new, products in self._rows.follow(across):
             for first in range(0, self._size, _PART):
                 part = slice(first, first + _PART)
-                products += of_white[:, part] @ self._prior[part, tile]
-            within, size = gram @ rows, rows.abs()
-            spread = of_products @ size
-            self._sums[3, tile] += 2.0 * (
-                self._scale[tile] * spread[0]
-                + spread[1]
-                + of_rows @ (within - products).abs()
-                + _EPS * self._squares[tile].abs()
-            )
-            self._sums[1, tile] += 2.0 * (of_rows @ size) + _EPS * self._variance[tile].abs()
-            self._sums[2, tile] += (rows * (within - 2.0 * products)).sum(dim=0)
-            self._sums[0, tile] -= rows.square().sum(dim=0)
+                if products.dtype == torch.float32:
+                    products.addmm_(of_white[:, part], self._prior[part, tile])
+                else:
+                    products.add_(of_white[:, part] @ self._prior[part, tile])
+            variance_error, squares_error = self._errors[:, tile]
+            for i, (row, product) in enumerate(zip(new.double(), products.double(), strict=True)):
+                within = row * gram[0, 0] if len(new) == 1 else gram[i] @ new.double()
+                within -= product
+                self._squares[tile].addcmul_(row, within).addcmul_(row, product, value=-1.0)
+                self._variance[tile].addcmul_(row, row, value=-1.0)
+                size = new[i].float().abs_()
+                squares_error.addcmul_(self._scale[tile], size, value=of_scale[i]).add_(size, alpha=constant[i])
+                squares_error.add_(within.abs_(), alpha=of_rows[i])
+                variance_error.add_(size, alpha=of_rows[i])
+        self._updates += len(white)
 
 
 #: Acquisitions that a device can score, each with whether predictions are averaged over the posterior.
@@ -461,6 +496,15 @@ _STEPS: Final = 64.0
 # Nodes and draws as in suffice.acquisition, and the variance from which other nodes are used. At this variance the two
 # quadratures differ by less than the last number.
 _NODES, _LAGUERRE, _DRAWS, _WIDE, _BETWEEN_RULES = 20, 40, 32, 2.0, 3e-7
+# The table of the score of BALD of two classes. Its rows are means of a logit, in units of 1 plus the deviation; its
+# columns are deviations, on a scale that is logarithmic for large ones. Cells for each unit, and largest values.
+# Pools of fewer points than the table has are scored without it.
+_ROWS, _LARGEST_MEAN, _COLUMNS, _LARGEST_DEVIATION = 64, 16, 80, 500.0
+_SIZE: Final = _LARGEST_MEAN * _ROWS + 1, int(np.ceil(np.log1p(_LARGEST_DEVIATION) * _COLUMNS)) + 1
+_TABLE_FROM: Final = _SIZE[0] * _SIZE[1]
+# Bound on the error of a value of the table between its points. The score is this value times the square of ``s / (1 +
+# s)``, with ``s`` the deviation.
+_TABLE_ERROR: Final = 8e-5
 
 
 class _Formula(NamedTuple):
@@ -473,6 +517,9 @@ class _Formula(NamedTuple):
         slope: Bound on the error of a score per rounding: coefficients of the norm of the point and of its square.
         noise: Bound on the other errors, in roundings and absolutely.
         memory: Bound on the error of the score in memory: coefficient of the cube of the norm of the point.
+        rough: A faster function than ``score``, whose error is larger; None if there is none.
+        rough_error: Bound on the additional error of ``rough``: coefficient of the square of the norm of the point, and
+            the largest error.
     """
 
     matrix: Floats
@@ -481,6 +528,8 @@ class _Formula(NamedTuple):
     slope: tuple[float, float]
     noise: tuple[float, float] = (_STEPS, 0.0)
     memory: float = 0.0
+    rough: Callable[[Any], Any] | None = None
+    rough_error: tuple[float, float] = (0.0, 0.0)
 
 
 class TorchClasses:
@@ -552,18 +601,24 @@ class TorchClasses:
         n = min(n, len(self) - len(self._taken))
         if not n:
             return np.zeros(0, dtype=np.intp)
-        formula = _formula(self._name, posterior)
+        formula = self._formula(posterior)
         contenders = self._contenders(formula, n)
-        if len(contenders) > _FEW and self.dtype == torch.float32:
-            contenders = self._narrowed(formula, contenders, n)
+        if len(contenders) > (n if formula.rough else _FEW) and (formula.rough or self.dtype == torch.float32):
+            contenders = self._narrowed(formula._replace(rough=None), contenders, n)
         indices: Indices = contenders.cpu().numpy().astype(np.intp)
         return indices[self._order(posterior, self._rows(indices), n)]
 
     def scores(self, posterior: Any) -> tuple[Any, Any]:
-        """Return the score of every point, computed on the device, and a bound on its error."""
-        formula = _formula(self._name, posterior)
+        """Return the score of every point, computed on the device, and a bound on its error.
+
+        A score that is not computed is infinite.
+        """
+        formula = self._formula(posterior)
         self._scan(formula)
         return self._found.clone(), _error(formula, self._norm)
+
+    def _formula(self, posterior: Any) -> _Formula:
+        return _formula(self._name, posterior, tabulated=len(self) >= _TABLE_FROM)
 
     def _contenders(self, formula: _Formula, n: int) -> Any:
         """Points that can be among the ``n`` best, ascending."""
@@ -577,7 +632,7 @@ class TorchClasses:
         with _full_precision():
             for start in range(0, len(self), width):
                 tile = slice(start, start + width)
-                self._found[tile] = formula.score(matrix @ self._columns[:, tile])
+                self._found[tile] = (formula.rough or formula.score)(matrix @ self._columns[:, tile])
 
     def _narrowed(self, formula: _Formula, contenders: Any, n: int) -> Any:
         """The same from some points, in double precision."""
@@ -586,9 +641,14 @@ class TorchClasses:
         width = max(1024, _TILE_BYTES // (formula.size * 8))
         for start in range(0, len(contenders), width):
             part = contenders[start : start + width]
-            rows = torch.as_tensor(self._rows(part.cpu().numpy().astype(np.intp)), device=self.device)
-            score[start : start + width] = formula.score(matrix @ rows.T)
+            score[start : start + width] = formula.score(matrix @ self._on_device(part).T)
         return contenders[_can_win(score, _error(formula, self._norm[contenders].double()), n)]
+
+    def _on_device(self, indices: Any) -> Any:
+        """Features of some points, on the device and in double precision."""
+        if isinstance(self.source, torch.Tensor) and self.source.device == self.device:
+            return self.source[indices].double()
+        return torch.as_tensor(self._rows(indices.cpu().numpy().astype(np.intp)), device=self.device)
 
     def _rows(self, indices: Indices) -> Floats:
         """Features of some points, in memory and in double precision."""
@@ -611,7 +671,14 @@ def _error(formula: _Formula, norm: Any) -> Any:
     eps = torch.finfo(norm.dtype).eps
     (first, second), (noise, other) = formula.slope, formula.noise
     found = norm.mul(formula.memory).add_(eps * second).mul_(norm) if formula.memory else norm.mul(eps * second)
+    if formula.rough:
+        return found.add_(eps * first).mul_(norm).add_(_rough_error(formula, norm)).add_(eps * noise + other)
     return found.add_(eps * first).mul_(norm).add_(eps * noise + other)
+
+
+def _rough_error(formula: _Formula, norm: Any) -> Any:
+    slope, largest = formula.rough_error
+    return norm.square().mul_(slope).clamp_(max=largest)
 
 
 def _can_win(score: Any, error: Any, n: int) -> Any:
@@ -637,10 +704,15 @@ def _full_precision() -> Iterator[None]:
         setattr(products, name, allowed)
 
 
-def _formula(name: str, posterior: Any) -> _Formula:
+def _formula(name: str, posterior: Any, *, tabulated: bool = False) -> _Formula:
     """Return the formula of an acquisition under a posterior of two classes or many.
 
     A product of ``J`` terms has an error of at most ``(J + 8) eps |a| |x|``, including the rounding of its factors.
+
+    Args:
+        name: The acquisition.
+        posterior: The posterior.
+        tabulated: Whether to add a faster function by a table, if there is one.
     """
     weights = np.atleast_2d(posterior.weights)
     outputs, width = weights.shape
@@ -667,7 +739,12 @@ def _formula(name: str, posterior: Any) -> _Formula:
     if name == "bald":
         matrix = np.concatenate([weights, factors[0]])
         slope = terms * (0.6 * size + 2.0 * spread)
-        return _Formula(matrix, _bald_of_two, 8 * _NODES, (slope, 0.0), (_STEPS, _BETWEEN_RULES))
+        exact = _Formula(matrix, _bald_of_two, 8 * _NODES, (slope, 0.0), (_STEPS, _BETWEEN_RULES))
+        if not tabulated:
+            return exact
+        # The variance is at most the square of the spread times that of the norm of the point.
+        errors = _TABLE_ERROR * spread**2, _TABLE_ERROR
+        return exact._replace(rough=_tabulated_bald, rough_error=errors, size=4 * len(matrix))
     # The root of 1 + c v has a relative error of sqrt(c) |dR x| / 2.
     second = 0.5 * np.sqrt(_PROBIT) * terms * spread * size
     return _logit_formula(name, weights, factors, terms * size, second)._replace(
@@ -722,7 +799,11 @@ def _bald_of_many(outputs: int) -> Callable[[Any], Any]:
 
 def _bald_of_two(product: Any) -> Any:
     """As :func:`suffice.acquisition.class_scores` for two classes, by the same nodes."""
-    mean, deviation = product[0], product[1:].square().sum(dim=0).sqrt_()
+    return _bald_of_logits(product[0], torch.linalg.vector_norm(product[1:], dim=0))
+
+
+def _bald_of_logits(mean: Any, deviation: Any) -> Any:
+    """The same from the mean and the standard deviation of each logit."""
     nodes, weights = _tensors(hermite(_NODES), mean)
     logits = mean + deviation * nodes[:, None]
     average, inner = weights @ torch.sigmoid(logits), weights @ _coin_entropy(logits)
@@ -730,6 +811,41 @@ def _bald_of_two(product: Any) -> Any:
     if len(wide):
         average[wide], inner[wide] = _wide_averages(mean[wide], deviation[wide])
     return -torch.xlogy(average, average) - torch.xlogy(1.0 - average, 1.0 - average) - inner
+
+
+def _tabulated_bald(product: Any) -> Any:
+    """The same by linear interpolation in a table; infinite for deviations outside the table."""
+    deviation = torch.linalg.vector_norm(product[1:], dim=0)
+    scale = deviation + 1.0
+    place = torch.log(scale).mul_(_COLUMNS)
+    outside = place >= _SIZE[1] - 1
+    mean = product[0].abs().div_(scale).mul_(_ROWS).clamp_(max=_SIZE[0] - 1.0 - 1e-3)
+    place.clamp_(max=_SIZE[1] - 1.0 - 1e-3)
+    row, column = mean.int(), place.int()
+    mean.sub_(row)
+    place.sub_(column)
+    corner, table = row.mul_(_SIZE[1]).add_(column), _bald_table(mean.device, mean.dtype)
+    low = torch.lerp(table.index_select(0, corner), table.index_select(0, corner + 1), place)
+    corner += _SIZE[1]
+    high = torch.lerp(table.index_select(0, corner), table.index_select(0, corner + 1), place)
+    return torch.lerp(low, high, mean).mul_(deviation.div_(scale).square_()).masked_fill_(outside, torch.inf)
+
+
+@lru_cache(maxsize=2)
+def _bald_table(device: Any, dtype: Any) -> Any:
+    """BALD of two classes for means and deviations on a grid, divided by the square of ``s / (1 + s)``; one row."""
+    place = {"device": device, "dtype": torch.float64}
+    units = torch.arange(_SIZE[0], **place) / _ROWS
+    deviation = torch.expm1(torch.arange(1, _SIZE[1], **place) / _COLUMNS)
+    table = torch.empty(_SIZE, **place)
+    # The limit of small deviations is half the slope of the probability.
+    table[:, 0] = 0.5 * torch.sigmoid(units) * torch.sigmoid(-units)
+    for start in range(0, _SIZE[0], _ROWS):
+        rows, columns = torch.meshgrid(units[start : start + _ROWS], deviation, indexing="ij")
+        scale = 1.0 + columns
+        found = _bald_of_logits((rows * scale).ravel(), columns.ravel()).view(rows.shape)
+        table[start : start + _ROWS, 1:] = found * (scale / columns).square()
+    return table.to(dtype).ravel()
 
 
 def _coin_entropy(logits: Any) -> Any:

@@ -90,8 +90,12 @@ class ReductionPool(Protocol):
     def jump(self) -> None:
         """Update to the posterior, without the labels in between."""
 
-    def contenders(self) -> Indices:
-        """Points whose score could be the largest, within the bounds of rounding; ascending."""
+    def contenders(self, computed: Indices | None = None) -> Indices:
+        """Points whose score could be the largest, within the bounds of rounding; ascending.
+
+        Args:
+            computed: Points to choose from, which were recomputed since the last update; all if left out.
+        """
 
     def compute(self, indices: Indices) -> None:
         """Recompute some points in double precision."""
@@ -136,9 +140,16 @@ class CovarianceSums(ABC):
         """Leave points out from now on. They stay in the mean."""
         self._free[indices] = False
 
-    def contenders(self) -> Indices:
-        """Points whose score could be the largest, within the bounds of rounding; ascending."""
-        low, high = self.bounds()
+    def contenders(self, computed: Indices | None = None) -> Indices:
+        """Points whose score could be the largest, within the bounds of rounding; ascending.
+
+        Args:
+            computed: Points to choose from, which were recomputed since the last update; all if left out.
+        """
+        low, high = self.bounds(slice(None) if computed is None else computed)
+        if computed is not None:
+            found: Indices = computed[high >= low.max(initial=0.0)]
+            return found
         best = low[self._free].max(initial=0.0)
         return np.flatnonzero(self._free & (high >= best))
 
@@ -155,10 +166,16 @@ class CovarianceSums(ABC):
         """Discard updated values: everything is computed from the posterior when it is needed."""
         self._begun = False
 
-    def bounds(self) -> tuple[Floats, Floats]:
-        """Return lower and upper bounds on the reduction of the mean variance by each point's label, ``m`` each."""
-        low = self._reduction(self._squares - self._squares_error, self._variance + self._variance_error)
-        return low, self._reduction(self._squares + self._squares_error, self._variance - self._variance_error)
+    def bounds(self, where: Indices | slice = slice(None)) -> tuple[Floats, Floats]:
+        """Return lower and upper bounds on the reduction of the mean variance by the label of each point.
+
+        Args:
+            where: The points; all if left out.
+        """
+        squares, squares_error = self._squares[where], self._squares_error[where]
+        variance, variance_error = self._variance[where], self._variance_error[where]
+        low = self._reduction(squares - squares_error, variance + variance_error)
+        return low, self._reduction(squares + squares_error, variance - variance_error)
 
     def scores(self) -> Floats:
         """Return the reduction of the mean variance by the label of each point, from updated values, ``m``."""
@@ -456,5 +473,5 @@ class LargestReduction:
         contenders = self._sums.contenders()
         if len(contenders) > 1:
             self._sums.compute(contenders)
-            contenders = self._sums.contenders()
+            contenders = self._sums.contenders(contenders)
         return contenders[:1]

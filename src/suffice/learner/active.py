@@ -438,7 +438,7 @@ class ActiveLearner(SessionDriver):
             self._loop.learn(items, np.asarray(as_labels(given)), drawn)
         except BaseException:
             running.labels.update(removed)
-            self._session.labels.status[items] = SAMPLED
+            self._session.labels.mark(items, SAMPLED)
             raise
 
     @one_at_a_time
@@ -511,7 +511,7 @@ class ActiveLearner(SessionDriver):
             running.labels[item] = label
             running.offered.discard(item)
             running.asked += 1
-            status[item] = SAMPLED
+        self._session.labels.mark(items[sampled], SAMPLED)
         self._evaluate_running(running)
         return self._settled()
 

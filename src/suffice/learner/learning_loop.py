@@ -277,7 +277,7 @@ class LearningLoop:
         """Never choose these items again."""
         labels = self.session.labels
         before = labels.status[items].copy()
-        labels.status[items] = SKIPPED
+        labels.mark(items, SKIPPED)
         try:
             self.selection.skip(items)
             if self.begun:
@@ -285,7 +285,7 @@ class LearningLoop:
             elif not labels.left and labels.learned:
                 self._begin()
         except BaseException:
-            labels.status[items] = before
+            labels.mark(items, before)
             raise
         return self.session.rule_verdict
 

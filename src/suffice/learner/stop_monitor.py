@@ -601,7 +601,7 @@ class StopMonitor(SetQuestions):
         unlearned = {item: label for item, label in check.record.labels.items() if item not in labels.learned}
         labels.add_checked(unlearned, check.random_prefix)
         missing = np.array(sorted(check.record.unlabelable), dtype=np.intp)
-        labels.status[missing[labels.status[missing] == UNLABELLED]] = SKIPPED
+        labels.mark(missing[labels.status[missing] == UNLABELLED], SKIPPED)
         self._session.judge_guarantee(check.guarantee if check.version == self._session.labels.version else None)
         self._settled()
 

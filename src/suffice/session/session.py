@@ -468,7 +468,7 @@ class Session:
         own.checked, own.checked_random, self._advice = dict(checked), list(checked_random), advice.copy()
         try:
             own.add_checked(labels, random)
-            own.status[list(skipped)] = SKIPPED
+            own.mark(list(skipped), SKIPPED)
             if compared is not None:
                 # The model has learned nothing since the last comparison.
                 self._compared = len(own.everything), compared[1]
@@ -476,7 +476,7 @@ class Session:
                 yield
         finally:
             own.checked, own.checked_random = checked, checked_random
-            own.status[items] = status
+            own.mark(items, status)
             self._advice, self._compared, self._stop = advice, compared, stop
 
     @property

@@ -34,7 +34,8 @@ class SessionLabels:
         sampled: Labels of a running check, which the model never learns.
         checked_random: Items of ``checked`` that were drawn at random.
         random: Learned items that were drawn at random from the unlabelled ones, in the order of their labels.
-        status: Status of each item: 0 unlabelled, 1 labelled, 2 skipped, 3 labelled for a running check.
+        status: Status of each item: 0 unlabelled, 1 labelled, 2 skipped, 3 labelled for a running check. It is
+            changed by :meth:`mark` only.
     """
 
     def __init__(self, size: int) -> None:
@@ -46,6 +47,8 @@ class SessionLabels:
         self.sampled: dict[int, Any] = {}
         self.random: list[int] = []
         self.status: NDArray[np.int8] = np.zeros(size, dtype=np.int8)
+        # Kept up to date, because counting reads the status of the whole pool.
+        self._left = size
         # A fixed order of the items, drawn at first use: estimates are averaged over the first unlabelled ones.
         self._order: Indices | None = None
 
@@ -74,7 +77,20 @@ class SessionLabels:
     @property
     def left(self) -> int:
         """Number of items that are neither labelled nor skipped."""
-        return int(np.count_nonzero(self.status == UNLABELLED))
+        return self._left
+
+    def mark(self, items: Any, status: Any) -> None:
+        """Set the status of items.
+
+        Args:
+            items: Their indices.
+            status: The status of all of them, or one of each.
+        """
+        changed = np.asarray(items, dtype=np.intp)
+        once = np.unique(changed)
+        before = np.count_nonzero(self.status[once])
+        self.status[changed] = status
+        self._left += int(before - np.count_nonzero(self.status[once]))
 
     @property
     def left_items(self) -> Indices:
@@ -100,7 +116,7 @@ class SessionLabels:
             random: Those of the items that were drawn at random.
         """
         added = {int(item): label for item, label in zip(items, labels, strict=True)}
-        self.status[list(added)] = LABELLED
+        self.mark(list(added), LABELLED)
         self.learned.update(added)
         self.random.extend(int(item) for item in random)
         for item in added:
@@ -115,7 +131,7 @@ class SessionLabels:
         """
         self.checked.update(labels)
         self.checked_random.extend(item for item in random if item in labels)
-        self.status[list(labels)] = LABELLED
+        self.mark(list(labels), LABELLED)
 
     def replace(self, learned: Mapping[int, Any], random: Iterable[int]) -> None:
         """Replace all learned labels, for a loop that passes all of them each time.
@@ -124,11 +140,11 @@ class SessionLabels:
             learned: All labels by item.
             random: Those of the items that were drawn at random.
         """
-        self.status[list(self.learned)] = UNLABELLED
+        self.mark(list(self.learned), UNLABELLED)
         self.learned = dict(learned)
         self.random = list(random)
         self.checked = {item: label for item, label in self.checked.items() if item not in self.learned}
-        self.status[[*self.learned, *self.checked]] = LABELLED
+        self.mark([*self.learned, *self.checked], LABELLED)
 
     def undo(self, items: Indices, before: NDArray[np.int8], random: int) -> None:
         """Remove the last labels, because they could not be learned.
@@ -141,7 +157,7 @@ class SessionLabels:
         for item in items.tolist():
             del self.learned[item]
         del self.random[len(self.random) - random :]
-        self.status[items] = before
+        self.mark(items, before)
 
     def extend(self, more: int) -> None:
         """Add unlabelled items at the end of the pool. A guarantee of an earlier check does not cover them.
@@ -151,6 +167,7 @@ class SessionLabels:
         """
         self.size += more
         self.status = np.append(self.status, np.zeros(more, dtype=np.int8))
+        self._left += more
         self.version, self._order = self.version + 1, None
 
     def some_unlabelled(self, most: int) -> Indices:
@@ -182,9 +199,9 @@ class SessionLabels:
         self.learned, self.checked = (dict(map(tuple, state[name])) for name in ("learned", "checked"))
         self.checked_random = list(state.get("checked_random", ()))
         self.random = list(state["random"])
-        self.status[[*self.learned, *self.checked]] = LABELLED
-        self.status[state["skipped"]] = SKIPPED
-        self.status[state["sampled"]] = SAMPLED
+        self.mark([*self.learned, *self.checked], LABELLED)
+        self.mark(state["skipped"], SKIPPED)
+        self.mark(state["sampled"], SAMPLED)
 
 
 @lru_cache(maxsize=8)
