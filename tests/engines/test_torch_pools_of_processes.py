@@ -171,16 +171,19 @@ def test_hundreds_of_picks_by_reduction_are_those_in_memory() -> None:
     assert found == reduction_picks(X, n, in_memory(X, n))
 
 
-def test_scores_by_reduction_are_those_of_the_definition() -> None:
-    X, rows = points(60), np.array([4, 30, 7, 11])
+@pytest.mark.parametrize("at_once", [1, 3])
+@pytest.mark.parametrize("single", [False, True])
+def test_scores_by_reduction_are_those_of_the_definition(single: bool, at_once: int) -> None:
+    X, rows = points(60), np.array([4, 30, 7, 11, 50, 21, 40, 2, 3])
     state = new_state(X)
-    sums = TorchSums(state, X, np.arange(60), 8, single=False)
-    for k in range(4):
-        state.extend(block_of(state, X[rows[[k]]]), np.zeros(1))
+    sums = TorchSums(state, X, np.arange(60), 8, single=single)
+    for first in range(0, len(rows), at_once):
+        state.extend(block_of(state, X[rows[first : first + at_once]]), np.zeros(at_once))
         sums.follow()
     covariance = state.covariance(X, state.whiten(X))
-    variance, squares, error = sums._variance.numpy(), sums._squares.numpy(), sums._errors[1].numpy()
-    np.testing.assert_allclose(variance, np.diag(covariance), atol=1e-12)
+    variance, squares = sums._variance.numpy(), sums._squares.numpy()
+    variance_error, error = sums._errors.numpy()
+    assert (np.abs(variance - np.diag(covariance)) <= variance_error + 1e-12).all()
     # Prior covariances are kept in single precision: the errors are within their bounds.
     assert (np.abs(squares - (covariance**2).sum(axis=0)) <= error).all()
     assert error.max() < 1e-3
@@ -188,10 +191,39 @@ def test_scores_by_reduction_are_those_of_the_definition() -> None:
     assert low.argmax() in sums.contenders()
     sums.compute(np.arange(60))
     np.testing.assert_allclose(sums._squares.numpy(), (covariance**2).sum(axis=0), atol=1e-13)
+    scores = (covariance**2).sum(axis=0) / (np.diag(covariance) + state.noise)
+    assert sums.contenders(np.arange(60)).tolist() == [scores.argmax()]
     sums.take(np.arange(59))
     assert sums.contenders().tolist() == [59]
     sums.take(np.array([59]))
     assert len(sums.contenders()) == 0
+
+
+@pytest.mark.parametrize(
+    ("features", "length", "noise"), [(2, 1.0, 0.01), (8, 2.0, 0.01), (4, 0.5, 1e-3), (30, 5.0, 0.1), (3, 3.0, 1e-4)]
+)
+@pytest.mark.parametrize("on_device", [True, False])
+def test_errors_of_single_precision_are_within_their_bounds(
+    features: int, length: float, noise: float, on_device: bool
+) -> None:
+    rng, n = np.random.default_rng(features), 60
+    X = rng.normal(3.0, 1.0, size=(200, features))
+    state = KernelState(GaussianKernel((length,)), noise, features, capacity=n)
+    sample, rows = np.sort(rng.choice(200, 60, replace=False)), rng.choice(200, n, replace=False)
+    device = TorchSums(state, X, sample, n, single=True)
+    memory = KernelSums(state, KernelRows(state, X, n, np.float32), sample, n, np.float32)
+    for item in rows:
+        state.extend(block_of(state, X[[item]]), np.zeros(1))
+        (device if on_device else memory).follow()
+    covariance = state.covariance(X, state.whiten(X))
+    if on_device:
+        variance, squares = device._variance.numpy(), device._squares.numpy()
+        variance_error, squares_error = device._errors.numpy()
+    else:
+        variance, squares = memory._variance, memory._squares
+        variance_error, squares_error = memory._variance_error, memory._squares_error
+    assert (np.abs(variance - np.diag(covariance)) <= variance_error).all()
+    assert (np.abs(squares - (covariance[sample] ** 2).sum(axis=0)) <= squares_error).all()
 
 
 @DEVICES

@@ -21,6 +21,7 @@ from suffice.engines.tracked_rows import KernelRows
 from suffice.engines.variance_pool import SINGLE, TIE, Indices, PoolCandidates
 from suffice.errors import InvalidValueError, NotEnoughMemoryError
 from suffice.models.gaussian_state import KernelState
+from suffice.models.kernels import half_squares
 from suffice.models.laplace import logit_factors
 from suffice.models.predictive import hermite, weight_draws
 from suffice.numerics import Floats
@@ -50,6 +51,7 @@ class TorchRows:
 
     Attributes:
         n: Number of labels applied so far.
+        half: Half of the square of the distance of each point from the centre, in units of the length scale.
     """
 
     def __init__(self, state: KernelState, points: Any, device: Any = None, *, single: bool = True) -> None:
@@ -61,11 +63,12 @@ class TorchRows:
         self._scale = torch.as_tensor(np.asarray(state.kernel.length_scale), device=self.device)
         # In double precision first, so that subtracting the centre of distant points loses no digits.
         self._middle = torch.stack([column.double().mean() for column in self.points.T]) / self._scale
+        self._centre: Floats = self._middle.cpu().numpy()
         self._columns = torch.empty((self.points.shape[1], len(self)), dtype=self.dtype, device=self.device)
         scales = self._scale.expand(self.points.shape[1])
         for d, column in enumerate(self.points.T):
             self._columns[d] = column.double() / scales[d] - self._middle[d]
-        self._half = 0.5 * (self._columns * self._columns).sum(dim=0)
+        self.half = 0.5 * (self._columns * self._columns).sum(dim=0)
         self._parts: list[Any] = []
         # The factor of the labelled points, in double precision, with room for more.
         self._factor = torch.zeros((0, 0), dtype=torch.float64, device=self.device)
@@ -86,23 +89,23 @@ class TorchRows:
         if new == old:
             return
         self._make_room(new)
-        fresh_rows = self._extended_factor(old, new)
-        lower, across = fresh_rows[:, old:], fresh_rows[:, :old]
+        added = np.tril(state.lower[old:new, :new], old)
+        self._extend_factor(added, old)
+        factor, weights = added[:, old:], added[:, :old]
         if self.single:
             # The inverse is computed in double precision, so that no digit of single precision is lost.
-            identity = torch.eye(new - old, dtype=torch.float64, device=self.device)
-            lower = torch.linalg.solve_triangular(lower, identity, upper=False)
-            across = lower @ across
+            factor = np.asarray(dtrtri(factor, lower=1)[0])
+            weights = factor @ weights
         if extra is not None:
-            across = torch.cat([across, torch.as_tensor(extra, device=self.device)])
-        lower, across = lower.to(self.dtype), across.to(self.dtype)
+            weights = np.concatenate([weights, extra])
+        lower, across = (torch.as_tensor(each, device=self.device).to(self.dtype) for each in (factor, weights))
         fresh = self.scaled(torch.as_tensor(state.features[old:new], device=self.device))
         half = (0.5 * (fresh * fresh).sum(dim=1)).to(self.dtype)[:, None]
         fresh, k = fresh.to(self.dtype), new - old
         width = max(1024, _TILE_BYTES // (len(across) * self._columns.element_size()))
         for start in range(0, len(self), width):
             tile = slice(start, min(start + width, len(self)))
-            block = torch.addmm(-half - self._half[tile], fresh, self._columns[:, tile]).clamp_max_(0.0).exp_()
+            block = torch.addmm(-half - self.half[tile], fresh, self._columns[:, tile]).clamp_max_(0.0).exp_()
             block = (lower @ block if k > 1 else lower * block) if self.single else block
             if extra is not None:
                 block = torch.cat([block, block.new_zeros((len(extra), block.shape[1]))])
@@ -117,15 +120,14 @@ class TorchRows:
             yield tile, block, product
         self.n = new
 
-    def _extended_factor(self, old: int, new: int) -> Any:
-        """Copy the rows of new labels to the factor on the device, and return them, ``k x new``."""
+    def _extend_factor(self, rows: Floats, old: int) -> None:
+        """Copy the rows of new labels, ``k x n``, to the factor on the device, after the ``old`` first ones."""
+        new = rows.shape[1]
         if new > len(self._factor):
             room = torch.zeros((2 * new, 2 * new), dtype=torch.float64, device=self.device)
             room[:old, :old] = self._factor[:old, :old]
             self._factor = room
-        rows = torch.as_tensor(np.tril(self.state.lower[old:new, :new], old), device=self.device)
-        self._factor[old:new, :new] = rows
-        return rows
+        self._factor[old:new, :new] = torch.as_tensor(rows, device=self.device)
 
     def _stored(self, tile: slice) -> Iterator[tuple[slice, Any]]:
         """The rows of a tile, part by part."""
@@ -138,6 +140,10 @@ class TorchRows:
         """``V`` at a tile, ``n x t``, in double precision."""
         empty = torch.zeros((0, tile.stop - tile.start), dtype=torch.float64, device=self.device)
         return torch.cat([empty, *(rows.double() for _, rows in self._stored(tile))])
+
+    def half_of(self, labels: slice) -> Floats:
+        """``half`` at some of the labelled points."""
+        return half_squares(self.state.kernel.scaled(self.state.features[labels]) - self._centre)
 
     def scaled(self, features: Any) -> Any:
         """Return points in units of the length scale, relative to the centre of the pool, in double precision."""
@@ -390,8 +396,9 @@ class TorchSums:
         factor = sign * (1.0 + 4.0 * updates * float(torch.finfo(torch.float32).eps))
         squares = torch.add(self._squares[where], self._errors[1, where], alpha=factor)
         variance = torch.sub(self._variance[where], self._errors[0, where], alpha=factor)
-        squares.add_(2.0 * self._size * of_sums).clamp_(min=0.0)
-        return squares.div_(variance.sub_(of_sums).clamp_(min=0.0).add_(self._state.noise))
+        squares.add_(2.0 * self._size * of_sums)
+        noise = self._state.noise
+        return squares.div_(variance.add_(noise - of_sums).clamp_(min=noise)).clamp_(min=0.0)
 
     def compute(self, indices: Indices) -> None:
         """Recompute some points in double precision."""
@@ -449,20 +456,27 @@ class TorchSums:
             prior = kernel(self._around, self._rows.scaled(self._rows.points[tile]))
             self._put(tile, prior, self._rows.stored(tile))
             # Rows in single precision have rounding errors themselves.
-            self._errors[0, tile] += self._row_eps
-            self._errors[1, tile] += 2.0 * self._row_eps * (self._size * self._squares[tile]).sqrt()
+            lower, farthest = np.diag(self._state.lower), self._rows.half_of(slice(0, self._state.n))
+            of_rows = 2.0 * self._row_eps * (1.0 + farthest.max(initial=0.0)) / lower.min(initial=1.0)
+            error = (self._rows.half[tile] + 1.0).mul_(of_rows)
+            self._errors[0, tile] += error
+            self._errors[1, tile] += error * (self._size * self._squares[tile]).sqrt()
 
     def _update_all(self) -> None:
         """As :meth:`suffice.engines.variance_reduction.CovarianceSums._apply`, with the tiles of the device."""
         place, old = self._rows.device, self._rows.n
         white = self._follow_sample()
-        across = white @ np.concatenate([self._sample.stored(tile)[:old] for tile in self._sample.tiles], axis=1).T
+        across = np.zeros((len(white), old))
+        for tile in self._sample.tiles:
+            across += white[:, tile] @ self._sample.stored(tile)[:old].T
         gram, of_white = torch.as_tensor(white @ white.T, device=place), torch.as_tensor(white, device=place).float()
         # A product has an error of its own for each part, and one of adding the parts.
         roundings = _MARGIN + 0.5 * (old // _PART + self._size // _PART + 2)
         of_scale = 2.0 * roundings * float(torch.finfo(torch.float32).eps) * np.linalg.norm(white, axis=1)
         constant = 2.0 * roundings * self._row_eps * np.linalg.norm(across, axis=1)
+        # The exponent of a prior covariance has a relative error, which grows with the distances from the centre.
         of_rows = 2.0 * self._row_eps / np.diag(self._state.lower)[old:]
+        of_near = of_rows * (1.0 + self._rows.half_of(slice(old, self._state.n)))
         for tile, new, products in self._rows.follow(across):
             for first in range(0, self._size, _PART):
                 part = slice(first, first + _PART)
@@ -471,15 +485,17 @@ class TorchSums:
                 else:
                     products.add_(of_white[:, part] @ self._prior[part, tile])
             variance_error, squares_error = self._errors[:, tile]
-            for i, (row, product) in enumerate(zip(new.double(), products.double(), strict=True)):
-                within = row * gram[0, 0] if len(new) == 1 else gram[i] @ new.double()
+            rows = new.double()
+            for i, (row, product) in enumerate(zip(rows, products.double(), strict=True)):
+                within = row * gram[0, 0] if len(rows) == 1 else gram[i] @ rows
                 within -= product
                 self._squares[tile].addcmul_(row, within).addcmul_(row, product, value=-1.0)
                 self._variance[tile].addcmul_(row, row, value=-1.0)
-                size = new[i].float().abs_()
+                size = new[i].abs().float()
                 squares_error.addcmul_(self._scale[tile], size, value=of_scale[i]).add_(size, alpha=constant[i])
-                squares_error.add_(within.abs_(), alpha=of_rows[i])
-                variance_error.add_(size, alpha=of_rows[i])
+                distances, change = self._rows.half[tile], within.abs_().float()
+                squares_error.add_(change, alpha=of_near[i]).addcmul_(change, distances, value=of_rows[i])
+                variance_error.add_(size, alpha=of_near[i]).addcmul_(size, distances, value=of_rows[i])
         self._updates += len(white)
 
 
