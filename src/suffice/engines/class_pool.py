@@ -102,6 +102,8 @@ def score_ranks(scores: Floats, best: float | None = None) -> Floats:
 _TIE: Final = 1e-11
 _PROBIT: Final = np.pi / 8.0
 _ROWS: Final = 2048
+# Number of points whose features are copied at a time.
+_COPIED: Final = 1 << 12
 # Number of points from which on layers are used, and number of points in the innermost layer.
 _MANY: Final = 10_000
 _SMALLEST: Final = 64
@@ -139,8 +141,11 @@ class _Layer:
 
     def __init__(self, columns: Floats, indices: Indices, *, averaged: bool) -> None:
         # Columns in single precision belong to a pool on disk, of which there is only one copy.
-        self._columns = columns if columns.dtype == np.float32 else np.ascontiguousarray(columns)
+        self._columns = columns if columns.dtype == np.float32 else contiguous(columns)
         self.indices = indices
+        # Scores and spreads of the last look, and ranks. The memory of new arrays of this size, returned to the system
+        # after each look, would take longer than the scores.
+        self._u, self._q, self._rank = np.empty((3, len(indices)))
         self._begin(len(indices), averaged)
 
     def _begin(self, size: int, averaged: bool) -> None:
@@ -158,12 +163,27 @@ class _Layer:
     def nearest(self, posterior: WeightPosterior, n: int, free: NDArray[np.bool_]) -> tuple[Indices, Floats]:
         """The points of :func:`leading` in this layer, and their ``u``."""
         least = self._others(posterior)
-        if least is not None and self._inner is not None:
-            found, u = self._inner.nearest(posterior, n, free)
+        if least is not None and self._anchor is not None:
+            found, u = self._inner_layer(self._anchor).nearest(posterior, n, free)
             if len(found) >= n and u.max() + _TIE < least:
                 return found, u
             self._drift = max(0.7 * self._drift, 1e-4)
         return self._look(posterior, n, free)
+
+    def _inner_layer(self, anchor: _Anchor) -> "_Layer":
+        """The inner layer. It is made when it is first used: at few labels the posterior moves too far for many."""
+        if self._inner is None:
+            inner = np.flatnonzero(self._ranks(anchor.drift) < anchor.rest)
+            # ``take`` keeps the order in memory; an index in brackets changes it, and takes twice the time.
+            columns = np.take(self._columns, inner, axis=1)
+            self._inner = _Layer(columns, self.indices[inner], averaged=self._averaged)
+        return self._inner
+
+    def _ranks(self, drift: float) -> Floats:
+        """Lower bounds on scores after a drift of the posterior since the last look, as used for the inner layer."""
+        np.multiply(self._q, -drift, out=self._rank)
+        self._rank += self._u
+        return self._rank
 
     def _others(self, posterior: WeightPosterior) -> float | None:
         """Lower bound of ``u`` of the points outside the inner layer; None if it is not known."""
@@ -192,23 +212,26 @@ class _Layer:
     def _look(self, posterior: WeightPosterior, n: int, free: NDArray[np.bool_]) -> tuple[Indices, Floats]:
         """Score all points of the layer, and choose the inner layer for the picks to come."""
         self.looks += 1
+        self._inner = self._anchor = None
         inverse = np.asarray(dtrtri(posterior.factor, lower=1)[0])
-        u, q = uncertainty(self._columns, posterior, inverse, averaged=self._averaged)
-        u[~free[self.indices]] = np.inf
+        u, _ = uncertainty(self._columns, posterior, inverse, averaged=self._averaged, out=(self._u, self._q))
+        u[np.flatnonzero(~(free if len(free) == len(u) else free[self.indices]))] = np.inf
         best = leading(u, n)
         width = max(self._width, 2 * n)
         if self._width and width < len(u):
-            rank = u - self._drift * q
-            parted = np.argpartition(rank, width)
-            while rank[parted[width]] <= u[best[-1]] and self._drift > 1e-4:
+            rest = self._rank_at(width)
+            while rest <= u[best[-1]] and self._drift > 1e-4:
                 # There would be no bound on the other points, so a smaller drift is allowed.
                 self._drift *= 0.5
-                rank = u - self._drift * q
-                parted = np.argpartition(rank, width)
-            inner = np.sort(parted[:width])
-            self._inner = _Layer(self._columns[:, inner], self.indices[inner], averaged=self._averaged)
-            self._set_anchor(posterior, inverse, float(rank[parted[width]]))
+                rest = self._rank_at(width)
+            self._set_anchor(posterior, inverse, rest)
         return self.indices[best], u[best]
+
+    def _rank_at(self, position: int) -> float:
+        """The rank at a position in rising order."""
+        rank = self._ranks(self._drift)
+        rank.partition(position)
+        return float(rank[position])
 
     def _set_anchor(self, posterior: WeightPosterior, inverse: Floats, rest: float) -> None:
         self._anchor = _Anchor(
@@ -221,14 +244,37 @@ class _Layer:
         )
 
 
+def contiguous(columns: Floats) -> Floats:
+    """The columns in rows of memory. Block by block this is several times as fast as for the whole matrix at once."""
+    if columns.flags.c_contiguous:
+        return columns
+    found = np.empty(columns.shape, columns.dtype)
+    for first in range(0, columns.shape[1], _COPIED):
+        found[:, first : first + _COPIED] = columns[:, first : first + _COPIED]
+    return found
+
+
 def uncertainty(
-    columns: Floats, posterior: WeightPosterior, inverse: Floats, *, averaged: bool
+    columns: Floats,
+    posterior: WeightPosterior,
+    inverse: Floats,
+    *,
+    averaged: bool,
+    out: tuple[Floats, Floats] | None = None,
 ) -> tuple[Floats, Floats]:
-    """Return ``u`` and ``q`` of points, whose features are columns, without other arrays with one entry per point."""
+    """Return ``u`` and ``q`` of points, whose features are columns, without other arrays with one entry per point.
+
+    Args:
+        columns: The features.
+        posterior: The posterior.
+        inverse: The inverse of its factor.
+        averaged: Whether predictions are averaged over the posterior.
+        out: Arrays for the result.
+    """
     m, J = columns.shape[1], len(inverse)
     # Whitened features and mean by one product, which reads the points once.
     both = np.vstack([inverse, posterior.weights])
-    u, q = np.empty(m), np.empty(m)
+    u, q = (np.empty(m), np.empty(m)) if out is None else out
     for first in range(0, m, _ROWS):
         tile = slice(first, min(first + _ROWS, m))
         products = both @ columns[:, tile].astype(np.float64, copy=False)
