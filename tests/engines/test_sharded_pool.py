@@ -11,8 +11,20 @@ import pytest
 
 from suffice.engines import KernelRows, MemoryPool, VariancePool
 from suffice.engines import sharded_pool as sharding
-from suffice.engines.sharded_pool import DaskShards, LocalShards, Shard, ShardedPool, ShardMessage, ShardPrior, Shards
+from suffice.engines.sharded_pool import (
+    DaskShards,
+    LocalShards,
+    Shard,
+    ShardedPool,
+    ShardedSums,
+    ShardMessage,
+    ShardPrior,
+    Shards,
+    SumsPrior,
+    SumsShard,
+)
 from suffice.engines.variance_pool import LargestVariance
+from suffice.engines.variance_reduction import KernelSums, LargestReduction, ReductionPool
 from suffice.errors import SufficeError
 from suffice.models.gaussian_state import KernelState, block_of
 from suffice.models.kernels import GaussianKernel
@@ -118,6 +130,27 @@ def test_a_shard_reads_its_part_of_a_file(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", X.astype(np.float32))
     shard = Shard(20, (str(tmp_path / "x.npy"), 20, 45), PRIOR)
     np.testing.assert_array_equal(shard.features(np.array([20, 44])), X[[20, 44]].astype(np.float32))
+
+
+def reductions(X: Any, n: int, make: Callable[[KernelState], ReductionPool]) -> list[int]:
+    state, found = new_state(X), list[int]()
+    planner = LargestReduction(state, make(state))
+    while len(found) < n:
+        new = planner.propose(1)
+        state.extend(block_of(state, X[new]), np.zeros(1))
+        planner.take(new)
+        found += new.tolist()
+    return found
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("cuts", [[], [1, 2, 300], [200, 400]])
+def test_the_picks_by_reduction_are_those_of_one_pool(ties: bool, cuts: list[int]) -> None:
+    X = points(600, ties=ties)
+    sample, n = np.arange(0, 600, 9), 30
+    prior = SumsPrior(PRIOR, X[sample])
+    found = reductions(X, n, lambda state: ShardedSums(state, LocalShards(np.split(X, cuts), prior, SumsShard)))
+    assert found == reductions(X, n, lambda state: KernelSums(state, KernelRows(state, X, 64, float), sample, 64))
 
 
 class LosingShards(LocalShards):

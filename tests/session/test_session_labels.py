@@ -1,5 +1,7 @@
 """The number of unlabelled items is that of their status, after any sequence of changes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from suffice.session.session_labels import LABELLED, SAMPLED, SKIPPED, UNLABELLE
 
 SIZE = 12
 ITEMS = st.lists(st.integers(0, SIZE - 1), max_size=6)
-CHANGES = st.one_of(
+CHANGES: st.SearchStrategy[Any] = st.one_of(
     st.tuples(st.just("mark"), ITEMS, st.sampled_from([UNLABELLED, LABELLED, SKIPPED, SAMPLED])),
     st.tuples(st.just("add"), ITEMS, st.just(0)),
     st.tuples(st.just("add_checked"), ITEMS, st.just(0)),

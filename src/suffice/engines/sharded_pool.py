@@ -564,8 +564,13 @@ class ShardedSums(_Told):
         """Discard the last result: the shards are updated with the next request."""
         self._found = None
 
-    def contenders(self) -> Indices:
-        """Points whose score could be the largest, within the bounds of rounding; ascending."""
+    def contenders(self, computed: Indices | None = None) -> Indices:
+        """Points whose score could be the largest, within the bounds of rounding; ascending.
+
+        Args:
+            computed: Ignored, because the shards have computed all points that they return.
+        """
+        del computed
         if self._found is None:
             answers = self._shards.step(self._message(), 1)
             best = max((float(each.low.max(initial=0.0)) for each in answers), default=0.0)
