@@ -27,7 +27,6 @@ NAMES = {
     "suffice.models.deep.sampling": ["last_layer"],
     "suffice.recommendation": ["Expectation", "Recommendation", "recommend"],
     "suffice.recommendation.compared_rules": ["Entry", "catalogue"],
-    "suffice.research.compare.leaderboard": ["curves", "leaderboard", "rows"],
     "suffice.research.compare.recording": ["RecordingJob", "RecordingSettings", "cut", "load_task", "recordings"],
     "suffice.research.compare.scoring": ["RuleScore", "RunCase", "scores"],
     "suffice.research.data": [
@@ -36,7 +35,6 @@ NAMES = {
     ],
     "suffice.research.data.catalogue": ["DataFile", "DataSet", "FileSource", "SETS", "data_set"],
     "suffice.research.data.download": ["FetchResult", "fetch"],
-    "suffice.research.data.folder": ["FileStatus", "data_folder", "require_set", "set_status"],
     "suffice.research.data.protocols": ["CORRECTED", "ColumnRoles", "Experiment", "PUBLISHED"],
     "suffice.research.data.set_readers": [
         *("NumericColumns", "Samples", "mnist_folder", "read_columns", "read_mnist", "read_set", "read_texts"),
@@ -45,7 +43,6 @@ NAMES = {
     "suffice.research.paper.claims": ["ClaimFinding", "Erratum", "judge"],
     "suffice.research.paper.experiments": ["run_experiment"],
     "suffice.research.paper.outcome": ["RunOutcome", "correlation", "first_at_most", "measure", "running_minima"],
-    "suffice.research.paper.paper_figures": ["draw_paper"],
     "suffice.research.paper.paper_report": ["paper_tables"],
 }
 
