@@ -77,7 +77,8 @@ def test_a_project_opens_with_all_that_is_in_its_journal(name: str, tmp_path: Pa
         assert (told["n_labelled"], told["n_skipped"]) == (expected["n_labelled"], expected["n_skipped"])
         # Labelling goes on.
         [asked] = project.next("ann", queue=learned.queue)
-        label = {"texts": "sport", "numbers": 1.5, "screening": "no"}[name]
+        labels: dict[str, str | float] = {"texts": "sport", "numbers": 1.5, "screening": "no"}
+        label = labels[name]
         project.label(asked.position, label, person="ann")
         assert project.state().label_of(asked.position) == label
 

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from suffice.checks import ScreeningGuarantee
 from suffice.cli.goal_options import GoalOptions, require_no_rule
 from suffice.cli.json_output import print_json
-from suffice.cli.rule_options import RuleOptions, RunModelName, share_of
+from suffice.cli.rule_options import RuleOptions, share_of
 from suffice.cli.table_run import RunRequest, TableJob, checked_output, class_named, labelling_bar, read_job
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable, write_whole
@@ -92,7 +92,7 @@ class _Finished(NamedTuple):
 
     def _model_name(self, k: int) -> str:
         """The name of a model of the run, as --model has it."""
-        return self.run.models[k].name if self.job.name == RunModelName.auto else self.job.name
+        return self.run.models[k].name if self.job.name == "auto" else self.job.name
 
     def _proven(self) -> dict[str, Any]:
         """What is guaranteed and what is true, as JSON values."""
