@@ -22,8 +22,9 @@ from suffice.presentation.finish_words import finished_run_sentences, model_swit
 from suffice.session.goals import Goal, checked_goal
 from suffice.tables.file_reader import read_columns, table_format
 from suffice.tables.file_writer import Column, finite_cells
-from suffice.tables.final_writer import TYPED_FORMATS, FinalFormat, encoded_final, final_columns, final_format
+from suffice.tables.final_writer import encoded_final, final_columns, final_format
 from suffice.tables.table_columns import TableColumns
+from suffice.tables.table_formats import FINAL_FORMATS, TYPED_FORMATS, FinalFormat, usual_endings
 from suffice.tables.typed_cells import extended_parquet, parquet_cells, with_number_columns
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class FinishOptions(GoalOptions):
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="With --of all: where to write all rows with their final labels (.csv, .xlsx, .jsonl, .parquet).",
+            help="With --of all: where to write all rows with their final labels, a name that ends in "
+            f"{usual_endings(FINAL_FORMATS)}.",
             show_default=False,
         ),
     ] = None
