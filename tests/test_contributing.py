@@ -309,7 +309,7 @@ def test_a_model_touches_four_source_files_and_loops_projects_and_commands_have_
     options = ["--target", "number", "--ignore", "class", "--model", "constant", "--rule", "ErrorStability", "--json"]
     told = json.loads(run_command("run", table, *options, package=with_model, cwd=tmp_path))
     assert "constant" in json.dumps(told)
-    for command in ("run", "label", "switch"):
+    for command in ("run", "label"):
         assert "constant" in run_command(command, "--help", package=with_model, cwd=tmp_path)
 
 
