@@ -45,6 +45,7 @@ CONTENTS: Final = {
     "saved_objects": "objects as JSON and bytes",
     "saved_state": "states with a checksum",
     "numerics": "special functions, Cholesky factors",
+    "deprecation": "names of earlier versions",
     "errors": "exceptions",
 }
 # As wide as a telephone, so that the text can be read there; the layers are below each other.

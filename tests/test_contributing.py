@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 import json
 import os
 import re
@@ -13,11 +14,13 @@ from types import ModuleType
 
 import pytest
 
+from tests.learner import test_backends
 from tests.structure import ROOT
 
+SOURCE = ROOT / "src" / "suffice"
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 CODE = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", TEXT, flags=re.DOTALL | re.MULTILINE))
-GUIDES = ("Add a rule", "Add a model", "Add an adapter")
+GUIDES = ("Add a rule", "Add a model", "Add an export format", "Add an adapter")
 
 
 @pytest.fixture(scope="module")
@@ -109,12 +112,38 @@ print(sf.__file__)
 """
 
 
+def python_blocks(title: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", section(title), flags=re.DOTALL | re.MULTILINE)
+
+
+def copied_package(folder: Path) -> Path:
+    copied = folder / "suffice"
+    shutil.copytree(SOURCE, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    return copied
+
+
+def touched(package: Path) -> set[str]:
+    """The source files of a copy of the package that are new or changed."""
+    files = [path.relative_to(package) for path in package.rglob("*") if path.is_file()]
+    return {
+        str(file)
+        for file in files
+        if "__pycache__" not in file.parts
+        and not ((SOURCE / file).is_file() and (SOURCE / file).read_bytes() == (package / file).read_bytes())
+    }
+
+
+def replace_once(file: Path, old: str, new: str) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert text.count(old) == 1, (file.name, old)
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package with the rule of the guide, added as its steps say."""
-    (code,) = re.findall(r"^```python\n(.*?)^```", section("Add a rule"), flags=re.DOTALL | re.MULTILINE)
-    copied = tmp_path_factory.mktemp("rule") / "suffice"
-    shutil.copytree(ROOT / "src" / "suffice", copied, ignore=shutil.ignore_patterns("__pycache__", "static", "*.json"))
+    (code,) = python_blocks("Add a rule")
+    copied = copied_package(tmp_path_factory.mktemp("rule"))
     module = copied / "criteria" / "budget.py"
     text = module.read_text(encoding="utf-8")
     (names,) = re.findall(r"^__all__ = \[(.*?)\]", text, flags=re.DOTALL | re.MULTILINE)
@@ -128,7 +157,7 @@ def run_python(*arguments: str, package: Path, cwd: Path = ROOT) -> subprocess.C
     paths = os.pathsep.join([str(package.parent), str(ROOT)])
     return subprocess.run(
         [sys.executable, *arguments],
-        env={"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        env={"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"},
         cwd=cwd,
         capture_output=True,
         text=True,
@@ -136,10 +165,31 @@ def run_python(*arguments: str, package: Path, cwd: Path = ROOT) -> subprocess.C
     )
 
 
+def run_command(*arguments: str, package: Path, cwd: Path) -> str:
+    done = run_python("-m", "suffice", *arguments, package=package, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def written_table(folder: Path) -> str:
+    """A table with a column of classes and one of numbers."""
+    rows = [f"{k % 7},{k % 5},{'ab'[k % 2]},{k % 3}.5" for k in range(60)]
+    (folder / "table.csv").write_text("\n".join(["u,v,class,number", *rows]) + "\n", encoding="utf-8")
+    return "table.csv"
+
+
 def test_a_rule_is_added_as_the_steps_say(package: Path) -> None:
     done = run_python("-c", ADDED, package=package)
     assert done.stderr == ""
     assert Path(done.stdout.strip()).parent == package
+
+
+def test_a_rule_touches_one_source_file_and_commands_have_it(package: Path, tmp_path: Path) -> None:
+    assert touched(package) == {"criteria/budget.py"}
+    table = written_table(tmp_path)
+    options = ["--target", "class", "--rule", "RestLimit", "--json"]
+    told = json.loads(run_command("run", table, *options, package=package, cwd=tmp_path))
+    assert (told["decision"]["rule"], told["stopped"]) == ("RestLimit", True)
 
 
 @pytest.mark.slow
@@ -157,3 +207,159 @@ def test_the_added_rule_passes_the_tests_and_checks_that_the_steps_name(package:
         assert " ".join(command[:2]) in steps
         done = run_python("-m", *command, "--no-cache", configuration, str(module), package=package)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+POSTERIOR = """
+@dataclass(frozen=True)
+class MeanPosterior:
+    \"\"\"The posterior of one number.\"\"\"
+
+    mean: float
+    variance: float
+
+
+@register_kl(MeanPosterior, MeanPosterior)
+def mean_kl(p: MeanPosterior, q: MeanPosterior) -> float:
+    \"\"\"KL divergence of two normal distributions.\"\"\"
+    ratio = p.variance / q.variance
+    return 0.5 * (ratio - 1.0 - math.log(ratio) + (p.mean - q.mean) ** 2 / q.variance)
+
+
+"""
+FACTORY = """
+def _constant(options: ModelRequest) -> Any:
+    from suffice.models.constant import ConstantMean
+
+    return ConstantMean()
+
+
+"""
+
+
+@pytest.fixture(scope="module")
+def with_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package with the small model family of the tests, and a posterior of its own, added as above."""
+    copied = copied_package(tmp_path_factory.mktemp("model"))
+    model = inspect.getsource(test_backends.ConstantMean).replace("Gaussian(", "MeanPosterior(")
+    imports = (
+        "import math\nfrom dataclasses import dataclass\nfrom typing import Any\n\nimport numpy as np\n"
+        "from sklearn.base import BaseEstimator, RegressorMixin\n\nfrom suffice.divergence import register_kl\n"
+        "from suffice.numerics import Floats\n\n"
+    )
+    (copied / "models" / "constant.py").write_text(f"{imports}{POSTERIOR}{model}", encoding="utf-8")
+    names = copied / "models" / "__init__.py"
+    replace_once(names, '    "BayesianRidge",\n', '    "BayesianRidge",\n    "ConstantMean",\n')
+    replace_once(names, '    "DropoutNetwork": ', '    "ConstantMean": "constant",\n    "DropoutNetwork": ')
+    backend = inspect.getsource(test_backends.ConstantBackend).replace(
+        "class ", "@register_backend(ConstantMean)\nclass "
+    )
+    imports = (
+        "from typing import Any\n\nimport numpy as np\n\nimport suffice as sf\n"
+        "from suffice.divergence import KLPair\nfrom suffice.errors import InvalidValueError\n"
+        "from suffice.learner.backend import Backend, RunSettings, StepResults, register_backend\n"
+        "from suffice.models.constant import ConstantMean\n\n\n"
+    )
+    (copied / "learner" / "constant_backend.py").write_text(f"{imports}{backend}", encoding="utf-8")
+    factory = copied / "models" / "factory.py"
+    replace_once(factory, "\n_NUMBERS: Final[", f"{FACTORY}_NUMBERS: Final[")
+    declared = '    "constant": ModelFamily(_NUMBERS, "one number for all items", _constant),\n'
+    replace_once(factory, '    "logistic": ModelFamily(', f'{declared}    "logistic": ModelFamily(')
+    return copied
+
+
+USED_MODEL = """
+import numpy as np
+import suffice as sf
+from suffice.models.factory import MODEL_FAMILIES, make_model, model_names
+from suffice.project import create_project
+
+assert "constant" in model_names("regression") and "ConstantMean" in sf.models.__all__
+X, y = np.arange(40.0)[:, None], np.arange(40.0) % 3.0
+trace = sf.simulate(sf.models.ConstantMean(), X, y, steps=5, rule=sf.Budget(9))
+assert len(trace) and trace.kl_new_old.min() > 0.0
+posterior = sf.models.ConstantMean().fit(X, y).posterior_
+assert sf.kl(posterior, posterior) == 0.0
+learner = sf.ActiveLearner(make_model("constant"), X, criterion=sf.Budget(15), seed=0)
+while not learner.tell(item := learner.ask(), y[item]).stop:
+    pass
+assert len(learner.labelled) == 15
+again = sf.ActiveLearner.from_state(learner.state_dict(), make_model("constant"), X)
+assert again.ask() == learner.ask()
+project = create_project("p.suffice", {"x": X[:, 0]}, regression=True, target="y", model="constant", rule=sf.Budget(30))
+for _ in range(12):
+    [asked] = project.next("ann")
+    project.label(asked.position, float(y[asked.position]), person="ann")
+project.close()
+"""
+
+
+def test_a_model_touches_four_source_files_and_loops_projects_and_commands_have_it(
+    with_model: Path, tmp_path: Path
+) -> None:
+    assert touched(with_model) == {
+        *("models/constant.py", "models/__init__.py", "models/factory.py", "learner/constant_backend.py"),
+    }
+    done = run_python("-c", USED_MODEL, package=with_model, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    told = json.loads(run_command("status", "p.suffice", "--json", package=with_model, cwd=tmp_path))
+    assert told["n_labelled"] == 12
+    assert "one number for all items" in json.dumps(told)
+    table = written_table(tmp_path)
+    options = ["--target", "number", "--ignore", "class", "--model", "constant", "--rule", "ErrorStability", "--json"]
+    told = json.loads(run_command("run", table, *options, package=with_model, cwd=tmp_path))
+    assert "constant" in json.dumps(told)
+    for command in ("run", "label"):
+        assert "constant" in run_command(command, "--help", package=with_model, cwd=tmp_path)
+
+
+USED_FORMAT = """
+import json
+from fastapi import FastAPI
+from suffice.web.routes import file_router
+
+app = FastAPI()
+app.include_router(file_router)
+paths = app.openapi()["paths"]
+for path in ("/api/export/labels", "/api/export/rows", "/api/final"):
+    (found,) = [each for each in paths[path]["get"]["parameters"] if each["name"] == "format"]
+    assert "tsv" in json.dumps(found), found
+    assert "text/tab-separated-values" in paths[path]["get"]["responses"]["200"]["content"]
+"""
+
+
+@pytest.fixture(scope="module")
+def with_format(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package with the format of the guide, added as its steps say."""
+    copied = copied_package(tmp_path_factory.mktemp("format"))
+    declared, function = python_blocks("Add an export format")
+    replace_once(copied / "tables" / "table_formats.py", '    "jsonl": ', f'{declared}    "jsonl": ')
+    module = copied / "tables" / "file_writer.py"
+    replace_once(module, "def write_json_lines(", f"{function}\n\ndef write_json_lines(")
+    return copied
+
+
+def test_an_export_format_touches_two_source_files_and_commands_and_the_interface_have_it(
+    with_format: Path, tmp_path: Path
+) -> None:
+    assert touched(with_format) == {"tables/table_formats.py", "tables/file_writer.py"}
+    project = tmp_path / "t.suffice"
+    project.mkdir()
+    shutil.copy(ROOT / "tests" / "project" / "projects_of_1_0_0rc1" / "numbers.sqlite", project / "project.sqlite")
+
+    def run(*arguments: str) -> str:
+        return run_command(*arguments, package=with_format, cwd=tmp_path)
+
+    run("export", "t.suffice", "--format", "tsv")
+    head, *rows = (project / "export" / "labels.tsv").read_text(encoding="utf-8").splitlines()
+    assert head.split("\t")[:4] == ["id", "a", "b", "y"]
+    assert [len(row.split("\t")) for row in rows] == [len(head.split("\t"))] * 24
+    run("export", "t.suffice", "--all-rows", "all.tsv")
+    assert len((tmp_path / "all.tsv").read_text(encoding="utf-8").splitlines()) == 41
+    (tmp_path / "new.csv").write_text("a,b\n0.5,0.25\n", encoding="utf-8")
+    run("predict", "t.suffice", "new.csv", "--out", "new.tsv")
+    assert (tmp_path / "new.tsv").read_text(encoding="utf-8").splitlines()[0].startswith("a\tb\ty")
+    assert "tsv" in run("export", "--help")
+    done = run_python("-c", USED_FORMAT, package=with_format, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""

@@ -96,8 +96,6 @@ def test_the_public_list_is_the_public_list() -> None:
         _ = suffice.guess
     with pytest.raises(AttributeError, match=r"has no attribute 'data'; use suffice.tables"):
         _ = suffice.data
-    with pytest.raises(AttributeError, match=r"has no attribute 'research'; use suffice_research"):
-        _ = suffice.research
 
 
 def test_a_recommendation_comes_from_research() -> None:

@@ -11,6 +11,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from suffice.deprecation import find_moved_modules, is_moved
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     #: With the names of all stopping rules.
     __all__: list[str]
 
-__version__ = "1.0.0rc1"
+__version__ = "1.0.0"
 
 # Everything is imported when it is first used.
 _MODULES: Final = frozenset(
@@ -75,11 +77,9 @@ _NAMES: Final = {
     "register_kl": "divergence",
     "simulate": "learner",
 }
-_RENAMED: Final = {
-    "data": "suffice.tables or suffice_research.data",
-    "recommendation": "suffice_research.recommendation",
-    "research": "suffice_research",
-}
+_RENAMED: Final = {"data": "suffice.tables or suffice_research.data"}
+
+find_moved_modules()
 
 
 def _research_missing(*_: object, **__: object) -> NoReturn:
@@ -99,7 +99,7 @@ def _recommend() -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in _MODULES or is_moved(f"suffice.{name}"):
         return import_module(f"suffice.{name}")
     if name == "recommend":
         return _recommend()

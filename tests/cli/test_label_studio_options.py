@@ -24,7 +24,7 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_only_given_options_are_passed_on() -> None:
     assert NewTasksOptions().arguments() == {}
-    options = NewTasksOptions(model=ProjectModel.kernel, at_most="5%", seed=0)
+    options = NewTasksOptions(model=ProjectModel("kernel"), at_most="5%", seed=0)
     assert options.arguments() == {"model": "kernel", "at_most": 0.05, "seed": 0}
 
 

@@ -136,7 +136,7 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
         ({"regression": True}, "the project t.suffice has the task classification; --regression cannot be changed"),
         ({"target": "kind"}, "the project t.suffice has the target label; --target cannot be changed"),
         (
-            {"model": ProjectModel.gp},
+            {"model": ProjectModel("gp")},
             "has the model logistic; change it with suffice switch t.suffice --model gp",
         ),
         ({"model": ProjectModel.auto}, "t.suffice was made without --model auto, and has the model logistic"),
@@ -198,16 +198,16 @@ BAD = [
     ("t.csv", {"classes": "a,b", "rule": "ErrorStabilty"}, InvalidValueError, "Did you mean ErrorStability?"),
     ("t.csv", {"classes": "a,b", "rule": "TimeLimit"}, InvalidValueError, "TimeLimit"),
     ("t.csv", {"classes": "a,b", "rule": "MaxVariance"}, InvalidValueError, "--model logistic does not provide"),
-    ("t.csv", {"classes": "a,b", "model": ProjectModel.gp}, InvalidValueError, "gp is for regression"),
+    ("t.csv", {"classes": "a,b", "model": ProjectModel("gp")}, InvalidValueError, "gp is for regression"),
     (
         "t.csv",
-        {"classes": "a,b", "model": ProjectModel.forest, "threshold": 0.1},
+        {"classes": "a,b", "model": ProjectModel("forest"), "threshold": 0.1},
         InvalidValueError,
         "--rule ErrorStability requires kl_new_old, kl_old_new, which --model forest does not provide; rules for",
     ),
     (
         "t.csv",
-        {"classes": "a,b", "model": ProjectModel.forest, "tolerance": 1.0},
+        {"classes": "a,b", "model": ProjectModel("forest"), "tolerance": 1.0},
         InvalidValueError,
         "--tolerance is for numbers",
     ),

@@ -251,21 +251,6 @@ def test_a_state_of_another_model_or_pool_is_refused() -> None:
         sf.ActiveLearner(BayesianLogistic(), X, seed=np.random.default_rng(0)).state_dict()  # type: ignore[arg-type]
 
 
-def test_old_names_still_work() -> None:
-    learner = sf.ActiveLearner(BayesianRidge(), X, acquisition="order", seed=0)
-    for item in range(20):
-        learner.tell(item, NUMBERS[item])
-    twin = sf.ActiveLearner(BayesianRidge(), X, acquisition="order", seed=0)
-    with pytest.warns(DeprecationWarning, match="progress is deprecated; use state_dict"):
-        state = learner.progress()
-    with pytest.warns(DeprecationWarning, match="resume is deprecated"):
-        twin.resume(state)
-    assert twin.tell(20, NUMBERS[20]) == learner.tell(20, NUMBERS[20])
-    monitor = sf.StopMonitor(X, seed=0)
-    with pytest.warns(DeprecationWarning, match="from_state_dict is deprecated"):
-        sf.StopMonitor.from_state_dict(monitor.state_dict(), X)
-
-
 @pytest.mark.parametrize("name", ["classes", "numbers"])
 def test_monitors_of_1_0_0rc1_are_restored(name: str) -> None:
     saved = json.loads(OLDER.read_text(encoding="utf-8"))

@@ -27,8 +27,9 @@ from suffice.project.exported_files import (
 )
 from suffice.project.labelling_project import Project
 from suffice.project.learning_status import Predictions
-from suffice.tables.file_writer import Column, Format, encoded, exact, harmless
+from suffice.tables.file_writer import Column, encoded, exact, harmless
 from suffice.tables.table_cells import CellColumns
+from suffice.tables.table_formats import Format
 from tests.project.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned
 from tests.project.making_projects import about, make, some_items
 from tests.thoroughness import crossed
@@ -280,7 +281,7 @@ def test_a_number_that_is_none_leaves_its_cell_empty(busy: Project) -> None:
 
 def test_what_cannot_be_exported_is_said(busy: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidValueError, match="format must be csv, jsonl or parquet, not 'xlsx'"):
-        labels_file(busy, "xlsx")  # type: ignore[arg-type]
+        labels_file(busy, "xlsx")
     few = Predictions(np.array(["cat"]), np.zeros(1), None)
     with pytest.raises(InvalidValueError, match="all 120 items of the project; there are 1"):
         predictions_file(busy, few, "csv")

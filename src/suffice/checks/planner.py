@@ -27,6 +27,7 @@ from suffice.checks.hypergeometric import (
     upper_bound,
 )
 from suffice.checks.hypergeometric import probability as checked_probability
+from suffice.deprecation import warn_deprecated
 from suffice.errors import InvalidValueError
 from suffice.presentation.text_format import count, percent, percent_at_least
 
@@ -71,6 +72,12 @@ class CheckPlan:
     probability: float
     goal: str
     assumption: str
+
+    @property
+    def least(self) -> int | None:
+        """Return :attr:`labels`; deprecated, use that."""
+        warn_deprecated("CheckPlan.least", "use labels, which is the least size now")
+        return self.labels
 
     def __str__(self) -> str:
         likely = f"shows with a probability of {percent(self.probability)} that {self.goal}"

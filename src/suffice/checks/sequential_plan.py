@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from suffice.arguments import real, whole
 from suffice.checks.hypergeometric import LARGEST_POOL, probability
 from suffice.checks.sequential_terms import SequentialTerms, proof_probabilities, typical_answers
+from suffice.deprecation import warn_deprecated, without_argument
 from suffice.errors import InvalidValueError
 from suffice.presentation.text_format import count, percent, two_digits
 
@@ -40,6 +41,8 @@ _CANDIDATES: Final = 200
 _LOW, _HIGH = 0.1, 0.9
 # Up to this number of answers, the distribution of their number is computed exactly.
 _EXACT: Final = 3000
+#: Remedy for the argument ``probability`` of earlier versions.
+NO_PROBABILITY: Final = "leave it out: the plan is for a check that ends by itself, and its field success is stated"
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,12 @@ class GuaranteePlan:
         return replace(self, n_labelled=n_labelled, pool=pool, more_labels=more)
 
     @property
+    def probability(self) -> float:
+        """Return :attr:`success`; deprecated, use that."""
+        warn_deprecated("GuaranteePlan.probability", "use success, the probability that the check proves the target")
+        return self.success
+
+    @property
     def expected_total(self) -> int | None:
         """Number of labels after a check that succeeds, the current ones included; None as above."""
         if self.more_labels is None or self.check_size is None:
@@ -141,6 +150,7 @@ class GuaranteePlan:
 
 
 @lru_cache(maxsize=256)
+@without_argument("probability", NO_PROBABILITY)
 def plan_total(  # noqa: PLR0913 - all but two by keyword
     target: float,
     error: float,

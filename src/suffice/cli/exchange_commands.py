@@ -23,6 +23,7 @@ from suffice.cli.project_options import (
 from suffice.cli.settings_options import with_settings
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable, without_collector, write_bytes_whole, write_whole
+from suffice.tables.table_formats import FINAL_FORMATS, FORMATS, format_of, usual_endings
 
 if TYPE_CHECKING:
     from suffice.project.exported_files import Exported
@@ -166,9 +167,6 @@ def add_command(
         plain_console().print(sentence)
 
 
-_FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
-
-
 def predict_command(
     place: Place,
     data: NewRows,
@@ -178,7 +176,7 @@ def predict_command(
             "-o",
             "--out",
             metavar="FILE",
-            help="File for the predictions: a name that ends in .csv, .jsonl or .parquet.",
+            help=f"File for the predictions: a name that ends in {usual_endings()}.",
             show_default="DATA-predictions.csv in the current folder",
         ),
     ] = None,
@@ -196,19 +194,18 @@ def predict_command(
     from suffice.tables.file_reader import without_ending
 
     to = out or Path(f"{without_ending(data)}-predictions.csv")
-    format = _FORMATS.get(to.suffix.lower())
+    format = format_of(to)
     if format is None:
-        raise InvalidValueError(f"--out must end in .csv, .jsonl or .parquet, not {to.name!r}")
+        raise InvalidValueError(f"--out must end in {usual_endings()}, not {to.name!r}")
     require_writable(to, "the predictions")
     rows, notes = 0, list[str]()
     with stored_project(place) as (project, _):
         from suffice.project.incoming_rows import write_predictions
-        from suffice.tables.file_writer import checked_format
 
         def write(part: Path) -> None:
             nonlocal rows
             compute_features(project)
-            rows = write_predictions(project, data, part, checked_format(format), features=features, tell=notes.append)
+            rows = write_predictions(project, data, part, format, features=features, tell=notes.append)
 
         write_whole(to, write)
     if as_json:
@@ -222,9 +219,7 @@ def predict_command(
 class FormatName(StrEnum):
     """Format of written tables."""
 
-    csv = "csv"
-    jsonl = "jsonl"
-    parquet = "parquet"
+    vars().update({name: name for name in FORMATS})
     hf = "hf"
     label_studio = "label-studio"
 
@@ -232,6 +227,9 @@ class FormatName(StrEnum):
     def table(self) -> str:
         """The format of tables that are not for another program."""
         return "csv" if self in (FormatName.hf, FormatName.label_studio) else self.value
+
+
+_USUAL_FORMAT: Final = FormatName("csv")
 
 
 @dataclass(frozen=True)
@@ -243,7 +241,7 @@ class FinalOptions:
         typer.Option(
             metavar="FILE",
             help="Write all rows with their final labels to this file only, once the goal for all labels is reached: "
-            "a name that ends in .csv, .xlsx, .jsonl or .parquet.",
+            f"a name that ends in {usual_endings(FINAL_FORMATS)}.",
         ),
     ] = None
     bom: Annotated[
@@ -263,7 +261,7 @@ class FinalOptions:
         typer.Option(
             metavar="FILE",
             help="Write all rows to this file only: the labels of people, and for the others the current predictions. "
-            "No goal is needed, and nothing is guaranteed. A name that ends in .csv, .xlsx, .jsonl or .parquet.",
+            f"No goal is needed, and nothing is guaranteed. A name that ends in {usual_endings(FINAL_FORMATS)}.",
         ),
     ] = None
 
@@ -303,7 +301,7 @@ def export_command(
             help="How labels and predictions are written. hf also writes the labels as a data set of Hugging Face, and "
             "label-studio all items as tasks of Label Studio."
         ),
-    ] = FormatName.csv,
+    ] = _USUAL_FORMAT,
     model: Annotated[
         Path | None,
         typer.Option(
@@ -531,9 +529,8 @@ def _write_files(learned: Reading, folder: Path, format: FormatName) -> dict[str
     )
     from suffice.report.html_page import write_page
     from suffice.report.project_report import report_page
-    from suffice.tables.file_writer import checked_format
 
-    table = checked_format(format.table)
+    table = format.table
     files: dict[str, Exported | None] = {
         "labels": labels_file(learned.project, table),
         "skipped": skipped_file(learned.project, table),

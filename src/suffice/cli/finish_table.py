@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from suffice.checks import ScreeningGuarantee
 from suffice.cli.goal_options import GoalOptions, require_no_rule
 from suffice.cli.json_output import print_json
-from suffice.cli.rule_options import RuleOptions, RunModelName, share_of
+from suffice.cli.rule_options import RuleOptions, share_of
 from suffice.cli.table_run import RunRequest, TableJob, checked_output, class_named, labelling_bar, read_job
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable, write_whole
@@ -22,8 +22,9 @@ from suffice.presentation.finish_words import finished_run_sentences, model_swit
 from suffice.session.goals import Goal, checked_goal
 from suffice.tables.file_reader import read_columns, table_format
 from suffice.tables.file_writer import Column, finite_cells
-from suffice.tables.final_writer import TYPED_FORMATS, FinalFormat, encoded_final, final_columns, final_format
+from suffice.tables.final_writer import encoded_final, final_columns, final_format
 from suffice.tables.table_columns import TableColumns
+from suffice.tables.table_formats import FINAL_FORMATS, TYPED_FORMATS, FinalFormat, usual_endings
 from suffice.tables.typed_cells import extended_parquet, parquet_cells, with_number_columns
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class FinishOptions(GoalOptions):
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="With --of all: where to write all rows with their final labels (.csv, .xlsx, .jsonl, .parquet).",
+            help="With --of all: where to write all rows with their final labels, a name that ends in "
+            f"{usual_endings(FINAL_FORMATS)}.",
             show_default=False,
         ),
     ] = None
@@ -92,7 +94,7 @@ class _Finished(NamedTuple):
 
     def _model_name(self, k: int) -> str:
         """The name of a model of the run, as --model has it."""
-        return self.run.models[k].name if self.job.name == RunModelName.auto else self.job.name
+        return self.run.models[k].name if self.job.name == "auto" else self.job.name
 
     def _proven(self) -> dict[str, Any]:
         """What is guaranteed and what is true, as JSON values."""

@@ -32,6 +32,7 @@ from suffice.files import require_writable
 from suffice.presentation.decision_words import STOPS
 from suffice.presentation.project_words import count_lines, damage_sentences, progress_sentence, team_lines
 from suffice.presentation.text_format import count, utc_time
+from suffice.project.settings import project_models
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
@@ -177,8 +178,8 @@ def switch_command(
     model: Annotated[
         str,
         typer.Option(
-            help="The model that learns from now on: logistic or kernel for classes, gp or ridge for numbers, forest "
-            "or boosting for both."
+            help=f"The model that learns from now on: {', '.join(project_models('classification'))} for classes; "
+            f"{', '.join(project_models('regression'))} for numbers."
         ),
     ],
     person: Annotated[str | None, person_option("Who switches.")] = None,

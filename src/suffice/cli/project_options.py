@@ -34,6 +34,7 @@ from suffice.cli.settings_options import Before
 from suffice.cli.terminal_display import visible
 from suffice.criteria import Criterion, LabelWorth
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
+from suffice.models.factory import MODEL_FAMILIES
 from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RECALL, FEWEST_OPINIONS, checked_opinions
 from suffice.session.goals import Goal
 
@@ -47,15 +48,9 @@ if TYPE_CHECKING:
 
 
 class ProjectModel(StrEnum):
-    """Which model learns from the labels of a project."""
+    """Which model learns from the labels of a project: one that learns fast enough, or the best of several."""
 
-    gp = "gp"
-    ridge = "ridge"
-    logistic = "logistic"
-    kernel = "kernel"
-    components = "components"
-    forest = "forest"
-    boosting = "boosting"
+    vars().update({name: name for name, family in MODEL_FAMILIES.items() if family.interactive})
     auto = "auto"
 
 
@@ -287,7 +282,7 @@ class ProjectOptions:
             raise InvalidValueError("--classes and --regression exclude each other: give one of them")
         if self.goal.whole:
             require_no_rule(self.stopping)
-        if self.model is ProjectModel.auto and not self.goal.whole:
+        if self.model == "auto" and not self.goal.whole:
             raise InvalidValueError("--model auto is for a goal about all labels: give --at-most and --of all too")
         same = ("regression", "text", "image", "id", "target", "features", "embed", "positive", "initial")
         return CreationOptions(
@@ -497,7 +492,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     from suffice.project.create import make_project
     from suffice.project.items import no_progress
 
-    asked = None if options.model in (None, ProjectModel.auto) else ModelName(options.model.value)
+    asked = None if options.model in (None, "auto") else ModelName(options.model.value)
     # Invalid options are reported before anything is read.
     options.chosen_rule(asked)
     classes = "classification" if options.classes is not None else None
@@ -651,7 +646,7 @@ def _require_same(project: "Project", place: str, options: ProjectOptions) -> No
     if settings.checked is not None or options.checked.given:
         _require_same_predictions(project, place, options)
         return
-    if options.model is ProjectModel.auto:
+    if options.model == "auto":
         if not settings.choose_model:
             raise InvalidValueError(
                 f"the project {place} was made without --model auto, and has the model {model}; leave it out, or make "

@@ -39,29 +39,15 @@ class TaskName(StrEnum):
 
 
 class ModelName(StrEnum):
-    """Which model learns."""
+    """Which model learns: one of :data:`suffice.models.factory.MODEL_FAMILIES`."""
 
-    gp = "gp"
-    ridge = "ridge"
-    logistic = "logistic"
-    kernel = "kernel"
-    components = "components"
-    dropout = "dropout"
-    forest = "forest"
-    boosting = "boosting"
+    vars().update({name: name for name in MODEL_FAMILIES})
 
 
 class RunModelName(StrEnum):
     """Which model learns in ``suffice run``: one of :class:`ModelName`, or the best of several."""
 
-    gp = "gp"
-    ridge = "ridge"
-    logistic = "logistic"
-    kernel = "kernel"
-    components = "components"
-    dropout = "dropout"
-    forest = "forest"
-    boosting = "boosting"
+    vars().update({name: name for name in MODEL_FAMILIES})
     auto = "auto"
 
 
@@ -373,9 +359,9 @@ def chosen_rule(options: RuleOptions, model: ModelName | None = None, task: Mode
         given["bound"] = options.bound.value
     given |= options.stability_options | costs
     if kind is ErrorStability:
-        given.setdefault("threshold", DEFAULT_THRESHOLDS.get((model or ModelName.gp).value, 0.1))
+        given.setdefault("threshold", DEFAULT_THRESHOLDS.get(model or "gp", 0.1))
         # For a network only the first step calibrates the rule, as in the paper, because it is the largest.
-        given["calibration"] = 1 if model is ModelName.dropout else 10
+        given["calibration"] = 1 if model == "dropout" else 10
     return kind(**given)
 
 

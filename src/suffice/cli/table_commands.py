@@ -26,7 +26,6 @@ from suffice.cli.rule_options import (
     MayMiss,
     Recall,
     RuleOptions,
-    RunModelName,
     figure_option,
     problem,
     screening_rule,
@@ -450,9 +449,9 @@ def run_command(
         raise InvalidValueError(
             f"--may-miss cannot be combined with {other}, where no class holds a stop back; leave it out"
         )
-    if model.model is RunModelName.auto and not whole_set:
+    if model.model == "auto" and not whole_set:
         raise InvalidValueError("--model auto is for a goal about all labels: give --of all and --at-most too")
-    if model.model is RunModelName.auto and screens:
+    if model.model == "auto" and screens:
         raise InvalidValueError(NO_CHOICE_IN_SCREENING)
     initial, batch = counts(chosen.model, run.initial, run.batch)
     request = RunRequest(

@@ -125,7 +125,7 @@ class RunModelOptions:
     @property
     def chosen(self) -> ModelOptions:
         """The same options, without a model for auto."""
-        return ModelOptions(None if self.model in (None, RunModelName.auto) else ModelName(self.model), self.basis)
+        return ModelOptions(None if self.model in (None, "auto") else ModelName(self.model), self.basis)
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ def counts(model: ModelName | None, initial: int | None, batch: int | None) -> t
     """Number of labels before the first step, and at each step; the defaults depend on the model."""
     # Each step of a network or of trees costs a fit.
     refits = model is not None and MODEL_FAMILIES[model].estimator
-    first, size = (50, 5) if model is ModelName.dropout else (10, 5 if refits else 1)
+    first, size = (50, 5) if model == "dropout" else (10, 5 if refits else 1)
     return first if initial is None else initial, size if batch is None else batch
 
 
@@ -299,7 +299,7 @@ def read_job(request: RunRequest, console: Console) -> TableJob:
     name, description, model, reason = chosen_model(table, request)
     if reason:
         table = replace(table, notes=(*table.notes, reason))
-    known = None if name == RunModelName.auto else ModelName(name)
+    known = None if name == "auto" else ModelName(name)
     rule, at_most = chosen_rule(request.rule, known, table.kind), target_error(request.rule.at_most, table.kind)
     if known is not None and not request.to_goal:
         require_provided_fields(rule, model, known)
@@ -418,9 +418,7 @@ def _chosen_by_labels(request: RunRequest, table: Table, reason: str) -> ChosenM
     classes, width = np.unique(table.y).tolist(), table.X.shape[1]
     choice = ModelChoice.of_classes(classes, n_features=width, components=table.components, seed=request.seed)
     names = ", ".join(choice.names)
-    return ChosenModel(
-        RunModelName.auto.value, f"the best of {len(choice.names)} on the labels so far ({names})", choice, reason
-    )
+    return ChosenModel("auto", f"the best of {len(choice.names)} on the labels so far ({names})", choice, reason)
 
 
 def _about_rows(request: RunRequest, pool: int, test: int) -> str:

@@ -1,7 +1,6 @@
 """The active learning loop: ask for the most useful label, tell it, and get a verdict. It does no input or output."""
 
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
@@ -15,6 +14,7 @@ from suffice.checks.random_source import CHECK_STREAM, RUNNING_STREAM, check_rng
 from suffice.checks.registry import CheckRegistry, registered_items
 from suffice.criteria import Criterion, LabelWorth, Verdict, criterion_from_dict
 from suffice.criteria.base import require_rule
+from suffice.deprecation import warn_deprecated
 from suffice.engines.disk_rows import DiskRows, require_memory
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 from suffice.learner.backend import ItemSelection, RunSettings, acquisition_and_share, backend_type, extended_order
@@ -1064,13 +1064,18 @@ class ActiveLearner(SessionDriver):
 
     def progress(self) -> dict[str, Any]:
         """Return :meth:`state_dict`; deprecated, use that."""
-        warnings.warn("progress is deprecated; use state_dict", DeprecationWarning, stacklevel=2)
+        warn_deprecated("ActiveLearner.progress", "use state_dict")
         return self.state_dict()
 
     @one_at_a_time
     def resume(self, progress: Mapping[str, Any]) -> None:
         """Continue from the state of a learner with the same arguments; deprecated, use :meth:`from_state`."""
-        warnings.warn("resume is deprecated; use ActiveLearner.from_state", DeprecationWarning, stacklevel=2)
+        warn_deprecated("ActiveLearner.resume", "use ActiveLearner.from_state")
+        if isinstance(progress, Mapping) and "attributes" in progress and "format" not in progress:
+            raise InvalidValueError(
+                "this is the progress of a learner of suffice 1.0.0rc1, which only that version restores; tell a new "
+                "learner the same labels in the same order, and save it with state_dict"
+            )
         restored(_FORMAT, progress, "ActiveLearner.state_dict", self._load)
 
     def _load(self, content: Mapping[str, Any]) -> None:

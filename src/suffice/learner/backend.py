@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from itertools import groupby
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -414,9 +416,10 @@ def register_backend(model_type: type) -> Callable[[_AnyBackend], _AnyBackend]:
 
 @cache
 def _register_own() -> None:
-    """Import the backends of this package, which registers them."""
-    for name in ("class_backend", "estimator_backend", "gaussian_backend", "network_backend"):
-        import_module(f"suffice.learner.{name}")
+    """Import the modules of this package whose names end in ``_backend``: each registers its backends."""
+    for module in iter_modules([str(Path(__file__).parent)]):
+        if module.name.endswith("_backend"):
+            import_module(f"suffice.learner.{module.name}")
 
 
 def backend_type(model: Any) -> type[Backend]:

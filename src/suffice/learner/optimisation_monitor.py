@@ -1,7 +1,6 @@
 """A stopping rule for a Bayesian optimisation: one call per evaluation with the fitted Gaussian process."""
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
@@ -19,6 +18,7 @@ from suffice.criteria import (
 )
 from suffice.criteria.base import require_rule
 from suffice.criteria.optimisation import REGRET_FIELDS
+from suffice.deprecation import warn_deprecated
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
 from suffice.models.regression import GaussianRegressor
 from suffice.numerics import Floats, cholesky, solve_lower
@@ -168,7 +168,7 @@ class OptimisationMonitor:
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], bounds: Any, **options: Any) -> "OptimisationMonitor":
         """Restore a monitor; deprecated, use :meth:`from_state`."""
-        warnings.warn("from_state_dict is deprecated; use from_state", DeprecationWarning, stacklevel=2)
+        warn_deprecated("OptimisationMonitor.from_state_dict", "use OptimisationMonitor.from_state")
         return cls.from_state(state, bounds, **options)
 
     @classmethod

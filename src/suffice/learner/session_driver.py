@@ -10,7 +10,9 @@ import numpy as np
 from suffice.arguments import real, whole
 from suffice.checks import CheckPlan, GuaranteePlan
 from suffice.checks.guarantee import UnlabelableAs
+from suffice.checks.sequential_plan import NO_PROBABILITY
 from suffice.criteria import Verdict
+from suffice.deprecation import without_argument
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.threads import SingleUse, one_at_a_time
 from suffice.session.decision import Alternative, Decision, DecisionNumbers, Worsening
@@ -501,6 +503,7 @@ class SessionDriver(ABC):
         target = real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
         return self._session.plans.size(self._checkable(), target, tolerance=tolerance, probability=probability)
 
+    @without_argument("probability", NO_PROBABILITY)
     @one_at_a_time
     def guarantee_plan(self, at_most: float, *, tolerance: float | None = None) -> GuaranteePlan:
         """Plan of labels and check that guarantee at most a given share of wrong predictions at the least cost.

@@ -2,7 +2,6 @@
 
 import operator
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,6 +15,7 @@ from suffice.checks.random_source import CHECK_STREAM, check_rng
 from suffice.checks.registry import CheckRegistry, registered_items
 from suffice.criteria import Criterion, LabelWorth, QuantileRecall, Step, Verdict, criterion_from_dict
 from suffice.criteria.base import require_rule
+from suffice.deprecation import warn_deprecated
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.learner.available_fields import CLASS_FIELDS, FUNCTION, wanted_fields
 from suffice.learner.class_columns import columns_of
@@ -843,7 +843,7 @@ class StopMonitor(SetQuestions):
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], X_pool: Any, predict: Predict | None = None) -> "StopMonitor":
         """Restore a monitor; deprecated, use :meth:`from_state`."""
-        warnings.warn("from_state_dict is deprecated; use StopMonitor.from_state", DeprecationWarning, stacklevel=2)
+        warn_deprecated("StopMonitor.from_state_dict", "use StopMonitor.from_state")
         return cls.from_state(state, X_pool, predict)
 
     def _load(self, saved: Mapping[str, Any]) -> None:

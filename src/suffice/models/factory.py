@@ -1,6 +1,7 @@
 """Models by name, with the settings that the commands, labelling projects and experiments use."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from suffice.arguments import whole
@@ -9,12 +10,34 @@ from suffice.errors import InvalidValueError
 ModelTask = Literal["regression", "classification"]
 
 
+@dataclass(frozen=True)
+class ModelRequest:
+    """What a new model is made for; see :func:`make_model`.
+
+    Attributes:
+        task: The task, one of those of the model.
+        classes: All classes, or None.
+        basis: Number of radial basis functions per feature, 0 for none.
+        seed: Seed of a network or of trees.
+        components: Groups of ordered components.
+        regularize: Whether hyper-parameters are learned with a weak prior.
+    """
+
+    task: ModelTask
+    classes: list[Any] | None = None
+    basis: int = 0
+    seed: int = 0
+    components: Sequence[tuple[int, int]] = ()
+    regularize: bool = True
+
+
 class ModelFamily(NamedTuple):
     """A kind of model that can be created by name.
 
     Attributes:
         tasks: The tasks it is for.
         description: Its name in a sentence.
+        make: Makes a model without labels.
         basis: Default number of radial basis functions per feature; None if the model has none.
         interactive: Whether it learns fast enough for interactive labelling.
         estimator: Whether it is a scikit-learn estimator, which is fitted again after each step.
@@ -22,25 +45,12 @@ class ModelFamily(NamedTuple):
 
     tasks: tuple[ModelTask, ...]
     description: str
+    make: Callable[[ModelRequest], Any]
     basis: int | None = None
     interactive: bool = True
     estimator: bool = False
 
 
-_NUMBERS: Final[tuple[ModelTask, ...]] = ("regression",)
-_CLASSES: Final[tuple[ModelTask, ...]] = ("classification",)
-#: The models by name; the first one of a task is its default, except for many columns and classes: see
-#: :func:`default_model`.
-MODEL_FAMILIES: Final = {
-    "gp": ModelFamily(_NUMBERS, "a Gaussian process"),
-    "ridge": ModelFamily(_NUMBERS, "Bayesian ridge regression", basis=10),
-    "logistic": ModelFamily(_CLASSES, "Bayesian logistic regression", basis=0),
-    "kernel": ModelFamily(_CLASSES, "Bayesian logistic regression on kernel features"),
-    "components": ModelFamily(_CLASSES, "Bayesian logistic regression on principal components"),
-    "dropout": ModelFamily(_CLASSES, "a network with dropout", interactive=False),
-    "forest": ModelFamily(_CLASSES + _NUMBERS, "a forest of randomised trees", estimator=True),
-    "boosting": ModelFamily(_CLASSES + _NUMBERS, "gradient-boosted trees", estimator=True),
-}
 _TREES: Final = 100
 # If fewer components than this stand out from noise, all are used.
 _FEWEST_OUTSTANDING: Final = 5
@@ -53,6 +63,114 @@ _LEAF: Final = 2
 _BOOSTED_LEAF: Final = 5
 _BOOSTED_LEAVES: Final = 6
 _BOOSTED_FEATURES: Final = 0.4
+
+
+# scikit-learn takes a while to import, and names and descriptions do not need it. So each of these functions imports
+# what it uses.
+
+
+def _gaussian_process(options: ModelRequest) -> Any:
+    from suffice.models.regression import GaussianProcess
+
+    return GaussianProcess(regularize=options.regularize)
+
+
+def _ridge(options: ModelRequest) -> Any:
+    from suffice.models.regression import BayesianRidge
+
+    return _on_basis(options, BayesianRidge(fit_intercept=not options.basis, regularize=options.regularize))
+
+
+def _logistic(options: ModelRequest) -> Any:
+    from suffice.models.logistic import BayesianLogistic
+
+    # Features are standardised, so a prior with weights of order 1 is adequate. The evidence would be biased by labels
+    # of items that were chosen because the model is uncertain about them.
+    groups = [tuple(group) for group in options.components] or None
+    return _on_basis(options, BayesianLogistic(alpha=1.0, classes=options.classes, components=groups))
+
+
+def _on_basis(options: ModelRequest, model: Any) -> Any:
+    """The model, on radial basis functions if there are any."""
+    if not options.basis:
+        return model
+    from sklearn.pipeline import make_pipeline
+
+    from suffice.models.regression import RadialBasis
+
+    return make_pipeline(RadialBasis(options.basis), model)
+
+
+def _on_kernel_features(options: ModelRequest) -> Any:
+    from sklearn.pipeline import make_pipeline
+
+    from suffice.models.kernels import KernelFeatures
+    from suffice.models.logistic import BayesianLogistic
+
+    return make_pipeline(KernelFeatures(), BayesianLogistic(alpha=1.0, classes=options.classes))
+
+
+def _on_principal_components(options: ModelRequest) -> Any:
+    from sklearn.pipeline import make_pipeline
+
+    from suffice.models.capacity import most_principal
+    from suffice.models.logistic import BayesianLogistic
+    from suffice.models.principal import PrincipalFeatures
+
+    most = most_principal(_USUAL_CLASSES if options.classes is None else len(options.classes))
+    # The means of K classes differ in K - 1 directions.
+    fewest = max(_FEWEST_OUTSTANDING, len(options.classes or ()) - 1)
+    return make_pipeline(PrincipalFeatures(most, fewest=fewest), BayesianLogistic(alpha=1.0, classes=options.classes))
+
+
+def _network(options: ModelRequest) -> Any:
+    from suffice.models.deep.network import DropoutNetwork, require_torch
+
+    require_torch()
+    # A few epochs in every round, as in the paper, where the rule monitors the convergence of the network.
+    return DropoutNetwork("mlp", classes=options.classes, samples=10, device="cpu", seed=options.seed)
+
+
+def _forest(options: ModelRequest) -> Any:
+    from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+
+    if options.task == "classification":
+        return ExtraTreesClassifier(_TREES, random_state=options.seed)
+    return ExtraTreesRegressor(_TREES, min_samples_leaf=_LEAF, random_state=options.seed)
+
+
+def _boosting(options: ModelRequest) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    of_classes = options.task == "classification"
+    # The default of 20 labels in a leaf needs hundreds of labels. Small trees that see a part of the features at each
+    # split have a lower error up to some hundreds of labels, and are learned faster.
+    return (HistGradientBoostingClassifier if of_classes else HistGradientBoostingRegressor)(
+        max_iter=_TREES,
+        min_samples_leaf=_BOOSTED_LEAF,
+        max_leaf_nodes=_BOOSTED_LEAVES,
+        max_features=_BOOSTED_FEATURES,
+        early_stopping=False,
+        random_state=options.seed,
+    )
+
+
+_NUMBERS: Final[tuple[ModelTask, ...]] = ("regression",)
+_CLASSES: Final[tuple[ModelTask, ...]] = ("classification",)
+#: The models by name; the first one of a task is its default, except for many columns and classes: see
+#: :func:`default_model`. Commands, projects and comparisons offer what is declared here.
+MODEL_FAMILIES: Final = {
+    "gp": ModelFamily(_NUMBERS, "a Gaussian process", _gaussian_process),
+    "ridge": ModelFamily(_NUMBERS, "Bayesian ridge regression", _ridge, basis=10),
+    "logistic": ModelFamily(_CLASSES, "Bayesian logistic regression", _logistic, basis=0),
+    "kernel": ModelFamily(_CLASSES, "Bayesian logistic regression on kernel features", _on_kernel_features),
+    "components": ModelFamily(
+        _CLASSES, "Bayesian logistic regression on principal components", _on_principal_components
+    ),
+    "dropout": ModelFamily(_CLASSES, "a network with dropout", _network, interactive=False),
+    "forest": ModelFamily(_CLASSES + _NUMBERS, "a forest of randomised trees", _forest, estimator=True),
+    "boosting": ModelFamily(_CLASSES + _NUMBERS, "gradient-boosted trees", _boosting, estimator=True),
+}
 
 
 def model_names(task: ModelTask) -> list[str]:
@@ -204,73 +322,10 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
     size, known = basis_size(name, basis), None if classes is None else list(classes)
     if components and not chooses_components(name, basis):
         raise InvalidValueError(f"{model_description(name, basis)} uses all features; leave components out")
-    # scikit-learn takes a while to import, and names and descriptions do not need it.
-    from suffice import models
-
-    if MODEL_FAMILIES[name].estimator:
-        return _trees(name, task or tasks[0], seed)
-    if name == "gp":
-        return models.GaussianProcess(regularize=regularize)
-    if name == "dropout":
-        from suffice.models.deep.network import require_torch
-
-        require_torch()
-        # A few epochs in every round, as in the paper, where the rule monitors the convergence of the network.
-        return models.DropoutNetwork("mlp", classes=known, samples=10, device="cpu", seed=seed)
-    if name == "components":
-        return _on_principal_components(known)
-    model: Any
-    if name == "ridge":
-        model = models.BayesianRidge(fit_intercept=not size, regularize=regularize)
-    else:
-        # Features are standardised, so a prior with weights of order 1 is adequate. The evidence would be biased by
-        # labels of items that were chosen because the model is uncertain about them.
-        groups = [tuple(group) for group in components] or None
-        model = models.BayesianLogistic(alpha=1.0, classes=known, components=groups)
-    if not size and name != "kernel":
-        return model
-    from sklearn.pipeline import make_pipeline
-
-    return make_pipeline(models.KernelFeatures() if name == "kernel" else models.RadialBasis(size), model)
-
-
-def _on_principal_components(classes: list[Any] | None) -> Any:
-    """Logistic regression on principal components."""
-    from sklearn.pipeline import make_pipeline
-
-    from suffice import models
-    from suffice.models.capacity import most_principal
-
-    most = most_principal(_USUAL_CLASSES if classes is None else len(classes))
-    # The means of K classes differ in K - 1 directions.
-    fewest = max(_FEWEST_OUTSTANDING, len(classes or ()) - 1)
-    return make_pipeline(
-        models.PrincipalFeatures(most, fewest=fewest), models.BayesianLogistic(alpha=1.0, classes=classes)
+    return MODEL_FAMILIES[name].make(
+        ModelRequest(task or tasks[0], known, size, seed, components=components, regularize=regularize)
     )
 
 
 def _fitting(task: ModelTask) -> str:
     return " or ".join(model_names(task))
-
-
-def _trees(name: str, task: ModelTask, seed: int) -> Any:
-    """A scikit-learn estimator that consists of trees."""
-    from sklearn import ensemble
-
-    if name == "forest":
-        if task == "classification":
-            return ensemble.ExtraTreesClassifier(_TREES, random_state=seed)
-        return ensemble.ExtraTreesRegressor(_TREES, min_samples_leaf=_LEAF, random_state=seed)
-    kind = (
-        ensemble.HistGradientBoostingClassifier if task == "classification" else ensemble.HistGradientBoostingRegressor
-    )
-    # The default of 20 labels in a leaf needs hundreds of labels. Small trees that see a part of the features at each
-    # split have a lower error up to some hundreds of labels, and are learned faster.
-    return kind(
-        max_iter=_TREES,
-        min_samples_leaf=_BOOSTED_LEAF,
-        max_leaf_nodes=_BOOSTED_LEAVES,
-        max_features=_BOOSTED_FEATURES,
-        early_stopping=False,
-        random_state=seed,
-    )

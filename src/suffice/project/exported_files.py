@@ -14,17 +14,8 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.project.events import moment
 from suffice.project.opinions import majority_of
 from suffice.project.state import LabelledItem
-from suffice.tables.file_writer import (
-    MEDIA_TYPES,
-    Cell,
-    Column,
-    Format,
-    Rows,
-    checked_format,
-    distinct,
-    encoded,
-    finite_cells,
-)
+from suffice.tables.file_writer import Cell, Column, Rows, distinct, encoded, finite_cells
+from suffice.tables.table_formats import MEDIA_TYPES, Format, checked_format
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
@@ -65,7 +56,8 @@ def labels_file(project: "Project", format: Format) -> Exported:
 
     Args:
         project: The project.
-        format: csv, jsonl or parquet; :mod:`suffice.tables.file_writer` describes how text is written to a CSV.
+        format: One of :data:`~suffice.tables.table_formats.FORMATS`; :mod:`suffice.tables.file_writer` describes how
+            text is written to a CSV.
 
     Raises:
         InvalidValueError: The format is not known.
@@ -116,7 +108,7 @@ def skipped_file(project: "Project", format: Format) -> Exported | None:
 
     Args:
         project: The project.
-        format: csv, jsonl or parquet.
+        format: One of :data:`~suffice.tables.table_formats.FORMATS`.
 
     Raises:
         InvalidValueError: The format is not known.
@@ -151,7 +143,8 @@ def predictions_file(project: "Project", predictions: "Predictions", format: For
     Args:
         project: The project.
         predictions: Predictions of the model for all items of the project, in their order.
-        format: csv, jsonl or parquet; :mod:`suffice.tables.file_writer` describes how text is written to a CSV.
+        format: One of :data:`~suffice.tables.table_formats.FORMATS`; :mod:`suffice.tables.file_writer` describes how
+            text is written to a CSV.
 
     Raises:
         InvalidValueError: The format is not known, or the predictions are not those of the project's items.
@@ -202,7 +195,7 @@ def checked_predictions_file(project: "Project", format: Format) -> Exported | N
 
     Args:
         project: The project.
-        format: csv, jsonl or parquet.
+        format: One of :data:`~suffice.tables.table_formats.FORMATS`.
 
     Raises:
         InvalidValueError: The format is not known.

@@ -11,15 +11,8 @@ from suffice.numerics import Floats
 from suffice.project.data_set_goal import present_labels
 from suffice.project.exported_files import Exported, guaranteed_predictions
 from suffice.tables.file_writer import Column, Rows, distinct, finite_cells
-from suffice.tables.final_writer import (
-    ADDED,
-    FINAL_MEDIA_TYPES,
-    TYPED_FORMATS,
-    FinalFormat,
-    checked_final_format,
-    encoded_final,
-    final_columns,
-)
+from suffice.tables.final_writer import ADDED, encoded_final, final_columns
+from suffice.tables.table_formats import FINAL_FORMATS, FINAL_MEDIA_TYPES, TYPED_FORMATS, FinalFormat, checked_format
 from suffice.tables.typed_cells import with_number_columns
 
 if TYPE_CHECKING:
@@ -75,7 +68,7 @@ def final_file(
     Args:
         project: The project.
         final: Its final labels.
-        format: csv, xlsx, jsonl or parquet.
+        format: One of :data:`~suffice.tables.table_formats.FINAL_FORMATS`.
         byte_order_mark: Whether a CSV begins with a byte order mark, by which Excel recognises UTF-8.
 
     Raises:
@@ -98,7 +91,7 @@ def all_rows_file(
         project: The project.
         predictions: Predictions of the model for all items of the project; None if there are none: items without a
             label of somebody then have none.
-        format: csv, xlsx, jsonl or parquet.
+        format: One of :data:`~suffice.tables.table_formats.FINAL_FORMATS`.
         byte_order_mark: Whether a CSV begins with a byte order mark, by which Excel recognises UTF-8.
 
     Raises:
@@ -121,7 +114,7 @@ def _labelled_rows(
     project: "Project", final: RowLabels, format: FinalFormat, name: str, *, byte_order_mark: bool
 ) -> Exported:
     """A file of all items with these labels."""
-    known = checked_final_format(format)
+    known = checked_format(format, FINAL_FORMATS)
     columns = final_file_columns(project)
     if known in TYPED_FORMATS:
         columns = [

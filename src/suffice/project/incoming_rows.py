@@ -30,7 +30,7 @@ from suffice.project.settings import Settings
 from suffice.project.state import ProjectState
 from suffice.project.unmatched_ids import NoMatchError, id_difference
 from suffice.tables.file_reader import read_chunks, read_columns
-from suffice.tables.file_writer import Cell, Column, Format, Rows, distinct, exact, finite_cells, write_rows
+from suffice.tables.file_writer import Cell, Column, Rows, distinct, exact, finite_cells, write_rows
 from suffice.tables.table import named_column
 from suffice.tables.table_cells import CellColumns, TableCells
 from suffice.tables.table_columns import (
@@ -44,6 +44,7 @@ from suffice.tables.table_columns import (
     table_columns,
 )
 from suffice.tables.table_columns import Column as ReadColumn
+from suffice.tables.table_formats import Format
 
 if TYPE_CHECKING:
     from suffice.project.item_predictor import ItemPredictor
@@ -513,7 +514,7 @@ def write_predictions(  # noqa: PLR0913 - by keyword
         project: The project.
         data: A table (CSV, Excel, JSON lines or Parquet) with the project's columns, or a folder of images.
         to: The file to write.
-        format: csv, jsonl or parquet.
+        format: One of :data:`~suffice.tables.table_formats.FORMATS`.
         features: A .npy file with a row for each row of the data, for a project whose features were given as a file.
         tell: Called with each note about how the file was read, such as which sheet of a workbook.
 

@@ -8,24 +8,19 @@ from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from string import ascii_letters, digits
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Any, BinaryIO, Final, Literal, NamedTuple
 from unicodedata import category, normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import InvalidValueError, MissingExtraError
+from suffice.errors import MissingExtraError
+from suffice.tables.table_formats import FINAL_FORMATS, TABLE_FORMATS, Format, checked_format
 
-Format = Literal["csv", "jsonl", "parquet"]
 #: A cell: a text, a number, a flag, or None.
 Cell = str | float | bool | None
 Rows = Sequence[Sequence[Cell]]
 
-MEDIA_TYPES: Final = {
-    "csv": "text/csv; charset=utf-8",
-    "jsonl": "application/x-ndjson",
-    "parquet": "application/vnd.apache.parquet",
-}
 #: Type of Arrow for each kind of column. Many long texts can exceed the size limit of the plain string type.
 ARROW_TYPES: Final = {"text": "large_string", "number": "float64", "count": "int64", "flag": "bool_"}
 _NUMBER: Final = re.compile(r" *[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)? *", re.ASCII)
@@ -47,22 +42,6 @@ class Column(NamedTuple):
     kind: Literal["text", "number", "count", "flag"] = "text"
 
 
-def checked_format(value: str) -> Format:
-    """Return the format with this name.
-
-    Raises:
-        InvalidValueError: There is no such format.
-
-    Examples:
-        >>> checked_format("csv")
-        'csv'
-    """
-    for known in get_args(Format):
-        if value == known:
-            return known  # type: ignore[no-any-return]  # one of the names above
-    raise InvalidValueError(f"format must be csv, jsonl or parquet, not {value!r}")
-
-
 def encoded(columns: Sequence[Column], chunks: Iterable[Rows], format: Format) -> bytes:
     r"""Write rows as a file.
 
@@ -81,8 +60,9 @@ def encoded(columns: Sequence[Column], chunks: Iterable[Rows], format: Format) -
         >>> encoded([Column("id"), Column("new", "flag")], [[("=1", True)]], "jsonl")
         b'{"id": "=1", "new": true}\n'
     """
-    writers = {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}
-    return writers[checked_format(format)](columns, chunks)
+    content = BytesIO()
+    TABLE_FORMATS[checked_format(format, FINAL_FORMATS)].write(columns, chunks, content)
+    return content.getvalue()
 
 
 def write_rows(path: Path, columns: Sequence[Column], chunks: Iterable[Rows], format: Format) -> int:
@@ -106,14 +86,9 @@ def write_rows(path: Path, columns: Sequence[Column], chunks: Iterable[Rows], fo
             count += len(rows)
             yield rows
 
-    if checked_format(format) == "parquet":
-        _write_parquet(columns, counted(), path)
-        return count
-    first = encoded(columns, [], format)
+    known = TABLE_FORMATS[checked_format(format, FINAL_FORMATS)]
     with path.open("wb") as file:
-        file.write(first)
-        for rows in counted():
-            file.write(encoded(columns, [rows], format)[len(first) :])
+        known.write(columns, counted(), file)
     return count
 
 
@@ -154,12 +129,13 @@ def _is_risky(text: str) -> bool:
     return False
 
 
-def _csv(columns: Sequence[Column], chunks: Iterable[Rows]) -> bytes:
-    parts = [_line([_quoted(harmless(column.name)) for column in columns])]
+def write_csv(columns: Sequence[Column], chunks: Iterable[Rows], file: BinaryIO) -> None:
+    """Write rows as a CSV that is safe in spreadsheets, see :func:`harmless`."""
+    file.write(_line([_quoted(harmless(column.name)) for column in columns]).encode("utf-8", "backslashreplace"))
     for rows in chunks:
         # Cells of one column have the same type and are processed much faster than those of a row.
-        parts += map(_line, zip(*map(_shown_column, zip(*rows, strict=True)), strict=True))
-    return "".join(parts).encode("utf-8", "backslashreplace")
+        lines = map(_line, zip(*map(_shown_column, zip(*rows, strict=True)), strict=True))
+        file.write("".join(lines).encode("utf-8", "backslashreplace"))
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -193,28 +169,29 @@ def _shown(cell: Cell) -> str:
     return str(cell).lower() if isinstance(cell, bool) else repr(cell).removesuffix(".0")
 
 
-def _jsonl(columns: Sequence[Column], chunks: Iterable[Rows]) -> bytes:
+def write_json_lines(columns: Sequence[Column], chunks: Iterable[Rows], file: BinaryIO) -> None:
+    """Write rows as one JSON object a line."""
     names = [column.name for column in columns]
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-    lines = (encode(dict(zip(names, row, strict=True))) + "\n" for rows in chunks for row in rows)
-    # A lone surrogate, from the name of a file, is written as a JSON escape.
-    return b"".join(line.encode("utf-8", "backslashreplace") for line in lines)
+    for rows in chunks:
+        lines = (encode(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+        # A lone surrogate, from the name of a file, is written as a JSON escape.
+        file.write("".join(lines).encode("utf-8", "backslashreplace"))
 
 
-def _parquet(columns: Sequence[Column], chunks: Iterable[Rows]) -> bytes:
-    content = BytesIO()
-    _write_parquet(columns, chunks, content)
-    return content.getvalue()
+def write_parquet(columns: Sequence[Column], chunks: Iterable[Rows], file: BinaryIO) -> None:
+    """Write rows as Parquet.
 
-
-def _write_parquet(columns: Sequence[Column], chunks: Iterable[Rows], to: BytesIO | Path) -> None:
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+    """
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
         raise MissingExtraError("pyarrow", "parquet", "Writing Parquet") from None
     types = {kind: getattr(arrow, name)() for kind, name in ARROW_TYPES.items()}
     schema = arrow.schema([(whole_letters(column.name), types[column.kind]) for column in columns])
-    with parquet.ParquetWriter(to, schema) as writer:
+    with parquet.ParquetWriter(file, schema) as writer:
         for rows in chunks:
             arrays = [
                 arrow.array([whole_letters(row[at]) for row in rows], type=field.type)

@@ -7,32 +7,23 @@ import re
 from collections.abc import Iterable, Sequence
 from io import BytesIO
 from pathlib import PurePath
-from typing import Final, Literal, get_args
+from typing import BinaryIO, Final, Literal
 from xml.sax.saxutils import escape
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from suffice.errors import InvalidValueError
-from suffice.tables.file_writer import MEDIA_TYPES, Cell, Column, Rows, checked_format, distinct, encoded, harmless
+from suffice.tables.file_writer import Cell, Column, Rows, distinct, encoded, harmless
+from suffice.tables.table_formats import (
+    FINAL_FORMATS,
+    TYPED_FORMATS,
+    FinalFormat,
+    checked_format,
+    format_of,
+    usual_endings,
+)
 from suffice.tables.typed_cells import typed_chunks
 
-FinalFormat = Literal["csv", "xlsx", "jsonl", "parquet"]
-
-#: Media type of each format.
-FINAL_MEDIA_TYPES: Final = {
-    **MEDIA_TYPES,
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-}
-_ENDINGS: Final[dict[str, FinalFormat]] = {
-    ".csv": "csv",
-    ".xlsx": "xlsx",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-#: Formats that have numbers and missing cells of their own.
-TYPED_FORMATS: Final = frozenset({"jsonl", "parquet"})
 #: The columns after those of the data and whether they are numbers, see :func:`final_columns`.
 ADDED: Final[dict[str, Literal["text", "number"]]] = {
     "label": "text",
@@ -53,28 +44,11 @@ def final_format(name: str | PurePath) -> FinalFormat:
         >>> final_format("final.xlsx"), final_format("FINAL.CSV")
         ('xlsx', 'csv')
     """
-    found = _ENDINGS.get(PurePath(name).suffix.lower())
+    found = format_of(name, FINAL_FORMATS)
     if found is None:
-        raise InvalidValueError(
-            f"the name of the final file must end in .csv, .xlsx, .jsonl or .parquet, not {PurePath(name).name!r}"
-        )
+        endings = usual_endings(FINAL_FORMATS)
+        raise InvalidValueError(f"the name of the final file must end in {endings}, not {PurePath(name).name!r}")
     return found
-
-
-def checked_final_format(value: str) -> FinalFormat:
-    """Return the format with this name.
-
-    Raises:
-        InvalidValueError: There is no such format.
-
-    Examples:
-        >>> checked_final_format("xlsx")
-        'xlsx'
-    """
-    for known in get_args(FinalFormat):
-        if value == known:
-            return known  # type: ignore[no-any-return]  # one of the names above
-    raise InvalidValueError(f"format must be {', '.join(get_args(FinalFormat)[:-1])} or parquet, not {value!r}")
 
 
 def final_columns(cells: Sequence[str], *, numbers: bool = False, added: Sequence[str] = tuple(ADDED)) -> list[Column]:
@@ -125,14 +99,14 @@ def encoded_final(
         >>> encoded_final([Column("label")], [[("=1",)]], "csv", byte_order_mark=True)
         b"\xef\xbb\xbflabel\n'=1\n"
     """
-    known = checked_final_format(format)
+    known = checked_format(format, FINAL_FORMATS)
     if known in TYPED_FORMATS:
         chunks = typed_chunks(columns, chunks)
     if byte_order_mark and known != "csv":
         raise InvalidValueError(f"a byte order mark is for csv only, not for {known}")
     if known == "xlsx":
         return workbook(columns, chunks, texts=added)
-    return _BYTE_ORDER_MARK * byte_order_mark + encoded(columns, chunks, checked_format(known))
+    return _BYTE_ORDER_MARK * byte_order_mark + encoded(columns, chunks, known)
 
 
 # XLSX: a ZIP archive of XML files.
@@ -193,11 +167,17 @@ def workbook(columns: Sequence[Column], chunks: Iterable[Rows], *, texts: int = 
     Raises:
         InvalidValueError: There are more rows or columns than a sheet can have, or a cell is too long.
     """
+    content = BytesIO()
+    write_workbook(columns, chunks, content, texts=texts)
+    return content.getvalue()
+
+
+def write_workbook(columns: Sequence[Column], chunks: Iterable[Rows], file: BinaryIO, *, texts: int = 0) -> None:
+    """Write rows as a workbook to a file; see :func:`workbook`."""
     if len(columns) > _MOST_COLUMNS:
         raise InvalidValueError(f"XLSX has at most {_MOST_COLUMNS:,} columns, not {len(columns):,}; use another format")
     letters, read = [_letters(k) for k in range(len(columns))], len(columns) - texts
-    content = BytesIO()
-    with ZipFile(content, "w", ZIP_DEFLATED) as archive:
+    with ZipFile(file, "w", ZIP_DEFLATED) as archive:
         for name, text in _PARTS.items():
             archive.writestr(_entry(name), _DECLARED + text)
         with archive.open(_entry(_SHEET), "w", force_zip64=True) as sheet:
@@ -220,7 +200,6 @@ def workbook(columns: Sequence[Column], chunks: Iterable[Rows], *, texts: int = 
                         raise InvalidValueError(f"XLSX has at most {_MOST_ROWS:,} rows; use another format")
                     sheet.write(_row(number, letters, columns, row, read).encode())
             sheet.write(b"</sheetData></worksheet>")
-    return content.getvalue()
 
 
 def _entry(name: str) -> ZipInfo:

@@ -28,6 +28,7 @@ from suffice.project.unmatched_ids import NoMatchError
 from suffice.report.html_page import rendered
 from suffice.session.goals import TargetOf
 from suffice.session.standing_stop import Cause
+from suffice.tables.table_formats import FINAL_FORMATS, FORMATS, one_of
 
 #: Maximal number of items per request.
 MOST_ITEMS: Final = 20
@@ -86,8 +87,8 @@ MEANINGS: Final = {
     "source": "what predictions are called when they are shown, up to 200 characters",
     "check": "true to write nothing and to report what would happen",
     "most": f"a whole number from 1 to {MOST_ROWS}",
-    "format": "csv, jsonl or parquet",
-    "final_format": "csv, xlsx, jsonl or parquet",
+    "format": one_of(FORMATS),
+    "final_format": one_of(FINAL_FORMATS),
     "bom": "whether a CSV begins with a byte order mark, by which Excel recognises UTF-8",
     "password": "a text of up to 1000 characters",
     "upload": "the upload of a response of POST /api/uploads",
@@ -159,7 +160,6 @@ GivenLabel = Annotated[
     Annotated[str, Field(max_length=1000)] | Annotated[float, Field(allow_inf_nan=False)],
     Field(description=MEANINGS["label"]),
 ]
-Format = Literal["csv", "jsonl", "parquet"]
 Only = Literal["all", "skipped", "unsure", "disagreed", "unresolved", "corrected"]
 
 Text = Annotated[str, BeforeValidator(plain)]

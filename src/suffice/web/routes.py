@@ -55,9 +55,8 @@ from suffice.project.state import Opinion, PredictedLabel, ProjectState
 from suffice.project.status_summary import status
 from suffice.project.storage import StorageError
 from suffice.project.unmatched_ids import NoMatchError
-from suffice.tables.file_writer import MEDIA_TYPES
-from suffice.tables.final_writer import FINAL_MEDIA_TYPES, FinalFormat
 from suffice.tables.table_columns import number_name
+from suffice.tables.table_formats import FINAL_MEDIA_TYPES, MEDIA_TYPES, FinalFormat, Format
 from suffice.web.access import Access
 from suffice.web.gate import SIGN_IN_PATH, SIGN_OUT_PATH, is_encrypted
 from suffice.web.guesses import address_of
@@ -76,7 +75,6 @@ from suffice.web.http_messages import (
     ClassesSent,
     ClassOffersAnswer,
     ConfirmationSent,
-    Format,
     FoundItemAnswer,
     Health,
     ImportAnswer,

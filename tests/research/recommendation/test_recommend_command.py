@@ -305,8 +305,8 @@ def test_options_that_make_the_rule(rule: Criterion, options: str | None) -> Non
 
 
 def test_a_network_calibrates_the_rule_of_the_paper_otherwise() -> None:
-    assert run_options(sf.ErrorStability(0.2), ModelName.dropout) is None
-    assert run_options(sf.ErrorStability(0.2, calibration=1), ModelName.dropout) == ["--threshold", "0.2"]
+    assert run_options(sf.ErrorStability(0.2), ModelName("dropout")) is None
+    assert run_options(sf.ErrorStability(0.2, calibration=1), ModelName("dropout")) == ["--threshold", "0.2"]
 
 
 @pytest.mark.parametrize(
