@@ -89,7 +89,7 @@ PAGES: Final[Mapping[str, Prepared]] = {
         project="suffice check june.csv --prediction llm --text body --at-most 5%",
     ),
     "compare.md": Prepared(files={"houses.csv": _numbers(), "mails.csv": _numbers()}),
-    "guarantee.md": _PROJECT,
+    "guarantee-project.md": _PROJECT,
     "http.md": replace(
         _PROJECT,
         server={"mails.suffice/token": ("serve", "mails.suffice"), "labels/token": ("serve", "--projects", "labels")},
