@@ -46,6 +46,13 @@ def shell_blocks(page: Path) -> list[Block]:
     return [block for block in blocks(page) if block.language == "bash"]
 
 
+def commands_in_sentences(page: Path) -> list[list[str]]:
+    """Return the arguments of commands ``suffice`` in the sentences of a page; some have no file or value."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    found = (" ".join(each.split()) for each in re.findall(r"(?<!`)`(suffice [^`]+)`(?!`)", text))
+    return [shlex.split(each)[1:] for each in found if "..." not in each]
+
+
 def suffice_arguments(page: Path) -> list[list[str]]:
     """Return the arguments of all commands ``suffice`` of a page, without comments and what follows a pipe."""
     lines = [line for block in shell_blocks(page) for line in block.commands()]

@@ -16,6 +16,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -52,7 +53,9 @@ class SufficeOnPages:
     def __init__(self, folder: Path, labels: Mapping[str, Sequence[str]]) -> None:
         self.errors = []
         self._labels = labels
-        address = folder / "socket"
+        # The path of a socket has a hundred characters at most.
+        self._place = TemporaryDirectory(prefix="s")
+        address = Path(self._place.name, "s")
         program = folder / "suffice"
         program.write_text(_PROGRAM.format(python=sys.executable, address=str(address)), encoding="utf-8")
         program.chmod(0o755)
@@ -71,6 +74,7 @@ class SufficeOnPages:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._thread.join()
+        self._place.cleanup()
 
     def _serve_programs(self) -> None:
         while True:

@@ -15,7 +15,15 @@ import pytest
 from typer.main import get_command
 
 from suffice.cli.app import app
-from tests.page_commands import PAGES, ROOT, Block, blocks, shell_blocks, suffice_arguments
+from tests.page_commands import (
+    PAGES,
+    ROOT,
+    Block,
+    blocks,
+    commands_in_sentences,
+    shell_blocks,
+    suffice_arguments,
+)
 from tests.prepared_pages import NOT_RUN, Prepared
 from tests.prepared_pages import PAGES as PREPARED
 from tests.processes import run_suffice, start_suffice
@@ -44,6 +52,20 @@ def parse(arguments: list[str]) -> None:
 def test_every_command_of_a_page_can_be_parsed(page: Path) -> None:
     for arguments in suffice_arguments(page):
         parse(arguments)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands_in_sentences(page)], ids=lambda page: page.name)
+def test_options_of_commands_in_sentences_exist(page: Path) -> None:
+    for arguments in commands_in_sentences(page):
+        if arguments[0].startswith("--"):
+            # Options of the program itself, such as --install-completion, have their effect when they are read.
+            continue
+        try:
+            parse(arguments)
+        except Exception as error:
+            # A sentence may leave out the file or the value of an option.
+            if not re.search("Missing (argument|option|parameter)|requires an argument", str(error)):
+                raise
 
 
 def test_a_command_with_an_unknown_option_cannot_be_parsed() -> None:
@@ -130,6 +152,27 @@ def run_block(text: str, prepared: Prepared, folder: Path, programs: Path) -> "s
 @pytest.mark.all_cases
 @pytest.mark.parametrize("page", COMMANDS, ids=lambda page: page.name)
 def test_the_commands_of_a_page_run_as_they_are_written(page: Path, tmp_path: Path) -> None:
+    run_page(page, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "failed"),
+    [
+        ("suffice status mails.suffice", "there is no project in mails.suffice"),
+        ("suffice plan --pool 100 --at-most 5% | grep impossible", "failed: grep impossible"),
+        ("suffice serve mails.csv --text body --classes ham,spam", "there is no file mails.csv"),
+    ],
+)
+def test_a_new_page_whose_commands_do_not_run_fails(command: str, failed: str, tmp_path: Path) -> None:
+    page = tmp_path / "new.md"
+    page.write_text(f"# New\n\n```bash\nsuffice plan --pool 100 --at-most 5%\n{command}\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match=failed):
+        run_page(page, tmp_path)
+
+
+def run_page(page: Path, tmp_path: Path) -> None:
+    """Run all blocks of a page."""
     prepared = PREPARED.get(page.name, Prepared())
     texts = [script(page, block, prepared) for block in shell_blocks(page)]
     for program in {"curl", "jq"} & {word for text in texts for word in re.findall(r"\w+", text.removeprefix(SHELL))}:
