@@ -175,6 +175,7 @@ NOT_RUN: Final[Mapping[str, Mapping[str, str]]] = {
         "suffice reproduce --only gpr/power_plant,brr/protein": _DATA,
         "suffice reproduce --protocol both --seeds 3 --only brr/protein": _DATA,
     },
+    "start-check.md": {"pip install '.[web,excel]'": _INSTALL},
     "start-finish.md": {"pip install '.[web]'": _INSTALL},
     "start-label.md": {"pip install '.[web,excel]'": _INSTALL},
     "tutorial.md": {
