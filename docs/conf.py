@@ -28,6 +28,7 @@ extensions = [
     "sphinx-mathjax-offline",  # formulas without a network
     "api_pages",
     "gallery_pages",
+    "notebook_pages",
 ]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3

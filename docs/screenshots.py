@@ -111,15 +111,22 @@ class Served:
 
 
 @contextmanager
-def served(page: Page, file: Path, truth: Sequence[Any], *options: str) -> Iterator[Served]:
-    """Serve a file as a new project."""
-    command = [sys.executable, "-m", "suffice", "serve", str(file), *options, "--port", "0", "--no-token", "--json"]
+def started(*arguments: str) -> Iterator[str]:
+    """Start a server, and return its address."""
+    command = [sys.executable, "-m", "suffice", "serve", *arguments, "--port", "0", "--no-token", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         try:
-            yield Served(json.loads(process.stdout.readline())["url"], truth, page)
+            yield str(json.loads(process.stdout.readline())["url"])
         finally:
             process.terminate()
+
+
+@contextmanager
+def served(page: Page, file: Path, truth: Sequence[Any], *options: str) -> Iterator[Served]:
+    """Serve a file as a new project."""
+    with started(str(file), *options) as url:
+        yield Served(url, truth, page)
 
 
 def written(path: Path, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Path:
@@ -198,7 +205,20 @@ def tutorial(page: Page, folder: Path) -> None:
         project.picture("tutorial-report", "api/report", height=1000)
 
 
-CASES: Final = {"adult": adult, "texts": texts, "table": table, "tutorial": tutorial}
+def planner(page: Page, folder: Path) -> None:
+    """The planner on the page of a folder of projects, with the values that it begins with."""
+    with started("--projects", str(folder)) as url:
+        page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+        page.goto(url)
+        page.click("#plan summary")
+        page.wait_for_selector("#plan svg")
+        page.mouse.move(0, 0)
+        page.wait_for_timeout(500)
+        page.locator("#plan").screenshot(path=IMAGES / "planner.png")
+        print("  docs/images/planner.png", flush=True)
+
+
+CASES: Final = {"adult": adult, "texts": texts, "table": table, "tutorial": tutorial, "planner": planner}
 
 
 def main() -> None:

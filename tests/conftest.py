@@ -101,7 +101,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as slow what ``one_in`` leaves to the slow tests: of every so many cases, all but the first.
 
     Continuous integration has half of these cases, and every other slow case of each other test, because its time is
-    limited.
+    limited. Tests that are marked with ``all_cases`` keep theirs.
 
     Tests with a cluster are slow, too: it takes seconds to start, and pools of several parts are tested without it.
     Tests that share a cluster, a browser or a server come first, one after the other: then one process starts it, and
@@ -118,7 +118,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 if IN_CI and cases[test] % 2 == 0:
                     left_out.add(item.nodeid)
             cases[test] += 1
-        elif IN_CI and item.get_closest_marker("slow") is not None and getattr(item, "callspec", None) is not None:
+        elif (
+            IN_CI
+            and item.get_closest_marker("slow") is not None
+            and item.get_closest_marker("all_cases") is None
+            and getattr(item, "callspec", None) is not None
+        ):
             test = item.nodeid.partition("[")[0]
             if slow_cases[test] % 2:
                 left_out.add(item.nodeid)

@@ -224,6 +224,7 @@ def start_suffice(
     env: Mapping[str, str] | None = None,
     terminal: bool = False,
     function: str | None = None,
+    cwd: str | Path | None = None,
 ) -> ForkedProcess:
     """Start ``suffice`` with arguments, as a user does it; with ``terminal`` in a session of its own."""
     usual = "suffice.cli:main" if smaller_work.all_trees else "tests.smaller_work:main_with_smaller_forests"
@@ -238,6 +239,7 @@ def start_suffice(
         stdout=stdout,
         stderr=stderr,
         env=env,
+        cwd=cwd,
         start_new_session=terminal,
         terminal=terminal,
     )

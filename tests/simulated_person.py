@@ -18,21 +18,26 @@ class SimulatedPerson:
 
     said: set[str]
 
-    def __init__(self, url: str, truth: Sequence[str]) -> None:
+    def __init__(self, url: str, truth: Sequence[str], token: str = "") -> None:
         """Begin without an answer.
 
         Args:
             url: Address of the server or of one of its projects, with a slash at the end.
             truth: The true label of each item.
+            token: That of the server; empty if it has none.
         """
         self.said = set()
         self._url = url
         self._truth = truth
+        self._token = token
 
     def ask(self, path: str, **body: Any) -> Any:
         """The response to a request, as JSON: POST with a body, otherwise GET."""
         data = json.dumps(body).encode() if body else None
-        asked = urllib.request.Request(self._url + path, data, {"Content-Type": "application/json"})
+        headers = {"Content-Type": "application/json"} | (
+            {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        )
+        asked = urllib.request.Request(self._url + path, data, headers)
         with urllib.request.urlopen(asked, timeout=60) as answer:
             return json.load(answer)
 

@@ -12,7 +12,7 @@ from tests.structure import ROOT
 
 CHECKED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "docs", "src", "research", "tests", "benchmarks")
 # Written by benchmarks, and by the build of the documentation, which may run beside the tests.
-GENERATED = tuple(ROOT / "docs" / name for name in ("measured", "_build", "api", "gallery"))
+GENERATED = tuple(ROOT / "docs" / name for name in ("measured", "_build", "api", "gallery", "notebooks"))
 PAGES = [
     path
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))

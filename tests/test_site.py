@@ -113,6 +113,11 @@ def test_the_navigation_has_every_page() -> None:
     assert not missing
 
 
+def test_pages_are_short_enough_to_read() -> None:
+    """The list of all public names is the exception."""
+    assert [path.name for path in DOCS.glob("*.md") if len(path.read_text().splitlines()) > 350] == ["api.md"]
+
+
 @pytest.fixture
 def gallery(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     pytest.importorskip("matplotlib")

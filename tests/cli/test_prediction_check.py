@@ -15,6 +15,7 @@ from suffice.cli.app import app
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import digest_of
 from suffice.project.create import open_project
+from suffice.project.status_summary import check_status
 from tests.project.prediction_projects import SECRET, rows
 
 RUN = CliRunner()
@@ -343,6 +344,10 @@ def test_the_target_of_a_check_is_that_of_its_start(answers: str, tmp_path: Path
     options = ["--prediction", "llm", "--probability", "p", "--accept", "accepted", "--at-most", "30%", "--size", "60"]
     found = told(answers, *options, "--answer", "verdict", lines=["right"] * 60)
     with open_project(place) as project:
+        # The result says what the check has shown; every item could be labelled.
+        check = check_status(project.state(), project.settings).check
+        assert check is not None
+        assert (check["state"], check["sentence"]) == ("complete", "")
         project.change_settings({"at_most": 0.01}, person="ann")
     assert told(place)["at_most"] == 0.3
     assert told(place)["accepted"] == found["accepted"]

@@ -1,6 +1,7 @@
 """What notebooks show of decisions, checks and plans: the same words, escaped."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -28,6 +29,12 @@ def test_a_decision(*, stop: bool) -> None:
     assert "12 % of the 78 unlabelled items predicted wrong" in text
     assert ("about 30 more labels (12 to 60)" in text) != stop
     assert f'"suffice-card {"stop" if stop else "go-on"}"' in decided._repr_html_()
+
+
+def test_a_decision_names_its_rule_and_no_other() -> None:
+    decided = decision()
+    assert shown(replace(decided, rule="LabelWorth")).endswith("rule LabelWorth")
+    assert "ActiveLearner" not in shown(replace(decided, rule="ActiveLearner"))
 
 
 def test_a_decision_with_nothing_left() -> None:

@@ -210,3 +210,20 @@ def test_sentences_of_plain_values() -> None:
     assert checks_sentences(None, None) == ([], [])
     # Where the decision says that it is open, it is not said twice.
     assert checks_sentences(older, waiting, open_told=True) == ([], guarantee_sentences(older))
+
+
+@pytest.mark.parametrize(
+    ("changed", "doubted"),
+    [
+        ({}, True),
+        ({"wrong": 5}, False),
+        ({"wrong": 6}, True),
+        ({"answered": 49, "wrong": 20}, False),
+        ({"state": "failed"}, False),
+        ({"of": "all"}, False),
+    ],
+)
+def test_a_check_says_when_its_answers_speak_against_the_target(changed: dict[str, Any], *, doubted: bool) -> None:
+    progress = {"state": "open", "answered": 100, "wrong": 7, "needed": 150, "allowed": 150}
+    told = check_sentence({"sequential": {**progress, **changed}, "pool": 3000, "of": changed.get("of", "rest")})
+    assert ("more predictions are wrong than the target allows" in told) == doubted

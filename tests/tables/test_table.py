@@ -319,6 +319,10 @@ def test_an_unknown_target_gets_a_guess_and_the_list() -> None:
     assert str(caught.value) == (
         "table.csv has no column 'incme'. Did you mean 'Income'? Its columns, by the first line, are 'age', 'Income'"
     )
+    with pytest.raises(
+        InvalidValueError, match=r"has no column 'age,Income'\. Name each column with an option of its own"
+    ):
+        read_table(path, "age,Income")
     wide = write(**{f"v{k}_{'x' * 50}": [1, 2] for k in range(25)})
     with pytest.raises(InvalidValueError, match=r"no column 'label'\. Its .* 'v19_x{33}\.\.\.' and 5 more$"):
         read_table(wide, "label")

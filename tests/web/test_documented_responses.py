@@ -15,8 +15,8 @@ from tests.web.web_projects import Script, make_project, running_app, script_of
 
 pytestmark = pytest.mark.slow
 
-HTTP = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
-GUARANTEE = (ROOT / "docs" / "guarantee.md").read_text(encoding="utf-8")
+HTTP = (ROOT / "docs" / "http-examples.md").read_text(encoding="utf-8")
+GUARANTEE = (ROOT / "docs" / "guarantee-project.md").read_text(encoding="utf-8")
 CALLS = ("POST /api/next", "POST /api/labels", "GET /api/status", "GET /api/checks/offers", "POST /api/checks")
 
 

@@ -35,6 +35,8 @@ COMMANDS: Final = {"s": "skip", "u": "undo", "c": "correct", "?": "help", "q": "
 TONE_STYLES: Final = {"quiet": "bold", "on": "bold", "good": "bold green", "limit": "bold yellow"}
 _MOST_KEYS: Final = 9
 _NOTHING_LEFT: Final = "Nothing is left to label for you"
+#: Of predictions made elsewhere, only the rows of a check are asked for; the others stay as they are.
+_NOTHING_ASKED: Final = "No more rows are asked for"
 _REACHED: Final = "Your goal is reached, and no more labels are needed. To label more, open the project again."
 
 
@@ -231,7 +233,9 @@ class Labeller:
         Args:
             more: What is said besides if every item is taken.
         """
-        return _REACHED if self.goal_reached else f"{_NOTHING_LEFT}{more}."
+        if self.goal_reached:
+            return _REACHED
+        return f"{_NOTHING_LEFT if self.project.settings.checked is None else _NOTHING_ASKED}{more}."
 
     def _start_check_if_due(self) -> None:
         """Start the check for the goal about all labels, when the plan says so."""

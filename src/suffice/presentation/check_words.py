@@ -17,6 +17,8 @@ from suffice.presentation.text_format import (
 
 # A check with a lower probability of success is not recommended.
 _UNLIKELY: Final = 0.5
+# With fewer answers, their wrong ones say little about all predictions.
+_TELLING: Final = 50
 
 
 def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
@@ -91,14 +93,19 @@ def check_sentence(check: Mapping[str, Any]) -> str:
     """Progress of a check; empty if it is complete with a guarantee, or if an answer of an older check was undone.
 
     Args:
-        check: ``state``, ``size`` and ``answered``; ``proves``, whether a check that is complete proves something.
+        check: ``state``, ``size`` and ``answered``; ``proves``, whether a check that is complete proves something. Of a
+            sequential check ``sequential``, its progress, with ``pool`` and ``of``.
 
     Examples:
         >>> print(check_sentence({"state": "open", "size": 100, "answered": 37, "proves": False}))
         Check: 37 of 100 random items answered. The guarantee is stated when all are answered.
+        >>> progress = {"state": "open", "answered": 100, "wrong": 7, "needed": 150, "allowed": 150}
+        >>> print(check_sentence({"sequential": progress, "pool": 3000, "of": "rest"}))
+        Check: 100 answers, 7 wrong predictions. The target is proven if the next 150 predictions are all right. So far
+        more predictions are wrong than the target allows: if that goes on, it will not be proven.
     """
     if check.get("sequential") is not None:
-        return sequential_words(check["sequential"])
+        return sequential_words(check["sequential"]) + _doubt(check)
     if check["state"] == "open":
         done = f"{check['answered']:,} of {count(check['size'], 'random item')} answered"
         return f"Check: {done}. The guarantee is stated when all are answered."
@@ -107,6 +114,16 @@ def check_sentence(check: Mapping[str, Any]) -> str:
     if check["state"] == "complete" and not check["proves"]:
         return "The check is complete and proves nothing: too many of its items could not be labelled."
     return ""
+
+
+def _doubt(check: Mapping[str, Any]) -> str:
+    """A sentence if the answers of an open check speak against its target; a goal about all labels corrects them."""
+    progress = check["sequential"]
+    if progress["state"] != "open" or check["of"] == "all" or progress["answered"] < _TELLING:
+        return ""
+    if progress["wrong"] * check["pool"] <= progress["allowed"] * progress["answered"]:
+        return ""
+    return " So far more predictions are wrong than the target allows: if that goes on, it will not be proven."
 
 
 def sequential_words(check: Mapping[str, Any]) -> str:

@@ -34,6 +34,8 @@ CATCHING_UP: Final = "BackgroundLearner"
 _LEARNING: Final = "The model is being prepared"
 #: The name under which a learner gives a verdict in place of its rule: before the model starts, and at the pool's end.
 _LEARNER: Final = "ActiveLearner"
+#: Names in place of the name of a rule, while no rule gives the verdict.
+NO_RULES: Final = frozenset({CATCHING_UP, _LEARNER})
 _HEADLINES: Final = {
     "too early": ("Too early to say", "quiet"),
     "keep going": ("Keep labelling", "on"),

@@ -30,6 +30,7 @@ from suffice.project.goal_status import goal_status, plan_now
 from suffice.project.learning_status import LearningStatus, Point
 from suffice.project.model_selection import chooses_model, next_comparison
 from suffice.project.opinions import annotator_error_seen
+from suffice.project.prediction_settings import GIVEN
 from suffice.project.project_check import ProjectCheck
 from suffice.project.reliability import krippendorff_alpha
 from suffice.project.settings import Settings, described_model
@@ -181,7 +182,9 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
         "proves": found is not None and found.check.number == newest.number,
         "sequential": None if (progress := newest.progress) is None else {**progress, **sequential_curves(newest)},
     }
-    told["sentence"], told["how_to_answer"] = check_sentence(told), how_to_answer(told)
+    # What a check of given predictions has shown, is said by its result.
+    has_result = draw.model == GIVEN and newest.state == "complete" and newest.progress is None
+    told["sentence"], told["how_to_answer"] = "" if has_result else check_sentence(told), how_to_answer(told)
     told["target_words"] = None if draw.asked.at_most is None else sequential_target_words(told)
     guarantee = None
     if found is not None:

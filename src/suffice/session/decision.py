@@ -13,7 +13,7 @@ from suffice.checks import FinishPlan, Guarantee, GuaranteePlan
 from suffice.checks.data_set import FinalGuarantee, final_guarantee
 from suffice.criteria import Criterion, LabelWorth, Verdict
 from suffice.forecast import Forecast, LearningCurve
-from suffice.presentation.decision_words import STOPS, decision_words
+from suffice.presentation.decision_words import NO_RULES, STOPS, decision_words
 from suffice.presentation.html_parts import card
 from suffice.session.goals import TargetOf
 from suffice.session.standing_stop import ScarceClass, StopWithdrawal
@@ -393,7 +393,7 @@ class Decision(DecisionNumbers):
             ("error", f"{words.error_figure} {words.error_note}" if words.error_figure else ""),
             ("next", words.next_step),
             *(("" if k else "why", sentence) for k, sentence in enumerate(words.sentences[1:])),
-            ("rule", self.rule),
+            ("rule", "" if self.rule in NO_RULES else self.rule),
         ]
         tone = "stop" if self.stop else "undecided" if self.answer == "too early" else "go on"
         heading = words.headline if words.error_figure else words.sentences[0]

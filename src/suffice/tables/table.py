@@ -124,6 +124,8 @@ def named_column(file: TableColumns, wanted: str, path: Path) -> Column:
         return file[wanted]
     lower = {name.lower(): name for name in file.names}
     guess = "".join(f" Did you mean {short(lower[name])}?" for name in get_close_matches(wanted.lower(), lower, n=1))
+    if set(wanted.split(",")) <= set(file.names):
+        guess = " Name each column with an option of its own."
     more = f" and {len(file.names) - 20} more" if len(file.names) > 20 else ""
     columns = ", ".join(map(short, file.names[:20])) + more
     by = f", by the {file.header}," if file.header else ""

@@ -17,11 +17,11 @@ export function makePlanner(element) {
   const corrected = h("input", { id: "plan-corrected", type: "checkbox" });
   const form = h("form", { class: "fields planner", novalidate: true },
     field("pool", "Predictions to check", { min: 1, step: 1, value: 20000 }),
-    field("at-most", "To prove: at most wrong, in %", { min: 0.5, max: 99, step: "any", value: 5 }),
-    field("expected", "You expect wrong, in %", { min: 0, max: 99, step: "any", value: 2 }),
-    field("seconds", "Seconds an answer takes", { min: 1, step: "any", value: 10 }),
-    field("checked", "Already checked at random", { min: 1, step: 1 }, "Leave empty if nothing is."),
-    field("wrong", "Wrong among these", { min: 0, step: 1 }),
+    field("at-most", "Prove that at most so many are wrong, in %", { min: 0.5, max: 99, step: "any", value: 5 }),
+    field("expected", "So many are probably wrong, in %", { min: 0, max: 99, step: "any", value: 2 }, "A guess. It changes the plan, not what a check proves."),
+    field("seconds", "Seconds per answer", { min: 1, step: "any", value: 10 }),
+    field("checked", "Rows drawn at random and checked already", { min: 1, step: 1 }, "Leave both fields empty if there are none."),
+    field("wrong", "Wrong predictions among these", { min: 0, step: 1 }),
     h("label", { class: "choice" }, corrected, "People correct what they find wrong"));
   const result = h("div", { class: "stack", role: "status" });
   put(element, h("summary", {}, "How many answers does a check take?"),
@@ -113,20 +113,20 @@ function chart(table, plan, width) {
           svg("text", { x: EDGE.left - 8, y: y(value) + 4, "text-anchor": "end" }, count(value))]),
         table.map((each) => svg("text", { x: x(each.expected), y: floor + 19, "text-anchor": "middle" }, share(each.expected))),
         svg("line", { x1: EDGE.left, x2: width - EDGE.right, y1: floor, y2: floor }),
-        svg("text", { class: "name", x: width - EDGE.right, y: HEIGHT - 6, "text-anchor": "end" }, "share of wrong predictions"),
-        svg("text", { class: "name", x: 2, y: 11 }, "answers (log)")),
+        svg("text", { class: "name", x: width - EDGE.right, y: HEIGHT - 6, "text-anchor": "end" }, "share of predictions that is wrong"),
+        svg("text", { class: "name", x: 2, y: 11 }, "answers (logarithmic)")),
       svg("path", { class: "band", d: `M${band.join("L")}Z` }),
       svg("path", { class: "line", d: `M${points.map((each) => at(each, "median")).join("L")}` }),
       points.map((each) => svg("circle", { class: "dot", cx: x(each.expected), cy: y(each.median), r: 3 })),
       chosen && svg("circle", { class: "dot", cx: x(plan.expected), cy: y(plan.median), r: 6 })),
-    quiet("Line: half of the checks end by then. Band: eight checks of ten end within it."));
+    quiet("Line: half of the checks end by then. Band: eight of ten checks end within it. Large point: your guess."));
 }
 
 function numbers(table) {
   const cell = (value) => (value === null ? "never" : roughly(value));
   const range = (each) => (each.low === each.high ? cell(each.low) : `${cell(each.low)} to ${cell(each.high)}`);
   const fixed = table.some((each) => each.fixed !== null);
-  const head = ["Wrong", "Answers", "8 of 10 checks", ...(fixed ? ["Fixed size"] : [])];
+  const head = ["If wrong", "Answers, typically", "8 of 10 checks", ...(fixed ? ["With a fixed size"] : [])];
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Answers by share" }, h("table", {},
     h("thead", {}, h("tr", {}, head.map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", {}, table.map((each) => h("tr", {}, h("th", { scope: "row" }, share(each.expected)), h("td", {}, cell(each.median)),
