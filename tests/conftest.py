@@ -18,7 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import smaller_work
+from tests import remembered_losses, smaller_work
 from tests.thoroughness import FAST, IN_CI, THOROUGH, thorough
 
 for profile, number in (("fast", FAST), ("thorough", THOROUGH)):
@@ -167,6 +167,15 @@ def _smaller_forests() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for place, number in smaller_work.TREES.items():
             patch.setattr(place, number)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _remembered_losses() -> Iterator[None]:
+    """Compare models once on the same labels."""
+    with pytest.MonkeyPatch.context() as patch:
+        computed = pkgutil.resolve_name(remembered_losses.PLACE)
+        patch.setattr(remembered_losses.PLACE, remembered_losses.remembered(computed))
         yield
 
 
