@@ -162,10 +162,10 @@ def _in_an_empty_folder(request: pytest.FixtureRequest, _empty_folder: EmptyFold
 
 @pytest.fixture(scope="session", autouse=True)
 def _smaller_forests() -> Iterator[None]:
-    """Compare models and rank labels with smaller forests."""
-    assert {place: pkgutil.resolve_name(place) for place in smaller_work.TREES} == smaller_work.ALL_TREES
+    """Compare models and rank labels with smaller forests and fewer folds."""
+    assert {place: pkgutil.resolve_name(place) for place in smaller_work.SMALLER} == smaller_work.USUAL
     with pytest.MonkeyPatch.context() as patch:
-        for place, number in smaller_work.TREES.items():
+        for place, number in smaller_work.SMALLER.items():
             patch.setattr(place, number)
         yield
 
@@ -181,10 +181,10 @@ def _remembered_losses() -> Iterator[None]:
 
 @pytest.fixture
 def all_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use forests with all of their trees, in this process and in those that the test starts, if the tests are slow."""
+    """Use all trees and folds, in this process and in those that the test starts, if the tests are slow."""
     if thorough():
         monkeypatch.setattr(smaller_work, "all_trees", True)
-        for place, number in smaller_work.ALL_TREES.items():
+        for place, number in smaller_work.USUAL.items():
             monkeypatch.setattr(place, number)
 
 
