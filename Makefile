@@ -43,16 +43,21 @@ define in_parallel
 	exit $$((tests > 0 || checks > 0))
 endef
 
-test coverage: $(VENV)/.dev-ready lint-js
+# The format, and beside the other checks the fast tests, with options of pytest.
+define fast_checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(call in_parallel,imports types,$(PYTEST) $(MEASURED))
-	$(REPORTED)
+	$(call in_parallel,imports types,$(PYTEST)$(1))
+endef
+
+test: $(VENV)/.dev-ready lint-js
+	$(call fast_checks)
 
 # As `make test`, with the branch coverage of the tests. Prints the files with the least; fails below 92 %.
-coverage: MEASURED = --cov --cov-report=
-coverage: REPORTED = @$(BIN)/coverage report --sort=cover --show-missing --fail-under=92 > $(VENV)/coverage.log; \
-	enough=$$?; head -n 22 $(VENV)/coverage.log; tail -n 1 $(VENV)/coverage.log; exit $$enough
+coverage: $(VENV)/.dev-ready lint-js
+	$(call fast_checks, --cov --cov-report=)
+	@$(BIN)/coverage report --sort=cover --show-missing --fail-under=92 > $(VENV)/coverage.log; enough=$$?; \
+		head -n 22 $(VENV)/coverage.log; tail -n 1 $(VENV)/coverage.log; exit $$enough
 
 # The pages, and the long tests: hundreds of killed processes, large replays, long fuzzing. Property tests use more
 # examples than in `make test`.

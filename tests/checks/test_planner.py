@@ -78,6 +78,7 @@ def quick(target: float, expected: float, pool: int, alpha: float, items: Items)
 
 
 # The pools with several separate intervals of sizes that succeed are those of one or two hundred items.
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("items", ["all", "remaining"])
 @pytest.mark.parametrize("alpha", [0.05, 0.025])
 @pytest.mark.parametrize(

@@ -91,9 +91,7 @@ def features(kernels: list[str], tmp_path_factory: pytest.TempPathFactory) -> di
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_new_rows_have_the_same_features_on_another_processor(
-    case: str, features: dict[str, dict[str, Any]]
-) -> None:
+def test_new_rows_have_the_same_features_on_another_processor(case: str, features: dict[str, dict[str, Any]]) -> None:
     found = features[case]
     assert found["made"].shape[1] > 2
     # With the saved transformer, and with one that is fitted again.

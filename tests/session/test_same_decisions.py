@@ -110,7 +110,7 @@ def by_project(case: Case, order: Sequence[int], random: Sequence[bool]) -> Iter
         yield decision_of(learner.learning_status(), case.settings(), n, size=len(X))
 
 
-@pytest.mark.parametrize("name", some(list(CASES), every=2))
+@pytest.mark.parametrize("name", some(list(CASES), every=3))
 def test_the_same_labels_give_the_same_decision(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case, labels = CASES[name], 70
     if case.fixed is not None:
