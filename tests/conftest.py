@@ -39,6 +39,8 @@ if os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free >= 2**31 
     os.environ.setdefault("TMPDIR", str(IN_MEMORY))
     tempfile.tempdir = None
 
+RESEARCH = Path(__file__).parent / "research"
+
 # This script works with suffice 0.6.0 only.
 collect_ignore = ["project/projects_of_0_6_0/create_projects.py"]
 
@@ -103,6 +105,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Continuous integration has half of these cases, and every other slow case of each other test, because its time is
     limited.
 
+    Tests of suffice-research do not count for the coverage of suffice.
+
     Tests with a cluster are slow, too: it takes seconds to start, and pools of several parts are tested without it.
     Tests that share a cluster, a browser or a server come first, one after the other: then one process starts it, and
     no other process needs to.
@@ -125,6 +129,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             slow_cases[test] += 1
         if "cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+        if RESEARCH in item.path.parents:
+            item.add_marker("no_cover")
     items[:] = sorted((item for item in items if item.nodeid not in left_out), key=_shared)
 
 

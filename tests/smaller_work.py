@@ -18,7 +18,7 @@ from suffice.tables.example_data import Task
 #: Where the numbers of trees and folds are, what they are here, and what they are in the package.
 SMALLER: Final = {
     "suffice.models.factory._TREES": 20,
-    "suffice.session.model_comparison._FOLDS": 4,
+    "suffice.session.model_comparison._FOLDS": 5,
     "suffice.session.model_comparison._TREES": 10,
     "suffice.session.suspicious_labels._TREES": 25,
 }

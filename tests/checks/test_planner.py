@@ -77,6 +77,7 @@ def quick(target: float, expected: float, pool: int, alpha: float, items: Items)
     return found
 
 
+@pytest.mark.no_cover
 # The pools with several separate intervals of sizes that succeed are those of one or two hundred items.
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("items", ["all", "remaining"])
