@@ -348,6 +348,7 @@ def test_the_target_of_a_check_is_that_of_its_start(answers: str, tmp_path: Path
     assert told(place)["accepted"] == found["accepted"]
 
 
+@pytest.mark.no_cover
 def test_a_goal_about_all_labels_ends_with_a_final_file(tmp_path: Path) -> None:
     truth, found = rows(80, error=0.1)
     path, place = write_csv(tmp_path / "answers.csv", found), str(tmp_path / "answers.check.suffice")

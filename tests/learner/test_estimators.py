@@ -96,6 +96,7 @@ def test_a_run_with_a_regressor_can_be_repeated_and_gives_a_verdict(name: str) -
     assert first.error_estimate(tolerance=0.3).value <= 1.0
 
 
+@pytest.mark.no_cover
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("model", "rule", "options"),

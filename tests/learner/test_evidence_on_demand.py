@@ -119,6 +119,7 @@ def only_read(called: set[int], rule: sf.Criterion) -> None:
         assert fields & rule.reads(), f"{owner.__name__}.{name} was called for {type(rule).__name__}"
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("family", "rule"), CASES)
 class TestNothingElseIsComputed:
     def test_in_a_recorded_run(self, family: str, rule: str, called: set[int]) -> None:
@@ -157,6 +158,7 @@ def test_every_place_serves_some_rule(called: set[int]) -> None:
     assert not missed
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("options", "family"),
     crossed(
@@ -255,6 +257,7 @@ ENDING: dict[str, sf.Criterion] = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("batch", [1, 4])
 @pytest.mark.parametrize(

@@ -117,6 +117,7 @@ def test_mistakes_of_people_are_subtracted_from_the_goal() -> None:
         finished_run(BayesianLogistic(), X, y, 0.05, annotator_error=0.05)
 
 
+@pytest.mark.no_cover
 def test_cheap_answers_lead_to_an_earlier_check() -> None:
     X, y = crossed()
     before = [

@@ -494,6 +494,7 @@ def test_predictions_in_place_of_a_model_come_again_for_all_items() -> None:
     assert monitor.left == 250
 
 
+@pytest.mark.no_cover
 def test_rules_about_the_pool_and_the_stop_set_go_on() -> None:
     judged = 0
     for rule in RULES.values():

@@ -66,6 +66,7 @@ def labelled_with(acquisition: Any, model: Any, rows: Any, labels: Any, *, steps
     return learner
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("model", [BayesianLogistic(1.0), LogisticRegression()], ids=["own", "estimator"])
 def test_a_margin_by_hand_picks_what_the_named_margin_picks(model: Any, every: int) -> None:

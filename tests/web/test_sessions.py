@@ -231,6 +231,7 @@ def test_an_account_has_a_limited_number_of_sessions(place: str) -> None:
         assert [row.digest for row in rows(project)] == ["s4", "s5", "later"]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("attacks", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_many_sessions_and_their_ends_leave_little(attacks: int, tmp_path: Path) -> None:
     make_team(str(tmp_path / "p"))
