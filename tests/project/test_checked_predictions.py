@@ -396,13 +396,13 @@ def test_new_rows_must_have_known_classes(tmp_path: Path) -> None:
 
 
 def test_new_rows_of_numbers_must_have_numbers_and_a_group(tmp_path: Path) -> None:
-    table = {
+    table: dict[str, list[Any]] = {
         "id": list(range(60)),
         "body": [f"some text {k}" for k in range(60)],
         "llm": [k % 9 + 0.5 for k in range(60)],
         "topic": [("news", "sport")[k % 2] for k in range(60)],
     }
-    more: dict[str, list[Any]] = {**table, "id": list(range(100, 160))}
+    more = {**table, "id": list(range(100, 160))}
     with made(tmp_path / "a", table, tolerance=0.5, group="topic") as project:
         with pytest.raises(InvalidValueError, match="column 'llm' has texts, and the predictions of this project are"):
             project.add_items(write_csv(tmp_path / "a.csv", {**more, "llm": ["about 3"] * 60}), person="ann")
