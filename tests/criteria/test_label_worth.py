@@ -37,6 +37,7 @@ def worth(rule: LabelWorth, *steps: Step) -> float:
     return value
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "make",
     [

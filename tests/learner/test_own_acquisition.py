@@ -102,6 +102,7 @@ POOLS = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("form", POOLS)
 @pytest.mark.parametrize(
     ("model", "labels"),
