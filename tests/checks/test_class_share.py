@@ -206,7 +206,6 @@ def test_the_plan_of_split_limits_is_the_least_size(first: int, second: int, dat
     assert made.labels == enough[0]
 
 
-@pytest.mark.no_cover
 def test_plans_of_large_pools() -> None:
     for pool, width, expected in ((5000, 0.08, 0.2), (10**6, 0.01, 0.001), (10**9, 0.02, 0.5)):
         labels = plan_share(width, expected, pool).labels

@@ -104,7 +104,6 @@ def test_rows_that_nobody_can_label_are_left_out() -> None:
     assert final_errors(work, truth) <= guarantee.wrong_at_most
 
 
-@pytest.mark.no_cover
 def test_the_goal_is_reached_by_the_rows_that_are_left() -> None:
     short = 0
     for seed in range(40 if thorough() else 8):

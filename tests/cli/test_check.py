@@ -182,7 +182,6 @@ def test_aborting(pets: str) -> None:
         assert [check.state for check in project.checks()] == ["aborted"]
 
 
-@pytest.mark.no_cover
 def test_what_a_class_costs_is_said_first(pets: str) -> None:
     offers = told("check", pets, "--recall-of", "cat")["offers"]
     assert (offers["quantity"], offers["class_name"], offers["pool"]) == ("recall", "cat", 260)

@@ -50,7 +50,6 @@ RULES: dict[str, Callable[[], Criterion]] = {
 }
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("name", some(list(RULES), every=2))
 def test_conformance(name: str) -> None:
     check_criterion(RULES[name], made_up_steps(35, seed=3))

@@ -53,7 +53,6 @@ def selected(*rows: list[float]) -> Step:
     return Step(n_labelled=20, selected_probabilities=np.array(rows).reshape(len(rows), -1))
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("name", RULES)
 def test_conformance(name: str) -> None:
     check_criterion(RULES[name], made_up_steps(35, seed=5))
@@ -245,7 +244,6 @@ def test_a_threshold_of_zero_stays_when_tightened() -> None:
     assert told(rule, pool_max_entropy=0.0).stop
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("make", [MaxConfidence, EntropyMax, MinExpectedError, OverallUncertainty, MaxVariance])
 def test_each_can_be_inside_a_threshold_update(make: Callable[..., Any]) -> None:
     def update() -> Criterion:

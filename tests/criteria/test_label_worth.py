@@ -37,7 +37,6 @@ def worth(rule: LabelWorth, *steps: Step) -> float:
     return value
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "make",
     [

@@ -42,7 +42,6 @@ CODES = st.integers(1, 40).flatmap(
 )
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("name", RULES)
 def test_conformance(name: str) -> None:
     check_criterion(RULES[name], made_up_steps(35, seed=7))

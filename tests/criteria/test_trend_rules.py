@@ -26,7 +26,6 @@ RULES: dict[str, Callable[[], Criterion]] = {
 }
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("name", RULES)
 def test_conformance(name: str) -> None:
     check_criterion(RULES[name], made_up_steps(35, seed=7))

@@ -174,7 +174,6 @@ def test_the_inputs_of_a_rule_are_those_of_a_monitor_beside_the_same_fits(name: 
                 np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize(("rule_name", "name"), crossed(sf.criteria.RULES, ["forest", "logistic", "bayesian"], every=3))
 def test_every_rule_gives_a_verdict_or_names_what_it_lacks(rule_name: str, name: str) -> None:
     rule = example_rule(sf.criteria.RULES[rule_name])

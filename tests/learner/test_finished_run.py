@@ -67,7 +67,6 @@ def test_classes(at_most: float) -> None:
     assert f"In truth {run.true_wrong} " in str(run)
 
 
-@pytest.mark.no_cover
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", [BayesianLogistic(), ExtraTreesClassifier(30, random_state=0)])
 def test_a_screening(model: Any) -> None:
@@ -137,7 +136,6 @@ def test_without_any_wrong_label_people_label_everything() -> None:
     assert run.final.guarantee.wrong_at_most == 0
 
 
-@pytest.mark.no_cover
 def test_the_better_model_is_used_before_the_check() -> None:
     X, y = crossed()
     choice = ModelChoice.of_classes(["other", "same"])

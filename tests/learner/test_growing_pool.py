@@ -49,7 +49,6 @@ def labelled(learner: Any, labels: Any, n: int, *, batch: int = 1) -> Any:
     return learner
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("name", MODELS)
 @examples(40)
 @given(size=st.integers(60, 250), before=st.integers(0, 30), after=st.integers(1, 12), seed=st.integers(0, 3))

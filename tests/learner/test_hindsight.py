@@ -68,7 +68,6 @@ def test_without_a_stop_it_is_the_decision_at_the_end() -> None:
         assert found.decision.n_labelled == 30
 
 
-@pytest.mark.no_cover
 def test_the_error_that_is_wanted_decides_when_to_check() -> None:
     X, y = classes(120)
     easy, hard = (

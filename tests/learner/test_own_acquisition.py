@@ -102,7 +102,6 @@ POOLS = {
 }
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("form", POOLS)
 @pytest.mark.parametrize(
     ("model", "labels"),

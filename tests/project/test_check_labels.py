@@ -103,7 +103,6 @@ def test_text_curve_json_and_report_state_one_error(project: Project) -> None:
     assert_one_error(project, results, BEFORE + SIZE + 1, BEFORE + SIZE + 1)
 
 
-@pytest.mark.no_cover
 def test_an_undone_answer_opens_the_check_again(project: Project) -> None:
     _, before = learned(project)
     answer(project, check_items(project))

@@ -476,7 +476,6 @@ def test_a_database_that_is_away_lets_nobody_in(team: Team, monkeypatch: pytest.
         assert (answer.status_code, answer.json()["detail"]) == (503, "the disk is away")
 
 
-@pytest.mark.no_cover
 def test_no_hash_and_no_secret_leaves(team: Team, capfd: pytest.CaptureFixture[str]) -> None:
     team.project.add_account("Ann", role="manage", person="me", password=PASSWORD)
     team.project.reset_account("Ann", person="me", password="battery staple")
