@@ -24,7 +24,7 @@ LOWEST_TESTS = tests/criteria tests/tables tests/research/data tests/divergence 
 	tests/project/test_project.py tests/project/test_reading*.py tests/project/test_storage*.py \
 	tests/web/test_access.py tests/web/test_api.py tests/web/test_serving.py
 
-.PHONY: demo page test test-slow test-processors test-lowest test-integrations guard imports types pages lint-js setup docs dist benchmarks reproduction comparison clean
+.PHONY: demo page test coverage test-slow test-processors test-lowest test-integrations guard imports types pages lint-js setup docs dist benchmarks reproduction comparison clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/suffice demo
@@ -43,10 +43,21 @@ define in_parallel
 	exit $$((tests > 0 || checks > 0))
 endef
 
-test: $(VENV)/.dev-ready lint-js
+# The format, and beside the other checks the fast tests, with options of pytest.
+define fast_checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(call in_parallel,imports types,$(PYTEST))
+	$(call in_parallel,imports types,$(PYTEST)$(1))
+endef
+
+test: $(VENV)/.dev-ready lint-js
+	$(call fast_checks)
+
+# As `make test`, with the branch coverage of the tests. Prints the files with the least; fails below 92 %.
+coverage: $(VENV)/.dev-ready lint-js
+	$(call fast_checks, --cov --cov-report=)
+	@$(BIN)/coverage report --sort=cover --show-missing --fail-under=92 > $(VENV)/coverage.log; enough=$$?; \
+		head -n 22 $(VENV)/coverage.log; tail -n 1 $(VENV)/coverage.log; exit $$enough
 
 # The pages, and the long tests: hundreds of killed processes, large replays, long fuzzing. Property tests use more
 # examples than in `make test`.

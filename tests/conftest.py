@@ -18,7 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import smaller_work
+from tests import remembered_losses, smaller_work
 from tests.thoroughness import FAST, IN_CI, THOROUGH, thorough
 
 for profile, number in (("fast", FAST), ("thorough", THOROUGH)):
@@ -38,6 +38,8 @@ IN_MEMORY = Path("/dev/shm")
 if os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free >= 2**31 and _runs_programs(IN_MEMORY):
     os.environ.setdefault("TMPDIR", str(IN_MEMORY))
     tempfile.tempdir = None
+
+RESEARCH = Path(__file__).parent / "research"
 
 # This script works with suffice 0.6.0 only.
 collect_ignore = ["project/projects_of_0_6_0/create_projects.py"]
@@ -103,6 +105,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Continuous integration has half of these cases, and every other slow case of each other test, because its time is
     limited. Tests that are marked with ``all_cases`` keep theirs.
 
+    Tests of suffice-research do not count for the coverage of suffice.
+
     Tests with a cluster are slow, too: it takes seconds to start, and pools of several parts are tested without it.
     Tests that share a cluster, a browser or a server come first, one after the other: then one process starts it, and
     no other process needs to.
@@ -130,6 +134,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             slow_cases[test] += 1
         if "cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+        if RESEARCH in item.path.parents:
+            item.add_marker("no_cover")
     items[:] = sorted((item for item in items if item.nodeid not in left_out), key=_shared)
 
 
@@ -167,20 +173,29 @@ def _in_an_empty_folder(request: pytest.FixtureRequest, _empty_folder: EmptyFold
 
 @pytest.fixture(scope="session", autouse=True)
 def _smaller_forests() -> Iterator[None]:
-    """Compare models and rank labels with smaller forests."""
-    assert {place: pkgutil.resolve_name(place) for place in smaller_work.TREES} == smaller_work.ALL_TREES
+    """Compare models and rank labels with smaller forests and fewer folds."""
+    assert {place: pkgutil.resolve_name(place) for place in smaller_work.SMALLER} == smaller_work.USUAL
     with pytest.MonkeyPatch.context() as patch:
-        for place, number in smaller_work.TREES.items():
+        for place, number in smaller_work.SMALLER.items():
             patch.setattr(place, number)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _remembered_losses() -> Iterator[None]:
+    """Compare models once on the same labels."""
+    with pytest.MonkeyPatch.context() as patch:
+        computed = pkgutil.resolve_name(remembered_losses.PLACE)
+        patch.setattr(remembered_losses.PLACE, remembered_losses.remembered(computed))
         yield
 
 
 @pytest.fixture
 def all_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use forests with all of their trees, in this process and in those that the test starts, if the tests are slow."""
+    """Use all trees and folds, in this process and in those that the test starts, if the tests are slow."""
     if thorough():
         monkeypatch.setattr(smaller_work, "all_trees", True)
-        for place, number in smaller_work.ALL_TREES.items():
+        for place, number in smaller_work.USUAL.items():
             monkeypatch.setattr(place, number)
 
 

@@ -1,7 +1,7 @@
 """What the tests make smaller because few of them are about it and it takes up to a second each time.
 
-The forests that models are compared with and that rank labels have fewer trees, except in slow tests that use the
-fixture ``all_trees``; the demonstration has fewer items where a test asks for it.
+The forests that models are compared with and that rank labels have fewer trees, and the comparison has fewer folds,
+except in slow tests that use the fixture ``all_trees``; the demonstration has fewer items where a test asks for it.
 """
 
 from dataclasses import replace
@@ -15,18 +15,20 @@ from suffice.models.factory import ModelTask
 from suffice.tables import example_data
 from suffice.tables.example_data import Task
 
-#: Where the numbers of trees are, what they are here, and what they are in the package.
-TREES: Final = {
+#: Where the numbers of trees and folds are, what they are here, and what they are in the package.
+SMALLER: Final = {
     "suffice.models.factory._TREES": 20,
+    "suffice.session.model_comparison._FOLDS": 5,
     "suffice.session.model_comparison._TREES": 10,
     "suffice.session.suspicious_labels._TREES": 25,
 }
-ALL_TREES: Final = {
+USUAL: Final = {
     "suffice.models.factory._TREES": 100,
+    "suffice.session.model_comparison._FOLDS": 10,
     "suffice.session.model_comparison._TREES": 50,
     "suffice.session.suspicious_labels._TREES": 200,
 }
-#: Whether the processes that a test starts have all trees.
+#: Whether the processes that a test starts have all trees and folds.
 all_trees = False
 #: Where the demonstration gets its data from, and how many items there are to label.
 DEMO_NAME: Final = "suffice.cli.demo_command.demo_task"
@@ -41,7 +43,7 @@ def small_demo_task(kind: ModelTask, rng: np.random.Generator) -> Task:
 
 def main_with_smaller_forests() -> None:
     """Do what the command ``suffice`` does, with smaller forests."""
-    for place, number in TREES.items():
+    for place, number in SMALLER.items():
         _set(place, number)
     main()
 

@@ -28,6 +28,7 @@ def blocks(page: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "page",
     # Examples of these pages learn several runs or networks.

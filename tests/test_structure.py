@@ -14,6 +14,7 @@ def structure() -> Structure:
     return read_structure(*SOURCES)
 
 
+@pytest.mark.no_cover
 def test_there_is_no_import_cycle(structure: Structure) -> None:
     assert structure.cycle() == []
 

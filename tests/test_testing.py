@@ -131,6 +131,7 @@ class Raises(Criterion):
         return self.verdict(step, stop=1 / 0 > 1, reason="dividing")
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("rule", "words"),
     [

@@ -89,6 +89,7 @@ def test_at_most_as_many_wrong_labels_as_allowed_are_left(
     assert max(found) > 0
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("pool", "size", "at_most", "alpha", "tied"),
     [
@@ -177,6 +178,7 @@ def test_the_rule_for_a_share_in_a_larger_pool() -> None:
         assert level(passes, truth, CHECKED, false, in_order=True) <= Fraction(0.05)
 
 
+@pytest.mark.no_cover
 def test_simpler_rules_for_a_share_are_false_too_often() -> None:
     truth = just_too_many(LIMIT, POOL)
     # The largest set whose own bound is low enough, without those before it.

@@ -25,6 +25,8 @@ def answers_of_a_check(pool: int, wrong_items: int, seed: int, *, corrected: boo
     return None
 
 
+@pytest.mark.no_cover
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("wrong_items", "corrected"), [(0, False), (5, False), (9, False), (5, True), (24, True)])
 def test_the_quantiles_are_those_of_drawn_checks(wrong_items: int, *, corrected: bool) -> None:
     pool, runs = 150, 200

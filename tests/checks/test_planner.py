@@ -77,7 +77,9 @@ def quick(target: float, expected: float, pool: int, alpha: float, items: Items)
     return found
 
 
+@pytest.mark.no_cover
 # The pools with several separate intervals of sizes that succeed are those of one or two hundred items.
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("items", ["all", "remaining"])
 @pytest.mark.parametrize("alpha", [0.05, 0.025])
 @pytest.mark.parametrize(
@@ -298,6 +300,7 @@ def test_a_check_of_almost_all_items_is_a_plan() -> None:
     assert quick(0.05, 0.045, 600, 0.05, "remaining").argmax() == 599
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("missed", [0, 3, 40])
 def test_bisected_plans_of_recall_succeed(missed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for counted in ({}, {"predicted": 60, "right": 50}):

@@ -465,6 +465,7 @@ def test_a_result_has_the_keys_that_other_programs_read() -> None:
 # No statement is false too often.
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("wrong", [3, 8])
 def test_every_draw_from_a_tiny_pool_is_counted(wrong: int) -> None:
     # The drawn order stays, and the wrong rows are at all places: each is as likely. At most 2 of 12 may be wrong.
@@ -492,6 +493,7 @@ def false_guarantees(number: int, **options: Any) -> int:
     return false
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("options", [{"at_most": 0.3}, {"at_most": 0.3, "size": 9}, {"at_most": 0.1}])
 def test_few_guarantees_are_false_at_the_boundary(options: dict[str, Any]) -> None:
     # The level of the first check is half of 1 - confidence.

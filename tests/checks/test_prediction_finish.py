@@ -29,6 +29,7 @@ def final_errors(work: PredictionFinish, truth: list[Any]) -> int:
     return sum(label is not None and label != right for label, right in zip(work.final_labels(), truth, strict=True))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("sure", [True, False])
 def test_no_more_labels_are_wrong_than_allowed(sure: bool) -> None:
     for seed in range(30 if thorough() else 3):
@@ -43,6 +44,7 @@ def test_no_more_labels_are_wrong_than_allowed(sure: bool) -> None:
         assert all(work.final_labels()[row] == truth[row] for row in work.labels)
 
 
+@pytest.mark.no_cover
 def test_a_good_confidence_saves_labels() -> None:
     truth, llm, confidence = world(1000, 0.15, 0)
     known, unknown = (of_predictions(llm, each).finish(at_most=0.05, seed=0) for each in (confidence, None))
@@ -201,6 +203,7 @@ def false_finishes(number: int) -> int:
     return false
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("number", [50, pytest.param(400, marks=pytest.mark.slow)])
 def test_few_finished_data_sets_have_too_many_wrong_labels(number: int) -> None:
     # The check spends half of 1 - confidence.

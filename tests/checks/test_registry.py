@@ -361,6 +361,7 @@ def registry_levels(checks: int) -> list[float]:
 SETTINGS = [(wrong, checked, pool) for pool in (500, 3000) for checked in (100, 200) for wrong in (15, 30, 60, 120)]
 
 
+@pytest.mark.no_cover
 def test_keeping_the_best_of_ten_models() -> None:
     """The counts of models with independent errors are nearly independent; this is the worst case."""
     before = [of_any([false_share(*setting, 0.025)] * 10) for setting in SETTINGS]

@@ -178,6 +178,7 @@ def spent_too_little(pool: int, allowed: int, planned: int) -> bool:
     return (planned == pool and allowed == 0) or planned <= 15
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "pool", [50, 100, 300, 1000, *(pytest.param(size, marks=pytest.mark.slow) for size in (3000, 10_000))]
 )
@@ -933,6 +934,7 @@ def test_a_check_with_its_terms_as_json() -> None:
             Check.from_state({**check.state_dict(), "sequential": damaged})
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("corrected", [False, True])
 def test_a_check_and_a_sequential_check_agree(corrected: bool) -> None:
     rng = np.random.default_rng(2)
@@ -949,6 +951,7 @@ def test_a_check_and_a_sequential_check_agree(corrected: bool) -> None:
         assert check.guarantee(dict.fromkeys(range(300), "right")) == single.guarantee
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("pool", "share"), [(40, 0.05), (60, 0.2), (25, 0.3)])
 def test_few_proofs_are_false(pool: int, share: float) -> None:
     # The whole object, not only its limits: one too many is wrong.

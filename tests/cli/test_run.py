@@ -671,7 +671,7 @@ def test_the_rule_of_the_paper_by_name_is_the_same_rule() -> None:
     assert shown[0] == shown[1]
 
 
-@pytest.mark.parametrize("name", some(sorted(named_rules()), every=6))
+@pytest.mark.parametrize("name", some(sorted(named_rules()), every=9))
 def test_every_named_rule_on_its_table(name: str) -> None:
     numbers = named_rules()[name].requires <= {"pool_variance"} | {"kl_new_old", "kl_old_new"}
     table = [houses(60), *RIDGE] if numbers else [mails(60), "--target", "kind", "--ignore", "text"]

@@ -330,6 +330,7 @@ def on_the_curve(rule: LabelWorth, first: int, last: int, amplitude: float = 1.0
     return rule.observe_all(steps)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("price", [0.3, 1.0, 3.0])
 def test_a_forecast_is_where_the_rule_stops_on_its_own_curve(price: float) -> None:
     verdicts = on_the_curve(LabelWorth(mistake_cost=price), 10, 1099)

@@ -74,6 +74,7 @@ def stops(rule: Criterion, steps: tuple[Step, ...]) -> list[bool]:
     return [rule.observe(step).stop for step in steps]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("cut", [3, CUT])
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_a_changed_state_is_refused_or_stops_no_sooner(name: str, cut: int) -> None:

@@ -115,6 +115,7 @@ def expected_wait(rounds: int) -> float:
     return 1.0 / math.fsum(1.0 / math.factorial(k * j) - 1.0 / math.factorial(k * j + 1) for j in range(12))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("make", "steps", "rounds"), [(DropInConfidence, confidences, 3), (VarianceModel, variances, 2)]
 )

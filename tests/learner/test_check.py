@@ -708,6 +708,7 @@ def test_bad_answers_change_nothing() -> None:
 # Coverage, and any order of calls.
 
 
+@pytest.mark.no_cover
 def test_exact_coverage_on_a_small_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over all samples of 3 out of 11 items, the guarantee is false with at most its error probability."""
     rng = np.random.default_rng(2)

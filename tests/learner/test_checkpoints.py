@@ -38,6 +38,7 @@ RUNS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_that_is_interrupted_goes_on_with_the_same_picks(name: str, tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ def _run(model: Any, y: Any, labels: int = 40, **options: Any) -> sf.ActiveLearn
     return learner
 
 
+@pytest.mark.no_cover
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_a_run_with_a_classifier_can_be_repeated_and_gives_a_verdict(name: str) -> None:
@@ -95,6 +96,8 @@ def test_a_run_with_a_regressor_can_be_repeated_and_gives_a_verdict(name: str) -
     assert first.error_estimate(tolerance=0.3).value <= 1.0
 
 
+@pytest.mark.no_cover
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("model", "rule", "options"),
     [

@@ -33,6 +33,7 @@ from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, Gaus
 from suffice.session.random_losses import RandomLabelLosses
 from suffice.session.recorded_steps import DIVERGENCES, STEP_FIELDS
 from suffice.trace import DeferredMeasures, Trace
+from tests.thoroughness import crossed
 
 FROM_PROBABILITIES = SELECTED_FIELDS | POOL_FIELDS | STOP_SET_FIELDS | REST_FIELDS | {"train_error"}
 FROM_VOTES = frozenset({"selected_agreement", "stop_agreement"})
@@ -118,6 +119,7 @@ def only_read(called: set[int], rule: sf.Criterion) -> None:
         assert fields & rule.reads(), f"{owner.__name__}.{name} was called for {type(rule).__name__}"
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("family", "rule"), CASES)
 class TestNothingElseIsComputed:
     def test_in_a_recorded_run(self, family: str, rule: str, called: set[int]) -> None:
@@ -156,8 +158,15 @@ def test_every_place_serves_some_rule(called: set[int]) -> None:
     assert not missed
 
 
-@pytest.mark.parametrize("family", ["process", "learning process", "ridge", "logistic"])
-@pytest.mark.parametrize("options", [{}, {"random_share": 0.3}, {"batch": 3}, {"acquisition": "random"}])
+@pytest.mark.no_cover
+@pytest.mark.parametrize(
+    ("options", "family"),
+    crossed(
+        [{}, {"random_share": 0.3}, {"batch": 3}, {"acquisition": "random"}],
+        ["process", "learning process", "ridge", "logistic"],
+        every=2,
+    ),
+)
 def test_evidence_of_the_default_rule_waits_until_it_is_read(
     family: str, options: dict[str, Any], called: set[int]
 ) -> None:
@@ -248,6 +257,8 @@ ENDING: dict[str, sf.Criterion] = {
 }
 
 
+@pytest.mark.no_cover
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("batch", [1, 4])
 @pytest.mark.parametrize(
     ("family", "rule"),

@@ -67,6 +67,7 @@ def test_classes(at_most: float) -> None:
     assert f"In truth {run.true_wrong} " in str(run)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", [BayesianLogistic(), ExtraTreesClassifier(30, random_state=0)])
 def test_a_screening(model: Any) -> None:
     X, y = cancer()
@@ -116,12 +117,13 @@ def test_mistakes_of_people_are_subtracted_from_the_goal() -> None:
         finished_run(BayesianLogistic(), X, y, 0.05, annotator_error=0.05)
 
 
+@pytest.mark.no_cover
 def test_cheap_answers_lead_to_an_earlier_check() -> None:
     X, y = crossed()
     before = [
         run.final.guarantee.by_people - run.in_check
         for cost in (1.0, 0.2)
-        for run in [finished_run(ExtraTreesClassifier(20, random_state=0), X, y, 0.05, correction_cost=cost, seed=0)]
+        for run in [finished_run(ExtraTreesClassifier(10, random_state=0), X, y, 0.05, correction_cost=cost, seed=0)]
     ]
     assert before[1] < before[0]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, issparse
 from sklearn.ensemble import RandomForestClassifier
@@ -25,6 +25,7 @@ from suffice.learner.backend import extended_order
 from suffice.learner.more_rows import extended_pool
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from tests.every_rule import RULES
+from tests.thoroughness import examples
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3))
@@ -49,7 +50,7 @@ def labelled(learner: Any, labels: Any, n: int, *, batch: int = 1) -> Any:
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=5, deadline=None)
+@examples(40)
 @given(size=st.integers(60, 250), before=st.integers(0, 30), after=st.integers(1, 12), seed=st.integers(0, 3))
 def test_the_posterior_is_that_of_a_learner_with_all_items(
     name: str, size: int, before: int, after: int, seed: int
@@ -431,7 +432,7 @@ def monitored(n: int, size: int, **others: Any) -> Any:
     """A monitor after updates with up to ``n`` labels of a pool of some size."""
     monitor = sf.StopMonitor(X[:size], seed=0, **others)
     for count in range(20, n + 1, 10):
-        forest = RandomForestClassifier(20, random_state=0).fit(X[:count], CLASSES[:count])
+        forest = RandomForestClassifier(5, random_state=0).fit(X[:count], CLASSES[:count])
         monitor.update(forest, np.arange(count), CLASSES[:count], random=np.arange(count))
     return monitor
 
@@ -493,6 +494,7 @@ def test_predictions_in_place_of_a_model_come_again_for_all_items() -> None:
     assert monitor.left == 250
 
 
+@pytest.mark.no_cover
 def test_rules_about_the_pool_and_the_stop_set_go_on() -> None:
     judged = 0
     for rule in RULES.values():
@@ -502,7 +504,7 @@ def test_rules_about_the_pool_and_the_stop_set_go_on() -> None:
             continue
         judged += 1
         monitor.extend(X[150:])
-        forest = RandomForestClassifier(20, random_state=0).fit(X[:50], CLASSES[:50])
+        forest = RandomForestClassifier(5, random_state=0).fit(X[:50], CLASSES[:50])
         monitor.update(forest, np.arange(50), CLASSES[:50])
         assert monitor.steps[-1].n_labelled == 50
     assert judged > 10

@@ -69,7 +69,7 @@ def test_without_a_stop_it_is_the_decision_at_the_end() -> None:
 
 
 def test_the_error_that_is_wanted_decides_when_to_check() -> None:
-    X, y = classes()
+    X, y = classes(120)
     easy, hard = (
         [
             each.decision

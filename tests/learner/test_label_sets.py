@@ -61,6 +61,8 @@ def followed(model: Any, labels: Any = SETS, **options: Any) -> sf.StopMonitor:
     return monitor
 
 
+@pytest.mark.no_cover
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", MODELS)
 def test_every_classifier_of_sets(name: str) -> None:
     monitor = followed(MODELS[name], classes=NAMES)

@@ -32,7 +32,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "OneVsRestClassifier": {"estimator": LogisticRegression()},
     "OutputCodeClassifier": {"estimator": LogisticRegression()},
     "SelfTrainingClassifier": {"estimator": LogisticRegression()},
-    "TunedThresholdClassifierCV": {"estimator": LogisticRegression()},
+    "TunedThresholdClassifierCV": {"estimator": LogisticRegression(), "thresholds": 10, "cv": 2},
     "StackingClassifier": {"estimators": [("a", LogisticRegression()), ("b", DecisionTreeClassifier())]},
     "VotingClassifier": {"estimators": [("a", LogisticRegression()), ("b", DecisionTreeClassifier())]},
     "StackingRegressor": {"estimators": [("a", LinearRegression())]},
@@ -42,6 +42,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "CCA": {"n_components": 1},
     "PLSCanonical": {"n_components": 1},
     "QuantileRegressor": {"alpha": 0.01},
+    "LogisticRegressionCV": {"Cs": 2, "cv": 2},
+    **{f"HistGradientBoosting{kind}": {"max_iter": 10} for kind in ("Classifier", "Regressor")},
+    **{
+        f"{family}{kind}": {"n_estimators": 10}
+        for family in ("AdaBoost", "ExtraTrees", "GradientBoosting", "RandomForest")
+        for kind in ("Classifier", "Regressor")
+    },
 }
 #: They take several outputs or one input only.
 OTHER_DATA = {

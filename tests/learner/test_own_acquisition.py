@@ -66,10 +66,12 @@ def labelled_with(acquisition: Any, model: Any, rows: Any, labels: Any, *, steps
     return learner
 
 
+@pytest.mark.no_cover
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("model", [BayesianLogistic(1.0), LogisticRegression()], ids=["own", "estimator"])
-def test_a_margin_by_hand_picks_what_the_named_margin_picks(model: Any) -> None:
+def test_a_margin_by_hand_picks_what_the_named_margin_picks(model: Any, every: int) -> None:
     own = labelled_with(least_margin, model, X, CLASSES, steps=40, random_share=0.0)
-    for n in range(10, 40):
+    for n in range(10, 40, every):
         past = own.labelled[:n]
         probabilities = _after(model, past).model.predict_proba(X)
         free = np.setdiff1d(np.arange(len(X)), past)

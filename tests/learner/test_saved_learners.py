@@ -93,6 +93,7 @@ def assert_same(one: sf.ActiveLearner, other: sf.ActiveLearner, *, exact: bool) 
     assert [check.guarantee for check in other.checks] == [check.guarantee for check in one.checks]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", some(list(LEARNERS), every=3))
 def test_a_learner_can_be_saved_at_any_step(name: str) -> None:
     model, y, options = LEARNERS[name]

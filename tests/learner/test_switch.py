@@ -43,6 +43,7 @@ def told_like(other: sf.ActiveLearner, model: Any, **settings: Any) -> sf.Active
     return made
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("before", "after"), [("logistic", "kernel"), ("kernel", "logistic")])
 def test_the_new_model_learns_the_labels_in_their_steps(before: str, after: str) -> None:
     learner = learned(40, make_model(before))

@@ -143,6 +143,7 @@ def exact_kl(w1: Any, H1: Any, w2: Any, H2: Any) -> Any:
     return (trace - H1.rows - mp.log(mp.det(H2) / mp.det(H1)) + (d.T * H2 * d)[0]) / 2
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("scale", some([0.01, 0.1, 1.0], every=3))
 def test_label_by_label_against_50_digits(scale: float) -> None:
     X, y = data(41, 3, 2)

@@ -55,6 +55,12 @@ def test_a_matrix_of_lower_rank_is_refused_even_if_rounding_hides_it(seed: int) 
         cholesky(half @ half.T)
 
 
+def test_solve_lower_of_nothing_and_of_a_singular_matrix() -> None:
+    assert solve_lower(np.eye(3), np.zeros((3, 0))).shape == (3, 0)
+    with pytest.raises(np.linalg.LinAlgError, match="the triangular matrix is singular"):
+        solve_lower(np.tril(np.ones((3, 3))) - np.diag([0.0, 1.0, 0.0]), np.ones((3, 2)))
+
+
 def test_solve_lower() -> None:
     lower = np.tril(np.random.default_rng(0).normal(size=(5, 5))) + 3 * np.eye(5)
     right = np.random.default_rng(1).normal(size=(5, 2))

@@ -395,6 +395,55 @@ def test_new_rows_must_have_known_classes(tmp_path: Path) -> None:
         assert project.size == 50
 
 
+def test_new_rows_of_numbers_must_have_numbers_and_a_group(tmp_path: Path) -> None:
+    table: dict[str, list[Any]] = {
+        "id": list(range(60)),
+        "body": [f"some text {k}" for k in range(60)],
+        "llm": [k % 9 + 0.5 for k in range(60)],
+        "topic": [("news", "sport")[k % 2] for k in range(60)],
+    }
+    more = {**table, "id": list(range(100, 160))}
+    with made(tmp_path / "a", table, tolerance=0.5, group="topic") as project:
+        with pytest.raises(InvalidValueError, match="column 'llm' has texts, and the predictions of this project are"):
+            project.add_items(write_csv(tmp_path / "a.csv", {**more, "llm": ["about 3"] * 60}), person="ann")
+        assert project.size == 60
+        project.add_items(write_csv(tmp_path / "b.csv", more), person="ann")
+        assert project.size == 120
+        assert project.X[60:, 0].tolist() == table["llm"]
+    with pytest.raises(InvalidValueError, match=r"--group: .* has no value in column 'topic'; give these rows a group"):
+        made(tmp_path / "b", {**table, "topic": ["", *table["topic"][1:]]}, tolerance=0.5, group="topic")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"columns": ()}, "--prediction must name the column of predictions"),
+        ({"answer": "seen"}, "--answer must be blind or verdict, not 'seen'"),
+        ({"columns": ("llm", "topic"), "of": "all"}, "--of all is for one column of predictions"),
+        ({"of": "all", "at_most": None}, "--of all needs --at-most"),
+        ({"tolerance": 0.5}, "--tolerance is for numbers, and the predictions are classes"),
+        ({"tolerance": 0.5, "numbers": True}, "--tolerance is for numbers, and column 'llm' has texts"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    _, table = rows(50)
+    with pytest.raises(InvalidValueError, match=message):
+        made(tmp_path / "a", table, **options)
+    assert not (tmp_path / "a").exists()
+
+
+def test_too_many_classes_are_checked_by_verdicts_only(tmp_path: Path) -> None:
+    table = {
+        "id": list(range(260)),
+        "body": [f"some text {k}" for k in range(260)],
+        "llm": [f"tag {k % 230}" for k in range(260)],
+    }
+    with pytest.raises(InvalidValueError, match="there are 230 different predictions, more than the 200 classes"):
+        made(tmp_path / "a", table, answer="blind")
+    with made(tmp_path / "b", table, answer="verdict") as project:
+        assert project.settings.classes[:2] == ("right", "wrong")
+
+
 # A goal about all labels.
 
 

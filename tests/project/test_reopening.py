@@ -104,6 +104,7 @@ def case() -> Case:
 # To the last bit.
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("name", "rule"),
     crossed(["three classes", "process", "two classes", "ridge"], ["worth", "ratio", "both"], every=3),

@@ -235,6 +235,19 @@ def test_every_guess_is_explained(store: UploadStore) -> None:
     assert (content.columns[5].labels.classes, content.columns[5].labels.count) == ((), 30)
 
 
+def test_several_texts_and_a_column_of_names_of_images_are_explained(store: UploadStore) -> None:
+    names = ("a", "b", "c", "d", "photo", "kind")
+    rows = [
+        (*(f"some words of {name} {k}" for name in "abc"), f"the words of the longest {k}", f"{k}.png", "xy"[k % 2])
+        for k in range(30)
+    ]
+    content = sent(store, "t.csv", text_of(names, rows)).content
+    assert content is not None
+    reasons = {guess.name: guess.reason for guess in content.columns}
+    assert reasons["photo"] == "'photo' holds names of images; upload a ZIP archive with this table and the images."
+    assert reasons["d"] == "'d' has the longest texts (6 words on average); 'a', 'b' and 'c' are texts too."
+
+
 def test_the_longest_of_several_texts_and_a_column_named_like_an_id(store: UploadStore, tmp_path: Path) -> None:
     names = ("Mail no", "from", "subject", "body", "label")
     rows = [

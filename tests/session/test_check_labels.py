@@ -179,6 +179,7 @@ def settings(model: str, at_most: float | None) -> Settings:
     return Settings("checked", task, classes, "y", "table", ("a", "b", "c"), None, model, rule, at_most=at_most)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("model", "at_most"), [("logistic", None), ("logistic", 0.1), ("ridge", 0.4)])
 def test_the_learner_of_a_project_counts_them_and_forgets_nothing(model: str, at_most: float | None) -> None:
     y = CLASSES.tolist() if model == "logistic" else NUMBERS.tolist()

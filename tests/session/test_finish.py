@@ -374,6 +374,7 @@ def test_a_plan_changes_slowly() -> None:
     assert other.decision(at_most=0.05, of="all") == made.decision(at_most=0.05, of="all")
 
 
+@pytest.mark.no_cover
 def test_guarantees_are_rarely_false() -> None:
     # The model does not matter: its predictions are wrong by chance.
     rng, false, runs = np.random.default_rng(1), 0, 60

@@ -1,5 +1,6 @@
 """The comparison of the current model with others while labelling goes on."""
 
+import inspect
 import json
 import math
 from typing import Any
@@ -12,12 +13,13 @@ from scipy.stats import norm
 
 import suffice as sf
 from suffice.models import BayesianLogistic
-from suffice.session import session_estimates
+from suffice.session import model_comparison, session_estimates
 from suffice.session.decision import Alternative, DecisionNumbers, ErrorNow, with_gain
 from suffice.session.model_comparison import (
     ComparedLosses,
     RatioPrior,
     _candidates,
+    _compared_estimator,
     better_on_rest,
     comparisons_until,
 )
@@ -47,6 +49,26 @@ def learner(rule: sf.Criterion | None = None, n: int = 0) -> sf.ActiveLearner:
 def test_comparisons_are_due_when_the_labels_have_grown_by_half() -> None:
     due = [n for n in range(1, 400) if comparisons_until(n) > comparisons_until(n - 1)]
     assert due == [math.ceil(30 * 1.5**k) for k in range(7)]
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_the_losses_of_other_models_depend_on_the_labels_alone(share: bool) -> None:
+    # Other tests compute them once for the same labels, see tests.remembered_losses.
+    computed = inspect.unwrap(model_comparison.cross_validated_losses)
+    assert computed is not model_comparison.cross_validated_losses
+    rows, labels = X[:60], Y[:60] if share else X[:60, 0] ** 2 + X[:60, 1]
+    names = _candidates(rows, labels, "", share=share)
+    assert len(names) >= 3
+    for name in names:
+        found = []
+        for seed in (0, 1):
+            np.random.seed(seed)  # noqa: NPY002 - the state that an estimator without a seed would use
+            found.append(computed(_compared_estimator(name, labels, share=share), rows, labels, share=share))
+        assert found[0].tolist() == found[1].tolist()
+        again = model_comparison.cross_validated_losses(
+            _compared_estimator(name, labels, share=share), rows, labels, share=share
+        )
+        assert again.tolist() == found[0].tolist()
 
 
 def test_the_ratio_is_that_of_the_weighted_losses() -> None:

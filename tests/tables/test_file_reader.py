@@ -407,6 +407,30 @@ def test_chunks_are_the_rows_of_the_file(ending: str, monkeypatch: pytest.Monkey
             assert [part.place(k) for part in parts for k in range(len(part))] == [whole.place(k) for k in range(7)]
 
 
+def test_chunks_of_what_is_not_a_table_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = "a" * (csv_reader._LONGEST_STREAMED + 1)
+    for written, message in (
+        (b"id,n\n", "holds one line only"),
+        (b"id,n\n1,2\n3,4,5\n", "row 2: the number of cells is 3, and of column names 2"),
+        (b"id,n\n\xff\xfe,2\n", "UTF-8"),
+        (f'id,n\n1,"{wide}"\n'.encode(), "cannot be read|field larger"),
+    ):
+        Path("t.csv").write_bytes(written)
+        for large in (False, True):
+            with monkeypatch.context() as patch:
+                if large:
+                    patch.setattr(file_content, "_WHOLE_FILE", 0)
+                    with pytest.raises(InvalidValueError, match=message):
+                        list(read_chunks(Path("t.csv"), 3))
+                elif written.endswith(b"n\n"):
+                    with pytest.raises(InvalidValueError, match=message):
+                        list(read_chunks(Path("t.csv"), 3))
+    # Decimal commas count in each part of a large file, too.
+    monkeypatch.setattr(file_content, "_WHOLE_FILE", 0)
+    Path("t.csv").write_text("id;n\n1;2,5\n2;3,25\n3;4,0\n")
+    assert [plain(part["n"]) for part in read_chunks(Path("t.csv"), 2)] == [[2.5, 3.25], [4.0]]
+
+
 @needs_data
 def test_sms_messages_lose_no_line_to_their_quotes() -> None:
     source = (Path(DATA or "") / "text" / "sms_spam.tsv").read_bytes()

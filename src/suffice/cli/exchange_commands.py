@@ -499,7 +499,7 @@ def _write_model(learned: Reading, path: Path | None) -> dict[str, Any]:
     """Save the fitted pipeline."""
     if path is None:
         return {"model": None}
-    import joblib  # type: ignore[import-untyped]
+    import joblib
 
     pipeline = learned.project.pipeline()
 
