@@ -25,9 +25,11 @@ def without_titles(text: TextContent) -> tuple[TextContent, str]:
 
     Examples:
         >>> text = TextContent(b"Sales 2026;;\nid;name;size\n1;Ann;3\n", "utf-8-sig")
-        >>> without_titles(text)
-        (TextContent(data=b'\nid;name;size\n1;Ann;3\n', encoding='utf-8-sig'), "line 2 names the columns; what \
-stands above it was left out: 'Sales 2026'")
+        >>> rest, note = without_titles(text)
+        >>> rest.data
+        b'\nid;name;size\n1;Ann;3\n'
+        >>> note
+        "line 2 names the columns; what stands above it was left out: 'Sales 2026'"
     """
     for delimiter in _DELIMITERS:
         titles, end, line = _titles(text, delimiter)
