@@ -189,6 +189,18 @@ def test_each_part_says_whether_it_proves_the_target() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [(6, ""), (10, ""), (11, "The bound of 1 other group is not"), (12, "The bounds of 2 other groups are not")],
+)
+def test_up_to_ten_groups_are_named(number: int, sentence: str) -> None:
+    groups = [f"g{row % number}" for row in range(1200)]
+    said = str(of_predictions(["a"] * 1200, groups=groups).check(size=200, seed=0).run(lambda _: "a"))
+    assert said.count("Group 'g") == min(number, 10)
+    assert sentence in said
+    assert ("other group" in said) == bool(sentence)
+
+
 @pytest.mark.parametrize(("useful", "orders"), [(True, True), (False, False)])
 def test_an_accepted_part_says_whether_the_confidence_orders_errors(useful: bool, orders: bool) -> None:
     rng = np.random.default_rng(0)

@@ -445,6 +445,7 @@ def test_lines_from_a_pipe() -> None:
     assert (found.returncode, found.stderr) == (0, "")
     assert "'perhaps' is none of the classes; they are ham, spam" in found.stdout
     assert "You gave 4 labels; 4 of 60 items are labelled, 1 skipped" in found.stdout
+    assert found.stdout.count(" is skipped\n") == 1
     assert "Go on with: suffice label t.suffice" in found.stdout
     assert list(labels_of().values()) == ["ham", "spam", "ham", "spam"]
 

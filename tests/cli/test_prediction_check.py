@@ -110,6 +110,22 @@ def test_known_answers_need_nobody(known: str, tmp_path: Path, table: dict[str, 
     assert table["truth"]
 
 
+def test_a_result_is_stated_once_and_does_not_say_how_to_go_on(answers: str, table: dict[str, list[Any]]) -> None:
+    common = ["--prediction", "llm", "--size", "30", "--group", "topic", "--seed", "0"]
+    begun = told(answers, *common, lines=["q"])
+    place = begun["project"]
+    assert f"Go on with: suffice check {place}" in " ".join(RUN.invoke(app, ["status", place]).output.split("\n"))
+    result = called(place, lines=drawn(place, lambda item: str(table["truth"][item])))
+    printed = " ".join(result.output.split())
+    assert "No more rows are asked for" in printed
+    assert "A random check of 30 rows" in printed
+    assert "Guaranteed: " not in printed
+    assert printed.count("of the predictions for the") == 1
+    status = RUN.invoke(app, ["status", place]).output
+    assert "Take the results: suffice export" in status
+    assert "Go on with" not in status
+
+
 @pytest.mark.parametrize("options", [["--budget", "10"], ["--group", "topic", "--budget", "10"]])
 def test_a_check_of_known_answers_that_proves_nothing_has_status_1(
     tmp_path: Path, table: dict[str, list[Any]], options: list[str]

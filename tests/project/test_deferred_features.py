@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from suffice import ErrorStability
+from suffice.cli.app import app
 from suffice.errors import InvalidValueError
 from suffice.project import item_features, storage
 from suffice.project.background_learner import BackgroundLearner
@@ -80,6 +82,8 @@ def test_features_later_are_those_computed_at_once(
         missing = [project.features_missing]
         found = seen(project)
         assert [*missing, project.features_missing] == [True, False]
+    # Nobody has changed settings.
+    assert "(features computed)." in CliRunner().invoke(app, ["status", str(place)]).output.replace("\n", " ")
     with open_project(place) as again:
         assert not again.features_missing
         assert again.settings_editor.history() == []

@@ -59,7 +59,7 @@ def test_windows_quotes_are_shown() -> None:
     Path("t.csv").write_bytes(b"text,n\n\x93hello\x94,1\nK\xf6ln,2\n")
     items = read_items(Path("t.csv"), AB)
     assert [cells[0] for cells in items.cells] == ["\u201chello\u201d", "Köln"]
-    assert items.notes[0] == "the file is not in UTF-8; it was read as Latin-1"
+    assert items.notes[0] == "the file is not in UTF-8; it was read as Windows-1252"
 
 
 def test_odd_names_of_columns() -> None:

@@ -74,6 +74,15 @@ def test_latin_1_where_it_is_not_utf_8() -> None:
     assert read("stadt,n\nKöln,1\n").notes == ()
 
 
+def test_windows_1252_where_it_has_characters_that_latin_1_has_not() -> None:
+    file = read("stadt;preis (€)\nKöln;„5 €“\n".encode("cp1252"))
+    assert file.names == ("stadt", "preis (€)")
+    assert content(file)["preis (€)"] == ["„5 €“"]
+    assert file.notes == ("the file is not in UTF-8; it was read as Windows-1252",)
+    # Byte 0x81 is no character of Windows-1252.
+    assert read(b"stadt,n\nK\x81ln \x80,1\n").notes == ("the file is not in UTF-8; it was read as Latin-1",)
+
+
 def test_quoted_cells_may_hold_line_ends_and_quotes() -> None:
     file = read('n,text\n1,"first\nsecond, ""third"""\n\n2,plain\n')
     assert content(file) == {"n": [1.0, 2.0], "text": ['first\nsecond, "third"', "plain"]}

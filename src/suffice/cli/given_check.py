@@ -102,7 +102,11 @@ class PredictionCheckOptions:
     ] = None
     ignore: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="With --prediction: a column that is not shown.", show_default=False),
+        typer.Option(
+            metavar="COLUMN",
+            help="With --prediction: a column to leave out; it is not shown, and not in the final file.",
+            show_default=False,
+        ),
     ] = None
     classes: Annotated[
         str | None,

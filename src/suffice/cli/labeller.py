@@ -467,7 +467,9 @@ def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) 
             _say(console, learning_sentences(learning_status, settings, learning_status.n_labelled)[0])
         told = stop
         checks = labeller.counts().checks
-        if open_check and not checks.awaits_answers:
+        # What a check of predictions made elsewhere has shown is stated by the command, for all of its rows.
+        stated_later = settings.checked is not None and settings.goal is None
+        if open_check and not checks.awaits_answers and not stated_later:
             for sentence in checks.sentences():
                 _say(console, sentence)
         if labeller.item is None:
@@ -502,7 +504,10 @@ def _done(labeller: Labeller, console: Console, line: str) -> bool:
     if command == "undo":
         _say(console, labeller.undo())
     elif command == "skip":
+        skipped = labeller.item
         labeller.skip()
+        if skipped is not None:
+            _say(console, f"{skipped.id} is skipped")
     elif command in ("help", "correct") or not line:
         raise InvalidValueError(_how(labeller))
     elif labeller.item is not None:

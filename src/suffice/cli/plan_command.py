@@ -74,7 +74,8 @@ def plan_command(
 
     A check ends by itself as soon as the target is proven, so that the number of its answers depends on them. The
     command states the median, and the numbers within which one check of ten and nine checks of ten end. These are
-    exact for the share that is expected. What a check proves does not depend on it.
+    exact for the share that is expected and a check that is planned for it; suffice check --prediction plans for half
+    of the target. What a check proves does not depend on it.
     """
     target, guess = share_of(at_most, "--at-most"), share_of(expected, "--expected", or_none=True)
     alpha = float(1 - exact_share(share_of(confidence, "--confidence"), "--confidence"))

@@ -86,7 +86,11 @@ def _last_activity(learned: Reading) -> list[str]:
     with learned.project.lock:
         last = learned.project.state().seq
     events = learned.project.events(after=last - 1)
-    return [f"Last activity: {utc_time(events[0].when)} ({events[0].kind.value})."] if events else []
+    if not events:
+        return []
+    # The features are journaled as a change of settings, which nobody made.
+    what = "features computed" if "features" in events[0].data else events[0].kind.value
+    return [f"Last activity: {utc_time(events[0].when)} ({what})."]
 
 
 def _next_commands(learned: Reading, summary: dict[str, Any]) -> list[str]:
@@ -95,6 +99,9 @@ def _next_commands(learned: Reading, summary: dict[str, Any]) -> list[str]:
     go_on, take = f"Go on with: suffice {command} {place}", f"Take the results: suffice export {place}"
     if summary["check"] is not None and summary["check"]["state"] == "open":
         return [go_on, f"Stop the check: suffice check {place} --abort", take]
+    ended = summary["check"] is not None and summary["check"]["state"] == "complete"
+    if ended and learned.settings.checked is not None and learned.settings.goal is None:
+        return [take]
     better = decision["alternative"]
     if better is not None and better["clear"] and better["name"] in learned.project.settings.models():
         ends = decision["answer"] in STOPS

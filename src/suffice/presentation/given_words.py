@@ -10,7 +10,7 @@ from suffice.presentation.text_format import count, percent_at_least, percent_at
 # Share of the rows from which on a check takes nearly all of them.
 _NEARLY_ALL: Final = 0.8
 # Groups that are listed in sentences; all are in the table.
-_MOST_GROUPS: Final = 5
+_MOST_GROUPS: Final = 10
 
 
 def result_sentences(result: Mapping[str, Any]) -> list[str]:
@@ -151,7 +151,9 @@ def _groups(result: Mapping[str, Any]) -> list[str]:
         rows = count(each["rows"], "row")
         said.append(f"Group {name!r}, {rows}: at most {most} wrong ({found}){_of_target(each)}.")
     if len(groups) > _MOST_GROUPS:
-        said.append(f"The bounds of {len(groups) - _MOST_GROUPS:,} other groups are not higher.")
+        others = len(groups) - _MOST_GROUPS
+        are = "bound of 1 other group is" if others == 1 else f"bounds of {others:,} other groups are"
+        said.append(f"The {are} not higher.")
     return [*said, groups_sentence(result)]
 
 

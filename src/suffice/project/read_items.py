@@ -281,7 +281,7 @@ _REPLACEMENT_CHARACTER: Final = "\N{REPLACEMENT CHARACTER}"
 def clean(text: str) -> str:
     r"""Return a text with control characters and surrogates replaced.
 
-    Characters 128 to 159 occur when a file in Windows-1252 is read as Latin-1; they become the characters of
+    Characters 128 to 159 occur when text in Windows-1252 was read as Latin-1; they become the characters of
     Windows-1252.
 
     Examples:

@@ -15,6 +15,7 @@ from threading import RLock
 from typing import Any, Final, NamedTuple
 
 from suffice.errors import InvalidValueError
+from suffice.tables.csv_titles import without_titles
 from suffice.tables.file_content import (
     BLOCK,
     STREAM_ERRORS,
@@ -68,6 +69,7 @@ class _CsvText(NamedTuple):
     text: TextContent
     delimiter: str
     quoting: int = csv.QUOTE_MINIMAL
+    titles: str = ""
 
     def reader(self, **options: Any) -> Any:
         # With newline="" the csv module handles every line end (CR, LF, CRLF), also inside quotes.
@@ -99,6 +101,7 @@ def read_csv(path: Path, *, keep_cells: bool = False) -> TableColumns:
     """Read a CSV file; see :func:`suffice.tables.file_reader.read_columns`."""
     source, rows = _small_csv(path)
     names, notes = header_names(rows.first, path, _HEADER), source.text.notes
+    notes += [source.titles] if source.titles else []
     found, kept = converted_columns(rows.columns, keep_cells=keep_cells)
     columns = [*found]
     if source.quoting == csv.QUOTE_NONE:
@@ -183,7 +186,7 @@ def _small_csv(path: Path) -> tuple[_CsvText, _Rows]:
     Raises:
         InvalidValueError: It has no rows, or one with another number of cells than the first row.
     """
-    text = text_content(content_of(path), path, "CSV")
+    text, titles = without_titles(text_content(content_of(path), path, "CSV"))
     with _long_cells(text):
         source, rows = _rows(_CsvText(text, _delimiter(text, path)), path)
     if not rows.size:
@@ -193,7 +196,7 @@ def _small_csv(path: Path) -> tuple[_CsvText, _Rows]:
         header_names(rows.first, path, _HEADER)
         row, cells = rows.wrong
         raise _wrong_number(f"{path}, {source.line(row)}", cells, len(rows.first), source.delimiter)
-    return source, rows
+    return source._replace(titles=titles), rows
 
 
 @contextmanager

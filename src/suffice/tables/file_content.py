@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -22,6 +23,12 @@ MOST_CELLS: Final = 250_000_000
 _WHOLE_FILE: Final = 2**25
 # Bytes that are examined at a time.
 _PART: Final = 2**20
+# Encodings other than UTF-8, and how messages name them.
+_OTHER_ENCODINGS: Final = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
+# Windows-1252 has characters, such as the euro sign, for these bytes, which are control characters in Latin-1; and it
+# has none for the second ones.
+_ONLY_CP1252: Final = re.compile(rb"[\x80-\x9f]")
+_NOT_CP1252: Final = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 # A column with more distinct texts than this keeps each of its texts.
 _MOST_SHARED: Final = 2**16
 
@@ -54,7 +61,7 @@ class TextContent(NamedTuple):
 
     Attributes:
         data: The bytes.
-        encoding: UTF-8, or Latin-1 if the bytes are not UTF-8.
+        encoding: UTF-8; if the bytes are not UTF-8, Windows-1252 if they have characters of it, else Latin-1.
     """
 
     data: bytes
@@ -63,7 +70,8 @@ class TextContent(NamedTuple):
     @property
     def notes(self) -> list[str]:
         """A sentence about the encoding, if it is not UTF-8."""
-        return [] if self.encoding == "utf-8-sig" else ["the file is not in UTF-8; it was read as Latin-1"]
+        name = _OTHER_ENCODINGS.get(self.encoding)
+        return [] if name is None else [f"the file is not in UTF-8; it was read as {name}"]
 
     def lines(self) -> io.TextIOWrapper:
         """Return the lines with their ends (CR, LF or CRLF)."""
@@ -87,7 +95,7 @@ def text_content(data: bytes, path: Path, kind: str) -> TextContent:
             for start in range(0, len(data), _PART):
                 decoder.decode(data[start : start + _PART], final=start + _PART >= len(data))
     except UnicodeDecodeError:
-        return TextContent(data, "latin-1")
+        return TextContent(data, "cp1252" if _ONLY_CP1252.search(data) and not _NOT_CP1252.search(data) else "latin-1")
     return TextContent(data, "utf-8-sig")
 
 
