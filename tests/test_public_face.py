@@ -39,6 +39,7 @@ OTHERS = {
     "errors",
     "forecast",
     "kl",
+    "learner",
     "models",
     "posteriors",
     "project",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from suffice import divergence as divergence
     from suffice import errors as errors
     from suffice import forecast as forecast
+    from suffice import learner as learner
     from suffice import models as models
     from suffice import posteriors as posteriors
     from suffice import project as project
@@ -56,8 +57,8 @@ __version__ = "1.0.0"
 # Everything is imported when it is first used.
 _MODULES: Final = frozenset(
     {
-        *("acquisition", "bounds", "checks", "criteria", "divergence", "errors", "forecast", "models", "posteriors"),
-        *("project", "tables", "testing"),
+        *("acquisition", "bounds", "checks", "criteria", "divergence", "errors", "forecast", "learner", "models"),
+        *("posteriors", "project", "tables", "testing"),
     }
 )
 _NAMES: Final = {

@@ -61,6 +61,14 @@ def test_corrections_make_any_target_provable() -> None:
     assert result["plan"]["median"] is not None
 
 
+@pytest.mark.parametrize(("of", "shown"), [("predictions", True), ("all", False)])
+def test_a_column_without_numbers_is_left_out(of: str, shown: bool) -> None:
+    told = RUN.invoke(app, ["plan", "--pool", "900", "--at-most", "5%", "--of", of, "--seconds", "8"])
+    header = next(line for line in told.stdout.splitlines() if "8 of 10 checks" in line)
+    assert ("fixed size" in header) == shown
+    assert header.split()[-1] == "time"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

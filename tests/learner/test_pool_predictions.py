@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
@@ -188,6 +189,42 @@ def test_columns_keep_the_classes_of_the_update_before() -> None:
     monitor = sf.StopMonitor(range(N), sf.Budget(100))
     monitor.update(probabilities=np.tile([0.1, 0.1, 0.8], (N, 1)), indices=[0, 1], labels=[0, 1])
     assert set(monitor.check(3).predictions.tolist()) == {2}
+
+
+@pytest.mark.parametrize("order", [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"]])
+@pytest.mark.parametrize("kind", [str, int])
+def test_named_columns_are_the_classes_in_any_order(order: list[str], kind: type) -> None:
+    names = {"a": "a", "b": "b", "c": "c"} if kind is str else {"a": 10, "b": 20, "c": 30}
+    labels = [names[each] for each in ["a", "b", "c", "a"]]
+    table = pd.DataFrame({"a": 0.1, "b": 0.7, "c": 0.2}, index=range(N))[order]
+    # A CSV file has names as texts, also of classes that are numbers.
+    table.columns = [str(names[each]) for each in order]
+    for classes in (None, [names[each] for each in order]):
+        monitor = sf.StopMonitor(range(N), sf.Budget(100))
+        monitor.update(probabilities=table, classes=classes, indices=range(4), labels=labels)
+        monitor.update(probabilities=table[table.columns[::-1]], indices=range(4), labels=labels)
+        assert set(monitor.check(3).predictions.tolist()) == {names["b"]}
+    with pytest.raises(InvalidValueError, match="leave classes out, or give the order of the columns"):
+        monitor.update(
+            probabilities=table, classes=[names[each] for each in order[::-1]], indices=range(4), labels=labels
+        )
+
+
+def test_a_named_column_without_a_label_is_a_class() -> None:
+    table = pd.DataFrame({"c": 0.6, "a": 0.1, "b": 0.3}, index=range(N))
+    monitor = sf.StopMonitor(range(N), sf.Budget(100))
+    monitor.update(probabilities=table, indices=[0, 1], labels=["a", "b"])
+    assert set(monitor.check(3).predictions.tolist()) == {"c"}
+
+
+@pytest.mark.parametrize("names", [[0, 1], ["0", "1"], ["p_no", "p_yes"]])
+def test_columns_with_other_names_have_the_order_of_classes(names: list[Any]) -> None:
+    table = pd.DataFrame(np.tile([0.9, 0.1], (N, 1)), columns=names)
+    for labels, first in (([0, 1], 1), (["no", "yes"], "yes")):
+        monitor = sf.StopMonitor(range(N), sf.Budget(100))
+        monitor.update(probabilities=table, classes=labels[::-1], indices=[0, 1], labels=labels)
+        monitor.update(probabilities=table, indices=[0, 1], labels=labels)
+        assert set(monitor.check(3).predictions.tolist()) == {first}
 
 
 @pytest.mark.parametrize(

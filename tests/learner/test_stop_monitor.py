@@ -1141,6 +1141,24 @@ def test_a_target_that_is_no_share_is_refused(target: Any) -> None:
             found.decision(at_most=target)
 
 
+def test_a_target_for_numbers_is_an_error_in_their_unit() -> None:
+    numbers = 100.0 * X[:, 0]
+    model = LinearRegression().fit(X[ITEMS[:40]], numbers[ITEMS[:40]])
+    monitor = sf.StopMonitor(X)
+    monitor.update(model, ITEMS[:40], numbers[ITEMS[:40]], random=ITEMS[:40])
+    decision = monitor.decision(at_most=50.0)
+    assert decision.at_most == 50.0
+    learner = sf.ActiveLearner(sf.models.BayesianRidge(), X)
+    items = learner.ask(12)
+    learner.tell(items, numbers[items])
+    assert learner.decision(at_most=50.0).at_most == 50.0
+    for found in (monitor, learner):
+        with pytest.raises(InvalidValueError, match="at_most must be a number of at least 0, not -1"):
+            found.decision(at_most=-1.0)
+        with pytest.raises(InvalidValueError, match="at_most must be a number from 0 to 1, not 50"):
+            found.decision(at_most=50.0, of="all", tolerance=1.0)
+
+
 def test_a_check_guarantees_the_predictions_of_the_last_update() -> None:
     model = clone(MODELS["GaussianNB"][0]).fit(X[ITEMS[:40]], Y[ITEMS[:40]])
     monitor = sf.StopMonitor(X, seed=0)

@@ -250,6 +250,8 @@ def test_parquet_gives_what_csv_gives() -> None:
             "truth": [True, False, None],
             "day": [date(2020, 1, 2), None, date(2021, 1, 2)],
             "moment": pa.array([datetime(2020, 1, 2, 3, 4), None, None], pa.timestamp("ns")),
+            "night": pa.array([datetime(2020, 1, 2), None, datetime(2020, 1, 3, 0, 0, 1, 500000)], pa.timestamp("us")),
+            "zone": pa.array([datetime(2020, 1, 2), None, None], pa.timestamp("s", tz="UTC")),
             "coded": pa.array(["x", "y", "x"]).dictionary_encode(),
             "coded_numbers": pa.array([5, 6, None]).dictionary_encode(),
             "nothing": pa.nulls(3),
@@ -267,7 +269,9 @@ def test_parquet_gives_what_csv_gives() -> None:
             "digits": [1.0, 2.0, None],
             "truth": ["true", "false", None],
             "day": ["2020-01-02", None, "2021-01-02"],
-            "moment": ["2020-01-02 03:04:00.000000000", None, None],
+            "moment": ["2020-01-02 03:04:00", None, None],
+            "night": ["2020-01-02", None, "2020-01-03 00:00:01.500000"],
+            "zone": ["2020-01-02 00:00:00.000Z", None, None],
             "coded": ["x", "y", "x"],
             "coded_numbers": [5.0, 6.0, None],
             "nothing": [None, None, None],
@@ -276,7 +280,8 @@ def test_parquet_gives_what_csv_gives() -> None:
         assert file.notes[0].startswith("column 'several' left out: list<")
         assert file.place(0) == "row 1"
         cells = file.cells()
-        assert [*map(tuple, cells)][2] == ("3", "inf", "", " b ", "NA", "", "2021-01-02", "", "x", "", "")
+        last = ("3", "inf", "", " b ", "NA", "", "2021-01-02", "", "2020-01-03 00:00:01.500000", "", "x", "", "")
+        assert [*map(tuple, cells)][2] == last
         assert len(cells) == 3
 
 

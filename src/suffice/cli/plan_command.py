@@ -109,8 +109,11 @@ def plan_command(
 def _shown(plans: list[dict[str, Any]], title: str, seconds: float | None) -> Table:
     """The table of plans."""
     shown = Table(box=SIMPLE_HEAD, title=title, title_justify="left", title_style="")
-    for name in (*_COLUMNS, *([] if seconds is None else ["time"])):
-        shown.add_column(name, justify="right")
-    for row in answer_table_rows(plans, seconds):
-        shown.add_row(*row)
+    names, rows = [*_COLUMNS, *([] if seconds is None else ["time"])], answer_table_rows(plans, seconds)
+    # No check of fixed size corrects what it finds.
+    kept = [k for k in range(len(names)) if any(row[k] for row in rows)]
+    for k in kept:
+        shown.add_column(names[k], justify="right")
+    for row in rows:
+        shown.add_row(*(row[k] for k in kept))
     return shown

@@ -154,8 +154,9 @@ def given_probabilities(
 
     Args:
         probabilities: As the user gave them: ``N x C``, or those of ``K`` members of a committee, ``N x K x C``.
-        classes: The class of each column, or None: those of the update before if they are as many, otherwise the
-            classes of the labels in sorted order, or the numbers of the columns if the labels are such numbers.
+        classes: The class of each column, or None: the names of the columns of a DataFrame if they are classes,
+            otherwise those of the update before if they are as many, otherwise the classes of the labels in sorted
+            order, or the numbers of the columns if the labels are such numbers.
         known: What is known so far.
         who: What to call them in messages.
 
@@ -176,7 +177,33 @@ def given_probabilities(
             f"{who} must hold no number below 0, and each row must add up to 1; {where} is {_shown(table[place])}"
         )
     kind = GivenProbabilities if table.ndim == 2 else GivenCommittee
-    return kind(table, _named_columns(table.shape[-1], classes, known, who))
+    named = _frame_classes(probabilities, classes, known, who)
+    return kind(table, _named_columns(table.shape[-1], classes if named is None else named, known, who))
+
+
+def _frame_classes(probabilities: Any, classes: Any, known: KnownSoFar, who: str) -> list[Any] | None:
+    """The classes that the columns of a DataFrame are named after, in their order; None if the names are no classes.
+
+    Raises:
+        InvalidValueError: ``classes`` has the same names in another order.
+    """
+    names = [str(name) for name in getattr(probabilities, "columns", ())]
+    if len(set(names)) < len(names) or names == [str(k) for k in range(len(names))]:
+        return None
+    given = class_labels(known.labels) if classes is None else _class_names(classes)
+    wanted = {str(each): each for each in [*(known.columns if classes is None else ()), *given.tolist()]}
+    if not wanted or not set(wanted) <= set(names):
+        return None
+    if classes is not None:
+        if len(wanted) == len(names) and [*wanted] != names:
+            raise InvalidValueError(
+                f"classes is {[*wanted]}, and the columns of {who} are named {names}; leave classes out, or give the "
+                "order of the columns"
+            )
+        return None
+    # A class without a label is known by its name only.
+    texts = all(isinstance(each, str) for each in wanted.values())
+    return [wanted.get(name, name) for name in names] if texts or len(wanted) == len(names) else None
 
 
 def _named_columns(width: int, classes: Any, known: KnownSoFar, who: str) -> Any:

@@ -228,7 +228,9 @@ class SessionDriver(ABC):
         """
         goal = None
         if at_most is not None or of != "rest":
-            goal = checked_goal(of, at_most, annotator_error, correction_cost, class_name=self._session.positive)
+            # Without a goal for all labels, the session validates the target: for numbers it is an error, not a share.
+            share = at_most if of == "all" else 0.0
+            goal = checked_goal(of, share, annotator_error, correction_cost, class_name=self._session.positive)
         if goal is None or goal.of == "rest":
             if tolerance is not None:
                 raise InvalidValueError('tolerance is for a goal about all labels; give of="all", or leave it out')

@@ -285,8 +285,9 @@ class StopMonitor(SetQuestions):
                 ``K`` members of a committee, ``N x K x C``.
             predictions: Instead of a model: its predicted class or number for each item of the pool; for numbers also
                 ``(mean, std)``. Text, flags, and whole numbers if the labels are whole numbers, are classes.
-            classes: With ``probabilities``: the class of each column. Left out, those of the update before if they are
-                as many, otherwise the classes of the labels in sorted order. With ``predictions``: all classes, if they
+            classes: With ``probabilities``: the class of each column. Left out, the names of the columns of a DataFrame
+                if they are classes, otherwise those of the update before if they are as many, otherwise the classes of
+                the labels in sorted order. With ``predictions``: all classes, if they
                 are numbers. With sets of classes: the name of each column.
             correct: Instead of a model and labels, for boxes, sets of classes and other structured answers: whether the
                 prediction for an item, made before its label was learned, was right. True or False by item, or one for

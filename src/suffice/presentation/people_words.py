@@ -42,6 +42,12 @@ def person_sentences(person: Mapping[str, Any]) -> list[str]:
         18 of 20 answers were right on settled items (68 % to 99 %).
         31 of 64 answers are the same as those of others; 30.2 are expected by chance.
         The answers of Eve agree with those of others no more than by chance.
+        >>> single = {"items": 1, "right": 0, "share": 0.0, "low": 0.0, "high": 0.975}
+        >>> alone = {"compared": 1, "same": 1, "expected": 0.5, "by_chance": False}
+        >>> for sentence in person_sentences({**found, **alone, "settled": single})[1:]:
+        ...     print(sentence.replace("\u00a0", " "))
+        0 of 1 answer was right on settled items (0 % to 98 %).
+        1 of 1 answer is the same as those of others; 0.5 are expected by chance.
     """
     if not person["answers"]:
         return []
@@ -51,12 +57,14 @@ def person_sentences(person: Mapping[str, Any]) -> list[str]:
         if accuracy is not None:
             limits = f"{percent(accuracy['low'])} to {percent(accuracy['high'])}"
             answers = count(accuracy["items"], "answer")
-            said.append(f"{accuracy['right']:,} of {answers} were right on {where} ({limits}).")
+            verb = "was" if accuracy["items"] == 1 else "were"
+            said.append(f"{accuracy['right']:,} of {answers} {verb} right on {where} ({limits}).")
     if person["compared"]:
         answers = count(person["compared"], "answer")
         expected = number(round(person["expected"], 1))
+        verb = "is" if person["compared"] == 1 else "are"
         said.append(
-            f"{person['same']:,} of {answers} are the same as those of others; {expected} are expected by chance."
+            f"{person['same']:,} of {answers} {verb} the same as those of others; {expected} are expected by chance."
         )
     if person["by_chance"]:
         said.append(f"The answers of {person['name']} agree with those of others no more than by chance.")

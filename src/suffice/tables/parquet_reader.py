@@ -218,7 +218,7 @@ def _column_of(arrow: Any, values: Any) -> Column:
     kind = _kind(arrow, values)
     if _is_number(arrow, kind):
         return _from_arrow(arrow, values)
-    encoded = values.cast(kind).cast(arrow.string()).dictionary_encode().unify_dictionaries()
+    encoded = _as_strings(arrow, values).dictionary_encode().unify_dictionaries()
     if not encoded.num_chunks:
         return column([])
     levels = arrow_texts(arrow, encoded.chunk(0).dictionary)
@@ -250,10 +250,19 @@ def _kind(arrow: Any, values: Any) -> Any:
     return values.type.value_type if arrow.types.is_dictionary(values.type) else values.type
 
 
+def _as_strings(arrow: Any, values: Any) -> Any:
+    """Values as strings of Arrow; a date without a time of day is written without one, as from an Excel sheet."""
+    kind = _kind(arrow, values)
+    texts = values.cast(kind).cast(arrow.string())
+    if not arrow.types.is_timestamp(kind) or kind.tz is not None:
+        return texts
+    return import_module("pyarrow.compute").replace_substring_regex(texts, r"( 00:00:00)?(\.0+)?$", "")
+
+
 def arrow_texts(arrow: Any, values: Any) -> list[str]:
     """Values of Arrow as texts, empty where missing."""
     # Dates become ISO dates and booleans "true" and "false", as in a CSV file.
-    texts = values.cast(_kind(arrow, values)).cast(arrow.string())
+    texts = _as_strings(arrow, values)
     try:
         return [text or "" for text in texts.to_pylist()]
     except UnicodeDecodeError:
