@@ -183,4 +183,8 @@ NOT_RUN: Final[Mapping[str, Mapping[str, str]]] = {
         ".venv/bin/pip install '.[web]'": _INSTALL,
         "source .venv/bin/activate": _INSTALL,
     },
+    "upgrading.md": {
+        "pip install --upgrade suffice": _INSTALL,
+        "pip install suffice-research    # only if you use what is named below": _INSTALL,
+    },
 }
