@@ -226,6 +226,22 @@ def test_errors_of_single_precision_are_within_their_bounds(
     assert (np.abs(squares - (covariance[sample] ** 2).sum(axis=0)) <= squares_error).all()
 
 
+@NEEDS_CUDA
+def test_products_are_not_rounded_to_fewer_digits_where_a_user_allows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    products: Any = torch.backends.cuda.matmul
+    name, fewer = ("fp32_precision", "tf32") if hasattr(products, "fp32_precision") else ("allow_tf32", True)
+    X, sample, found = points(4000), np.arange(0, 4000, 40), []
+    for setting in (getattr(products, name), fewer):
+        monkeypatch.setattr(products, name, setting)
+        state = new_state(X)
+        sums = TorchSums(state, X, sample, 60, "cuda", single=True)
+        for item in range(60):
+            state.extend(block_of(state, X[[item]]), np.zeros(1))
+            sums.follow()
+        found.append(sums._squares.cpu().numpy())
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-6)
+
+
 @DEVICES
 def test_batches_by_reduction_leave_the_pool_as_it_was(device: str) -> None:
     X = points(300)

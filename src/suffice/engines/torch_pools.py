@@ -105,12 +105,13 @@ class TorchRows:
         width = max(1024, _TILE_BYTES // (len(across) * self._columns.element_size()))
         for start in range(0, len(self), width):
             tile = slice(start, min(start + width, len(self)))
-            block = torch.addmm(-half - self.half[tile], fresh, self._columns[:, tile]).clamp_max_(0.0).exp_()
-            block = (lower @ block if k > 1 else lower * block) if self.single else block
-            if extra is not None:
-                block = torch.cat([block, block.new_zeros((len(extra), block.shape[1]))])
-            for part, rows in self._stored(tile):
-                block.addmm_(across[:, part], rows, alpha=-1.0)
+            with _full_precision():
+                block = torch.addmm(-half - self.half[tile], fresh, self._columns[:, tile]).clamp_max_(0.0).exp_()
+                block = (lower @ block if k > 1 else lower * block) if self.single else block
+                if extra is not None:
+                    block = torch.cat([block, block.new_zeros((len(extra), block.shape[1]))])
+                for part, rows in self._stored(tile):
+                    block.addmm_(across[:, part], rows, alpha=-1.0)
             block, product = block[:k], None if extra is None else block[k:]
             block = block if self.single else torch.linalg.solve_triangular(lower, block, upper=False)
             for number in range(old // _PART, (new - 1) // _PART + 1):
@@ -478,12 +479,13 @@ class TorchSums:
         of_rows = 2.0 * self._row_eps / np.diag(self._state.lower)[old:]
         of_near = of_rows * (1.0 + self._rows.half_of(slice(old, self._state.n)))
         for tile, new, products in self._rows.follow(across):
-            for first in range(0, self._size, _PART):
-                part = slice(first, first + _PART)
-                if products.dtype == torch.float32:
-                    products.addmm_(of_white[:, part], self._prior[part, tile])
-                else:
-                    products.add_(of_white[:, part] @ self._prior[part, tile])
+            with _full_precision():
+                for first in range(0, self._size, _PART):
+                    part = slice(first, first + _PART)
+                    if products.dtype == torch.float32:
+                        products.addmm_(of_white[:, part], self._prior[part, tile])
+                    else:
+                        products.add_(of_white[:, part] @ self._prior[part, tile])
             variance_error, squares_error = self._errors[:, tile]
             rows = new.double()
             for i, (row, product) in enumerate(zip(rows, products.double(), strict=True)):
