@@ -424,6 +424,7 @@ def _other_facts(t: int, selected: Floats, stop: Floats, rng: np.random.Generato
         "selected_probabilities": selected,
         "selected_labels": (rng.random(len(selected)) < selected[:, 1]).astype(int),
         "selected_agreement": 1.0 - 0.5 * falling,
+        "selected_wrong": 0.4 * falling,
         "selected_loss": float(rng.exponential(0.7)),
         "selected_expected_loss": 0.6 + 0.1 * falling,
         "pool_gain": 0.3 * falling,
