@@ -12,6 +12,7 @@ from suffice.checks import Guarantee, GuaranteePlan, plan_total, spent_alpha
 from suffice.checks.data_set import FinalGuarantee
 from suffice.checks.finish_plan import FinishPlan
 from suffice.criteria import Verdict
+from suffice.presentation.answer_plan_words import planned_for_sentence
 from suffice.presentation.check_words import (
     check_sentence,
     checks_sentences,
@@ -186,6 +187,8 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
     has_result = draw.model == GIVEN and newest.state == "complete" and newest.progress is None
     told["sentence"], told["how_to_answer"] = "" if has_result else check_sentence(told), how_to_answer(told)
     told["target_words"] = None if draw.asked.at_most is None else sequential_target_words(told)
+    expected = told["expected"] = draw.asked.expected
+    told["plan_words"] = "" if expected is None else planned_for_sentence(expected, told["at_most"])
     guarantee = None
     if found is not None:
         guarantee = found.as_dict()

@@ -312,13 +312,15 @@ class CheckSent(_Request):
 
     For classes it guarantees the share of wrong predictions, or the recall or the precision of a class. For numbers it
     guarantees the share of predictions that are off by more than ``tolerance``, or the tolerance that ``share`` of them
-    exceed at most. With ``of`` all, ``at_most`` is a share of all final labels; in a project that screens for a class,
+    exceed at most. With ``at_most``, the check is planned for the share ``expected`` of wrong predictions; if it is left
+    out, for the estimate of the model, or for half of ``at_most`` if there is none. With ``of`` all, ``at_most`` is a share of all final labels; in a project that screens for a class,
     the share of its items that may be missed. In a project with such a goal, what is left out is taken from its
     settings.
     """
 
     size: Annotated[int | None, Field(ge=1, le=LAST_ITEM, description=MEANINGS["size"]), BeforeValidator(whole)] = None
     at_most: _Share | None = None
+    expected: Annotated[float | None, Field(ge=0.0, lt=1.0, description=MEANINGS["expected"])] = None
     recall_of: _ClassName | None = None
     precision_of: _ClassName | None = None
     tolerance: _Tolerance | None = None
@@ -685,7 +687,8 @@ class SequentialAnswer(_Response):
 class CheckAnswer(_Response):
     """The newest check: what it is to guarantee, how far it is, and the model that it is about.
 
-    ``target_words`` is the target of a check that ends by itself, and ``how_to_answer`` says what people do.
+    ``target_words`` is the target of a check that ends by itself, ``expected`` the share of wrong predictions that it is
+    planned for, and ``plan_words`` says so; ``how_to_answer`` says what people do.
     """
 
     number: int
@@ -712,6 +715,8 @@ class CheckAnswer(_Response):
     corrected: bool
     of: Literal["rest", "all"] = "rest"
     annotator_error: float = 0.0
+    expected: float | None = None
+    plan_words: Text = ""
     sequential: SequentialAnswer | None
 
 

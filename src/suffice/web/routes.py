@@ -1028,15 +1028,14 @@ def start_check(sent: CheckSent, context: Context) -> Receipt:
     if context.project.settings.checked is not None:
         return _done(context, lambda: _or_conflict(lambda: _start_prediction_check(sent, context.project)))
 
-    expected = None
-    if sent.size is None:
+    if sent.size is None and sent.expected is None:
         tolerance = context.project.settings.tolerance if sent.tolerance is None else sent.tolerance
         screening = context.project.settings.screens_to_goal(sent.of)
-        expected = expected_share(context.background.learning_status, tolerance, screening=screening)
+        asked["expected"] = expected_share(context.background.learning_status, tolerance, screening=screening)
 
     def start() -> WriteReceipt:
         predict = context.background.predictions_after
-        return context.project.check_runner.start(sent.size, expected=expected, predict=predict, **asked)
+        return context.project.check_runner.start(sent.size, predict=predict, **asked)
 
     return _done(context, lambda: _or_conflict(start))
 
@@ -1051,7 +1050,7 @@ def _start_prediction_check(sent: CheckSent, project: Project) -> WriteReceipt:
         value = getattr(sent, name)
         if value not in (CheckSent.model_fields[name].default, fixed.get(name)):
             raise InvalidValueError(f"{name} is not used in a check of predictions made elsewhere; leave it out")
-    names = ("person", "at_most", "of", "size", "recall_of", "precision_of", "confidence", "request")
+    names = ("person", "at_most", "expected", "of", "size", "recall_of", "precision_of", "confidence", "request")
     return start_prediction_check(project, **sent.model_dump(include=set(names)))
 
 
