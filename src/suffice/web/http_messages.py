@@ -511,11 +511,15 @@ class NextAnswer(_Response):
 
 
 class Receipt(_Response):
-    """Receipt of a written event, with its number; ``repeated`` if it had been written before."""
+    """Receipt of a written event, with its number; ``repeated`` if it had been written before.
+
+    ``behind`` is the number of answers that the model has not counted yet; a script waits until it is 0 in the status.
+    """
 
     seq: int
     item: int | None
     repeated: bool
+    behind: int
 
 
 class CertificateAnswer(_Response):
@@ -1009,7 +1013,8 @@ class DecisionAnswer(_Response):
     ``error`` and ``rare_class`` are estimated; ``forecast``, ``error_then`` and ``corrected`` are extrapolated.
     ``since`` is the number of labels at which the stop was stated, if it stands; ``held_back`` is why a stop of the
     rule is not stated, and ``withdrawn`` is why the last stop does not stand. ``not_learned`` is the number of labels
-    since ``n_labelled``; the labels of the forecast include them. ``outlook`` holds figures with their notes.
+    since ``n_labelled``; the labels of the forecast include them. If they are many (``far_behind``), nothing is
+    forecast or planned until the model has learned them. ``outlook`` holds figures with their notes.
     """
 
     answer: Literal["too early", "keep going", "enough", "limit", "complete"]
@@ -1028,6 +1033,7 @@ class DecisionAnswer(_Response):
     reason: Text
     wrong: int | None
     corrected: int | None
+    far_behind: bool
     hardly_better: bool
     above_target: bool
     target_out_of_reach: bool

@@ -52,7 +52,7 @@ from suffice.project.review import review
 from suffice.project.sequential_offer import sequential_offer
 from suffice.project.settings import Settings, described_model
 from suffice.project.state import Opinion, PredictedLabel, ProjectState
-from suffice.project.status_summary import status
+from suffice.project.status_summary import answers_behind, status
 from suffice.project.storage import StorageError
 from suffice.project.unmatched_ids import NoMatchError
 from suffice.tables.table_columns import number_name
@@ -1066,7 +1066,9 @@ def abort_check(sent: AbortSent, context: Context) -> Receipt:
 def _done(context: AppContext, write: Callable[[], WriteReceipt]) -> Receipt:
     written = write()
     context.background.wake()
-    return Receipt(seq=written.seq, item=written.position, repeated=written.repeated)
+    with context.project.lock:
+        behind = answers_behind(context.project.state(), context.background.learning_status)
+    return Receipt(seq=written.seq, item=written.position, repeated=written.repeated, behind=behind)
 
 
 file_router = APIRouter(prefix="/api", tags=["files"])
