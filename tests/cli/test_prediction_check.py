@@ -127,7 +127,9 @@ def test_a_result_is_stated_once_and_does_not_say_how_to_go_on(answers: str, tab
     assert "Go on with" not in status
 
 
-@pytest.mark.parametrize(("options", "expected"), [([], 0.05), (["--expected", "2%"], 0.02), (["--expected", "0"], 0.0)])
+@pytest.mark.parametrize(
+    ("options", "expected"), [([], 0.05), (["--expected", "2%"], 0.02), (["--expected", "0"], 0.0)]
+)
 def test_a_check_is_planned_as_suffice_plan_says(answers: str, options: list[str], expected: float) -> None:
     planned = RUN.invoke(app, ["plan", "--pool", "200", "--at-most", "10%", *options]).stdout.splitlines()
     result = called(answers, "--prediction", "llm", "--at-most", "10%", *options, lines=["q"])

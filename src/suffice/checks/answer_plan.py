@@ -92,8 +92,8 @@ def plan_answers(  # noqa: PLR0913 - all but three by keyword
 
     Args:
         at_most: The target: the largest acceptable share of wrong predictions, above 0 and below 1.
-        expected: The share of wrong predictions that is assumed, from 0 to 1; half of ``at_most`` if None. The number of
-            them is rounded.
+        expected: The share of wrong predictions that is assumed, from 0 to 1; half of ``at_most`` if None. The number
+            of wrong ones is rounded.
         pool: Number of predictions, from which the check is drawn.
         planned_for: The share that the check is planned for, before the truth is known; ``expected`` if left out.
         alpha: Probability with which the proofs may be wrong, for all checks of these predictions together.

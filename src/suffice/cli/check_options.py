@@ -187,8 +187,8 @@ class CheckOptions:
         if self.annotator_error is not None and target_of(self.of) == "rest":
             raise InvalidValueError("--annotator-error is for a goal about all labels; give --of all")
         whole(self.earlier_checks, "--earlier-checks", least=0)
-        sized = self.size is not None or self.at_most is not None
-        others = sized or self.expected is not None or self.quantity_given or self.confidence is not None or self.exclude_unlabelable
+        planned = self.size is not None or self.at_most is not None or self.expected is not None
+        others = planned or self.quantity_given or self.confidence is not None or self.exclude_unlabelable
         others = others or self.earlier_checks > 0 or self.of is not None or self.annotator_error is not None
         if self.abort and others:
             raise InvalidValueError(

@@ -385,7 +385,8 @@ def _differences(draw: "CheckDraw", design: Mapping[str, Any]) -> list[str]:
     if not asked and any(there[name] is not None for name in _QUANTITIES):
         # A target or a size alone asks for a check of the error.
         differ += [name for name in ("at_most", "size") if name in given]
-    shown: dict[str, Any] = {name: f"{100.0 * given[name]:g}%" for name in ("at_most", "expected", "confidence") if name in given}
+    shares = ("at_most", "expected", "confidence")
+    shown: dict[str, Any] = {name: f"{100.0 * given[name]:g}%" for name in shares if name in given}
     return [f"--{name.replace('_', '-')} {shown.get(name, given[name])}" for name in dict.fromkeys(differ)]
 
 

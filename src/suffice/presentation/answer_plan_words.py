@@ -23,8 +23,9 @@ def answer_plan_sentences(plan: Mapping[str, Any], seconds: float | None = None)
         seconds: Seconds that an answer takes, to state the time; None if it is not known.
 
     Examples:
-        >>> plan = {"at_most": 0.05, "expected": 0.06, "planned_for": 0.06, "pool": 900, "confidence": 0.95, "alpha": 0.025, "fixed": None,
-        ...     "corrected": False, "fewest": 74, "low": None, "median": None, "high": None}
+        >>> plan = {"at_most": 0.05, "expected": 0.06, "planned_for": 0.06, "pool": 900, "confidence": 0.95,
+        ...     "alpha": 0.025, "fixed": None, "corrected": False, "fewest": 74, "low": None, "median": None,
+        ...     "high": None}
         >>> for sentence in answer_plan_sentences(plan):
         ...     print(sentence.replace("\xa0", " "))
         That at most 5 % of 900 predictions are wrong cannot be proven if 6 % are wrong.

@@ -51,10 +51,8 @@ def labels_to_give(decision: Mapping[str, Any]) -> tuple[int, int, int]:
 
 def forecast_sentence(decision: Mapping[str, Any]) -> str:
     """Forecast of the number of labels, and their effect."""
-    if decision.get("far_behind"):
-        return NOT_LEARNED
     if decision.get("forecast") is None:
-        return "How many more labels it takes is not yet predictable."
+        return NOT_LEARNED if decision.get("far_behind") else "How many more labels it takes is not yet predictable."
     labels, low, high = labels_to_give(decision)
     if not labels:
         return "The labels that the model is still learning may be enough."

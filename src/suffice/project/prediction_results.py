@@ -91,8 +91,9 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
         )
     common: dict[str, Any] = {"person": person, "confidence": confidence, "request": request}
     if (of or settings.of) == "all":
-        others = {"expected": expected, "size": size, "share_of": share_of, "recall_of": recall_of, "precision_of": precision_of}
-        if given_too := [name for name, value in {**others, "accept": accept}.items() if value is not None]:
+        others: dict[str, Any] = {"size": size, "share_of": share_of, "recall_of": recall_of}
+        others |= {"precision_of": precision_of, "accept": accept, "expected": expected}
+        if given_too := [name for name, value in others.items() if value is not None]:
             raise InvalidValueError(
                 f"{given_too[0]} is not used in a check for a goal about all labels, which ends by itself; leave it out"
             )

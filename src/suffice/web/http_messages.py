@@ -312,10 +312,10 @@ class CheckSent(_Request):
 
     For classes it guarantees the share of wrong predictions, or the recall or the precision of a class. For numbers it
     guarantees the share of predictions that are off by more than ``tolerance``, or the tolerance that ``share`` of them
-    exceed at most. With ``at_most``, the check is planned for the share ``expected`` of wrong predictions; if it is left
-    out, for the estimate of the model, or for half of ``at_most`` if there is none. With ``of`` all, ``at_most`` is a share of all final labels; in a project that screens for a class,
-    the share of its items that may be missed. In a project with such a goal, what is left out is taken from its
-    settings.
+    exceed at most. With ``at_most``, the check is planned for the share ``expected`` of wrong predictions: for the
+    estimate of the model if it is left out, or half of ``at_most`` if there is none. With ``of`` all, ``at_most`` is a
+    share of all final labels; in a project that screens for a class, the share of its items that may be missed. In a
+    project with such a goal, what is left out is taken from its settings.
     """
 
     size: Annotated[int | None, Field(ge=1, le=LAST_ITEM, description=MEANINGS["size"]), BeforeValidator(whole)] = None
@@ -691,8 +691,8 @@ class SequentialAnswer(_Response):
 class CheckAnswer(_Response):
     """The newest check: what it is to guarantee, how far it is, and the model that it is about.
 
-    ``target_words`` is the target of a check that ends by itself, ``expected`` the share of wrong predictions that it is
-    planned for, and ``plan_words`` says so; ``how_to_answer`` says what people do.
+    ``target_words`` is the target of a check that ends by itself, ``expected`` the share of wrong predictions that it
+    is planned for, and ``plan_words`` says so; ``how_to_answer`` says what people do.
     """
 
     number: int
