@@ -142,7 +142,9 @@ def test_a_check_is_planned_as_suffice_plan_says(answers: str, options: list[str
         (check,) = project.checks()
         terms, settings = check.draw.terms, project.settings
         assert settings.expected == (expected if options else None)
-        assert check_status(project.state(), settings).check["expected"] == found["expected"]
+        newest = check_status(project.state(), settings).check
+        assert newest is not None
+        assert newest["expected"] == found["expected"]
     assert terms == SequentialTerms.of_share(0.1, pool=200, alpha=0.025, expected=expected)
     if not options:
         return

@@ -114,7 +114,9 @@ def test_while_many_labels_are_not_learned_no_number_of_labels_is_stated(tmp_pat
         n = project.state().n_decided
         learned = n - 11
         plan = replace(plan_total(0.2, 0.1, reducible=0.02, n_labelled=learned, pool=90), more_labels=3)
-        about = {"at_most": target, "plan": plan} if target is not None else {"forecast": Forecast(30, 12, 60)}
+        about: dict[str, Any] = (
+            {"at_most": target, "plan": plan} if target is not None else {"forecast": Forecast(30, 12, 60)}
+        )
         told = status(project, learning_status(decision(n_labelled=learned, **about)))
         decided = told["decision"]
         assert decided["far_behind"]

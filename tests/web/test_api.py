@@ -171,7 +171,12 @@ def test_a_person_is_known_by_the_name_without_spaces_around(app: FastAPI, scrip
         ("labels", {"item": 3, "label": "spam", "request": "x" * 101}, 422, "request must be 1 to 100 characters"),
         ("labels", {"item": 3, "label": "spam", "request": "a\nb"}, 422, "request must be 1 to 100 characters"),
         ("labels", {"item": 3, "label": "spam", "request": 7}, 422, "not 7"),
-        ("labels", {"item": 3, "label": "spam", "colour": 1}, 422, "'colour' is not known here; leave it out"),
+        (
+            "labels",
+            {"item": 3, "label": "spam", "colour": 1},
+            422,
+            "'colour' is not a field of this request; leave it out",
+        ),
         ("next", {"n": 0}, 422, "n must be a whole number from 1 to 20, not 0"),
         ("next", {"n": 21}, 422, "not 21"),
         ("next", {"n": "2"}, 422, "not '2'"),
@@ -492,7 +497,7 @@ def test_a_damaged_project_is_an_answer_too(script: Script, tmp_path: Path) -> N
 def test_what_can_be_done_where(steady: Script, method: str) -> None:
     answer = getattr(steady, method)("/api/next")
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
-    assert answer.json()["detail"] == f"{method.upper()} cannot be done here; POST can"
+    assert answer.json()["detail"] == f"{method.upper()} is not possible here; use POST"
     both = steady.delete("/api/labels")
     assert (both.status_code, both.headers["allow"]) == (405, "GET, POST")
 

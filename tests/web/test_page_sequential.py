@@ -72,7 +72,7 @@ def test_the_window_asks_for_a_target_or_a_size(browser: "Browser", tmp_path: Pa
         assert least_answers(watched) > 1
         # Bad input is answered beside the box.
         for typed, said in (
-            ("abc", "“abc” is no share"),
+            ("abc", "“abc” is not a share"),
             ("0", "above 0 % and below 100 %"),
             ("100", "above 0 % and below 100 %"),
             ("2,5", "Write 2.5 with a point"),

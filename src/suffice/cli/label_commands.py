@@ -161,7 +161,7 @@ class PageOptions:
         typer.Option(
             "--token/--no-token",
             help="Admit only people who know a token; the address with it is printed. "
-            f"{TOKEN_VARIABLE} in the environment, of at least 16 characters, is used instead of one that is made. "
+            f"{TOKEN_VARIABLE} in the environment, of at least 16 characters, is used instead of a random one. "
             "Without a token, everybody on this machine is admitted.",
         ),
     ] = True
@@ -403,7 +403,7 @@ def _welcome(address: str, *, own: bool, accounts: int) -> str:
             f"Open {address} in a browser and sign in, or open a personal link ({count(accounts, 'account')}). Every "
             "label is saved at once; stop with Ctrl+C."
         )
-    how = f"; the first time with ?token= and your {TOKEN_VARIABLE} behind it" if own else ""
+    how = f"; the first time append ?token= and your {TOKEN_VARIABLE}" if own else ""
     return f"Open {address} in a browser{how}. Every label is saved at once; stop with Ctrl+C."
 
 

@@ -420,7 +420,7 @@ class Labeller:
         try:
             self.ask()
         except SufficeError as error:
-            raise SufficeError(f"that is saved, but the next item cannot be asked for: {error}") from None
+            raise SufficeError(f"your answer is saved, but the next item could not be requested: {error}") from None
 
     def _item(self) -> Item:
         if self.item is None:
@@ -543,7 +543,7 @@ def _done(labeller: Labeller, console: Console, line: str) -> bool:
     if labeller.verdicts:
         line, correction = _verdict(line)
     if len(line) > _LONGEST_LINE:
-        raise InvalidValueError(f"a line of {len(line)} characters is no label; at most {_LONGEST_LINE} are read")
+        raise InvalidValueError(f"a label has at most {_LONGEST_LINE} characters, not {len(line)}")
     # A class with the name of a command takes precedence; with a colon it is the command.
     command = COMMANDS.get(line.removeprefix(":"), line) if line not in settings.classes else ""
     if command == "quit":

@@ -899,7 +899,7 @@ def project_place(place: str) -> str:
     location = place_of(place)[0]
     if location != place and not is_url(location) and not project_file(location).is_file():
         raise SufficeError(
-            f"there is no project in {place!r}, nor in {location} beside it; suffice label DATA makes one"
+            f"there is no project in {place!r}, nor in {location} beside it; suffice label DATA creates one"
         )
     return location
 

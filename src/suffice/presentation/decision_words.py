@@ -508,9 +508,9 @@ def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
     if decision.get("hardly_better"):
         baseline, common = decision["baseline"], decision.get("common")
         if decision["share"]:
-            sentences.append(f"Always answering {shortened(str(common), 40)} would be wrong on {percent(baseline)}.")
+            sentences.append(f"Always predicting {shortened(str(common), 40)} would be wrong on {percent(baseline)}.")
         else:
-            sentences.append(f"Always answering the mean of the labels would be off by {number(baseline)}.")
+            sentences.append(f"Always predicting the mean of the labels would be off by {number(baseline)}.")
     alternative = decision.get("alternative")
     if alternative is None and not decision.get("hardly_better"):
         sentences.append("A higher cost of a wrong prediction leads to more labels; another model may need fewer.")

@@ -68,10 +68,10 @@ def confidence_sentences(guarantee: Mapping[str, Any]) -> list[str]:
 
     Examples:
         >>> confidence_sentences({"confidence": 1.0})
-        ['This is certain if the labels of people are right: no check was necessary.']
+        ['This is certain if the labels of people are right: no check was needed.']
     """
     if guarantee["confidence"] >= 1.0:
-        return ["This is certain if the labels of people are right: no check was necessary."]
+        return ["This is certain if the labels of people are right: no check was needed."]
     sure = percent_at_least(guarantee["confidence"])
     # Without the rounding of the difference.
     chance = percent_at_most(round(1.0 - guarantee["confidence"], 12))
@@ -261,7 +261,7 @@ def not_covered(guarantee: Mapping[str, Any], *, added: int = 0, data: str = "")
         )
     if checked and screening:
         said.append(
-            "Wrong answers in the check. A row of the class that a person overlooks counts as not of the class."
+            "Wrong answers in the check. A row of the class that a person overlooks counts as a row outside the class."
         )
     elif checked:
         said.append("Wrong answers in the check. If an answer in the check is wrong, the result can be wrong.")

@@ -46,7 +46,7 @@ MEANINGS: Final = {
     "label": "the name of a class (up to 1000 characters) or a finite number",
     "model": "the name of a model, one of those that GET /api/project lists",
     "classes": "the names of 2 to 200 classes, in the order of their keys",
-    "moved": "present names of classes, each with the name that its labels get",
+    "moved": "current names of classes, each with the name that its labels get",
     "before": "the names of the current classes, in order",
     "size": "the number of items to check, a whole number of at least 1",
     "share": "a number above 0 and below 1",
@@ -1448,7 +1448,7 @@ def add_problem_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         assert isinstance(error, HTTPException)
         if error.status_code == 405:
             allowed = _allowed(request, routes)
-            answer = problem(405, f"{request.method} cannot be done here; {allowed} can")
+            answer = problem(405, f"{request.method} is not possible here; use {allowed}")
             answer.headers["Allow"] = allowed
             return answer
         answer = problem(error.status_code, _said(request, error))
@@ -1456,7 +1456,7 @@ def add_problem_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         return answer
 
     async def on_anything(_: Request, __: Exception) -> Response:
-        answer = problem(500, "something went wrong that should not have; what suffice serve printed says more")
+        answer = problem(500, "an internal error occurred; the output of suffice serve says more")
         # This response is created outside the middleware that adds the headers.
         answer.headers.update(SECURITY_HEADERS)
         return answer
@@ -1483,7 +1483,7 @@ def sentence_of(errors: Sequence[Any]) -> str:
         return f"the body must be JSON, but {first['ctx']['error']} at character {where[-1]}"
     name = where[1] if len(where) > 1 else "the body"
     if kind == "extra_forbidden":
-        return f"{shown(where[-1])} is not known here; leave it out"
+        return f"{shown(where[-1])} is not a field of this request; leave it out"
     meaning = MEANINGS.get(name)
     if name == "format" and kind == "literal_error":
         # The formats of the final file are others.
@@ -1507,9 +1507,9 @@ def _came(value: Any) -> str:
 def _said(request: Request, error: HTTPException) -> str:
     # Starlette's messages for these two errors are not sentences.
     if error.status_code == 404 and error.detail == "Not Found":
-        return f"there is nothing at {request.url.path[:200]}; /api/openapi.json says what there is"
+        return f"there is nothing at {request.url.path[:200]}; /api/openapi.json lists what there is"
     if error.status_code == 400:
-        return "the body must be JSON in UTF-8, not nested too deeply, without endless numbers"
+        return "the body must be JSON in UTF-8, not nested too deeply, without infinite numbers"
     return str(error.detail)
 
 

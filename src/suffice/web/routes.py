@@ -174,7 +174,7 @@ class AppContext:
             ConflictError: It has not learned everything within the time limit.
         """
         if not self.background.wait_settled(patience) and not self.background.gave_up:
-            raise ConflictError("the model is still learning what was labelled or corrected last; try again in a while")
+            raise ConflictError("the model is still learning the last labels and corrections; try again in a minute")
 
     def is_alone(self, person: str) -> bool:
         """Whether this person is the only recently active one."""

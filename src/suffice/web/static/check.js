@@ -182,7 +182,7 @@ function readShare(typed, { orNone = false } = {}) {
   const text = typed.trim().replace(/\s*%$/, "");
   if (!text) return { problem: "Write a share in %, such as 5." };
   const read = readNumber(text);
-  if (read.problem) return { problem: /,/.test(text) ? read.problem : `“${text.slice(0, 40)}” is no share. Write a number such as 5.` };
+  if (read.problem) return { problem: /,/.test(text) ? read.problem : `“${text.slice(0, 40)}” is not a share. Write a number such as 5.` };
   if (read.value < 0 || (read.value === 0 && !orNone) || read.value >= 100) {
     return { problem: `Write a share ${orNone ? "of at least" : "above"} 0 % and below 100 %, such as 5.` };
   }

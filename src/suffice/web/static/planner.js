@@ -18,7 +18,7 @@ export function makePlanner(element) {
   const form = h("form", { class: "fields planner", novalidate: true },
     field("pool", "Predictions to check", { min: 1, step: 1, value: 20000 }),
     field("at-most", "Prove that at most so many are wrong, in %", { min: 0.5, max: 99, step: "any", value: 5 }),
-    field("expected", "So many are probably wrong, in %", { min: 0, max: 99, step: "any", value: 2 }, "A guess. It changes the plan, not what a check proves."),
+    field("expected", "So many are probably wrong, in %", { min: 0, max: 99, step: "any", value: 2 }, "A guess. It changes the plan and the number of answers, not what a check proves."),
     field("seconds", "Seconds per answer", { min: 1, step: "any", value: 10 }),
     field("checked", "Rows drawn at random and checked already", { min: 1, step: 1 }, "Leave both fields empty if there are none."),
     field("wrong", "Wrong predictions among these", { min: 0, step: 1 }),
