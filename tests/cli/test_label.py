@@ -390,7 +390,7 @@ def test_that_one_can_stop_is_said_and_one_may_go_on(terminal: Callable[..., Ter
     assert any(stop in found.stdout for stop in stops)
     screen = terminal("t.csv", *rule)
     text = screen.until(lambda text: any(stop in text for stop in stops), "a stop")
-    assert "q to leave, or label to continue" in text
+    assert "q to stop, or continue" in text
     screen.press("1.5\r")
     screen.until(done(33))
     screen.press("q")

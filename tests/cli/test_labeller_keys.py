@@ -143,7 +143,7 @@ def test_a_number_is_typed_letter_by_letter(project: Project) -> None:
     with LabelScreen(labeller_of(project)) as screen:
         assert "kind: a number, then Enter" in screen.text()
         assert "'n' is neither a number nor a key here" in screen.press("n")
-        assert "is no number" in screen.press("left", "right", "home")
+        assert "is neither a number" in screen.press("left", "right", "home")
         text = screen.press("1", "2", "backspace", ".", "5", "x", "\r")
         assert "kind: 1.5x" in text
         assert "is not a number" in text

@@ -284,7 +284,7 @@ class ProgressPanel(_Fitted):
         if self.standing is not None:
             words = self.standing.words()
             self.border_title = cut(words.headline, 60)
-            self.border_subtitle = "q to leave, or label to continue" if self.standing.stop else ""
+            self.border_subtitle = "q to stop, or continue" if self.standing.stop else ""
             self.set_class(words.tone == "good", "-good")
             self.set_class(words.tone == "limit", "-limit")
             self.fit()
