@@ -178,7 +178,7 @@ def test_a_check_is_paused_over_a_restart(browser: "Browser", tmp_path: Path) ->
         assert page.input_value("#check-target") == ""
         assert (page.get_attribute("#check-target", "placeholder") or "").startswith("such as ")
         page.click("#check-kind-target")
-        assert shown(page, "#check-target-problem") == "Write a share in %, such as 5."
+        assert shown(page, "#check-target-problem") == "Enter a share in %, such as 5."
         page.fill("#check-target", "25")
         begin(watched)
         assert "To pause, just leave" in shown(page, ".check-line")

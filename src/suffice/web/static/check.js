@@ -139,9 +139,11 @@ function ofSize(check) {
 }
 
 function untilProven(check, open) {
+  const pause = "To pause, just leave: the check continues when you come back.";
+  const about = [`Target: ${check.target_words}.`, check.plan_words, pause].filter(Boolean).join(" ");
   return [h("p", { role: "status" }, h("b", {}, unbroken(check.sentence))),
     can("manage") && button(() => confirmAbort(check), { class: "quiet small" }, "Give the check up"),
-    h("p", { class: "muted" }, `Target: ${unbroken([check.target_words, check.plan_words].filter(Boolean).join(". ").replace(/\.?$/, "."))} To pause, just leave: the check continues when you come back.`),
+    h("p", { class: "muted" }, about),
     h("details", { open }, h("summary", {}, "How to answer"), h("p", { class: "muted" }, unbroken(check.how_to_answer)))];
 }
 
@@ -165,7 +167,7 @@ function confirmAbort(check) {
     ? ["It then proves nothing, and its part of the error probability is spent: a later check needs more answers for the " +
         "same target.",
       "The labels are kept, and the model learns them.",
-      "For a pause you need not give it up: leave the page, and continue another day."]
+      "To pause, you do not need to give it up: leave the page, and continue another day."]
     : ["It then guarantees nothing: a part of a check is not a smaller check.",
       "The labels given so far stay, and the model learns them.",
       "A later check has to be a little larger to guarantee the same."];
@@ -180,11 +182,11 @@ function confirmAbort(check) {
 /** A share in percent as it was typed, or a sentence that says why it is none. */
 function readShare(typed, { orNone = false } = {}) {
   const text = typed.trim().replace(/\s*%$/, "");
-  if (!text) return { problem: "Write a share in %, such as 5." };
+  if (!text) return { problem: "Enter a share in %, such as 5." };
   const read = readNumber(text);
-  if (read.problem) return { problem: /,/.test(text) ? read.problem : `“${text.slice(0, 40)}” is not a share. Write a number such as 5.` };
+  if (read.problem) return { problem: /,/.test(text) ? read.problem : `“${text.slice(0, 40)}” is not a share. Enter a number such as 5.` };
   if (read.value < 0 || (read.value === 0 && !orNone) || read.value >= 100) {
-    return { problem: `Write a share ${orNone ? "of at least" : "above"} 0 % and below 100 %, such as 5.` };
+    return { problem: `Enter a share ${orNone ? "of at least" : "above"} 0 % and below 100 %, such as 5.` };
   }
   return { value: Number((read.value / 100).toPrecision(12)) };
 }
@@ -235,7 +237,7 @@ async function offerCheck(status) {
     ownWords.textContent = "";
     if (!own.value.trim()) return;
     if (!Number.isInteger(size) || size < 1 || size > status.left) {
-      ownWords.textContent = `Write a whole number from 1 to ${status.left}.`;
+      ownWords.textContent = `Enter a whole number from 1 to ${status.left}.`;
       return;
     }
     choose(size);
@@ -375,7 +377,7 @@ async function offerCheck(status) {
     event.preventDefault();
     const read = readNumber(tolerance.value);
     if (read.problem || read.value < 0) {
-      problem.textContent = read.problem ?? "Write a number that is not below 0.";
+      problem.textContent = read.problem ?? "Enter a number of at least 0.";
       return;
     }
     state.tolerance = read.value;
