@@ -271,10 +271,10 @@ def test_a_resized_window_is_filled_anew(terminal: Callable[..., Terminal]) -> N
         os.killpg(screen.process.pid, signal.SIGWINCH)
         screen.until(lambda text: "0 of 60" in text.splitlines()[0], "the first line of a small window")
         screen.press("x")
-        text = screen.until("is no key")
+        text = screen.until("is not a key")
         assert max(map(len, text.splitlines())) <= columns
         screen.press("\x1b")
-        screen.until(lambda text: "is no key" not in text, "nothing said")
+        screen.until(lambda text: "is not a key" not in text, "nothing said")
     screen.press("1")
     screen.until("1 of 60")
     screen.press("q")

@@ -68,10 +68,10 @@ def confidence_sentences(guarantee: Mapping[str, Any]) -> list[str]:
 
     Examples:
         >>> confidence_sentences({"confidence": 1.0})
-        ['This is certain if the labels of people are right: no check was needed.']
+        ['This is certain if the labels of people are right: no check was necessary.']
     """
     if guarantee["confidence"] >= 1.0:
-        return ["This is certain if the labels of people are right: no check was needed."]
+        return ["This is certain if the labels of people are right: no check was necessary."]
     sure = percent_at_least(guarantee["confidence"])
     # Without the rounding of the difference.
     chance = percent_at_most(round(1.0 - guarantee["confidence"], 12))
