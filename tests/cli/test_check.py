@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from suffice.checks.sequential_terms import planned_answers
 from suffice.cli.app import app
 from suffice.project.create import open_project
 from tests.project.labelled_projects import label_some
@@ -122,11 +123,13 @@ def test_a_check_from_its_start_to_its_guarantee(pets: str) -> None:
 def test_a_check_for_a_target_ends_when_it_is_proven(pets: str) -> None:
     with open_project(pets) as project:
         label_some(project, range(20, 40))
-    lines = said("check", pets, "--at-most", "20%").splitlines()
+    lines = said("check", pets, "--at-most", "20%", "--expected", "3%").splitlines()
     assert lines[0] == (
-        "Check 1 is started: 240 unlabelled items in random order, until at most 20 % wrong predictions are proven."
+        "Check 1 is started: 240 unlabelled items in random order, until at most 20 % wrong predictions are proven. "
+        "The check is planned for 3 % wrong."
     )
     found = told("check", pets)["check"]
+    assert (found["expected"], found["sequential"]["planned"]) == (0.03, planned_answers(48, 0.03, 240, 0.025))
     needed = found["sequential"]["needed"]
     words = (
         f"Check: 0 answers, 0 wrong predictions. The target is proven if the next {needed} predictions are all right."

@@ -192,7 +192,7 @@ def test_a_person_is_told_what_was_read_and_what_came_out() -> None:
         "Labels that would have been saved: ",
         "Measured on 30 test rows, typical error (root mean square): ",
         " at the stop, ",
-        " with all 120 labels; always answering the mean: ",
+        " with all 120 labels; always predicting the mean: ",
         "Certificate: The last step changed",
         "Figure: curve.svg",
         "Run saved: run.npz",

@@ -154,7 +154,7 @@ def test_an_item_that_nobody_can_label_counts_as_of_the_class(project: Project) 
     answer(project)
     found = screened(project.final_labels())
     assert (found.left_out, found.rows) == (1, SIZE - 1)
-    assert "1 item could not be labelled and counts as of the class" in found.evidence
+    assert "1 item could not be labelled and counts as an item of the class" in found.evidence
 
 
 def test_nearly_all_items_read_need_no_check(tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ def test_the_status_follows_the_goal(tmp_path: Path) -> None:
         )
         assert goal["plan"]["sentence"] in goal["sentences"]
         assert goal["check_sentences"][2] == (
-            "Answer without the prediction. An item that you skip counts as of the class."
+            "Answer without the prediction. An item that you skip counts as an item of the class."
         )
         assert goal["annotator_error_seen"] is None
         told = status(project, learned(project)[1])
@@ -353,7 +353,7 @@ def test_the_status_follows_the_goal(tmp_path: Path) -> None:
             "at most 20\u00a0% of class 'cat' missed",
             True,
         )
-        assert told["check"]["how_to_answer"].endswith("it then counts as of the class.")
+        assert told["check"]["how_to_answer"].endswith("it then counts as an item of the class.")
         assert "of class 'cat'. The target is proven if none of the next" in told["check"]["sentence"]
         assert told["check"]["sequential"]["class_name"] == CAT
         while len(pending := project.state().checks.pending()):

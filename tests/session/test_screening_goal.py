@@ -218,7 +218,7 @@ def test_items_that_nobody_can_label() -> None:
     assert (found.left_out, found.rows) == (3, N - 3)
     assert found.proof is not None
     assert found.proof.unlabelable == 1
-    assert "1 item could not be labelled and counts as of the class" in found.evidence
+    assert "1 item could not be labelled and counts as an item of the class" in found.evidence
     assert "3 items could not be labelled, and are not included" in found.evidence
     assert found.found == sum(label == "yes" for label in made.labels.values())
     assert all(final.labels[item] is None for item in (*skipped.tolist(), first))

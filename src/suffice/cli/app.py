@@ -195,7 +195,7 @@ def _loaded_command(name: str) -> Any:
 app = typer.Typer(
     cls=_LazyGroup,
     help="Know when you have labelled enough.",
-    epilog="Exit codes: 0 done, 1 could not be done, 2 called wrongly.",
+    epilog="Exit codes: 0 done, 1 could not be done, 2 invalid arguments.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
