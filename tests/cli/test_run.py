@@ -113,7 +113,7 @@ def result(*arguments: str, figure: bool = False) -> dict[str, Any]:
 
 @pytest.mark.parametrize("model", ["forest", "boosting"])
 def test_trees_for_numbers(model: str) -> None:
-    found = result(houses(80), "--target", "price", "--model", model, "--most", "35", "--tolerance", "3")
+    found = result(houses(60), "--target", "price", "--model", model, "--most", "20", "--tolerance", "3")
     assert (found["task"], found["model"], found["acquisition"]) == ("regression", model, "random")
     assert (found["initial"], found["batch"]) == (10, 5)
     assert found["error_at_end"] > 0.0
