@@ -117,9 +117,8 @@ def python_blocks(title: str) -> list[str]:
 
 
 def copied_package(folder: Path) -> Path:
-    copied = folder / "suffice"
-    shutil.copytree(SOURCE, copied, ignore=shutil.ignore_patterns("__pycache__"))
-    return copied
+    """Copy the package, with the bytecode of its files, so that the processes of a test need not compile them."""
+    return Path(shutil.copytree(SOURCE, folder / "suffice"))
 
 
 def touched(package: Path) -> set[str]:
@@ -157,7 +156,7 @@ def run_python(*arguments: str, package: Path, cwd: Path = ROOT) -> subprocess.C
     paths = os.pathsep.join([str(package.parent), str(ROOT)])
     return subprocess.run(
         [sys.executable, *arguments],
-        env={"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"},
+        env={"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
         cwd=cwd,
         capture_output=True,
         text=True,

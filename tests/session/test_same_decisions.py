@@ -21,7 +21,7 @@ from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.status_summary import decision_of
 from suffice.session.decision import Decision
-from tests.thoroughness import some
+from tests.thoroughness import some, thorough
 
 INITIAL = 10
 RNG = np.random.default_rng(5)
@@ -113,7 +113,7 @@ def by_project(case: Case, order: Sequence[int], random: Sequence[bool]) -> Iter
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", some(list(CASES), every=3))
 def test_the_same_labels_give_the_same_decision(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    case, labels = CASES[name], 70
+    case, labels = CASES[name], 70 if thorough() else 50
     if case.fixed is not None:
         monkeypatch.setattr(Settings, "estimator", lambda _: clone(case.fixed))
     # A run chooses the labels; the others get the same ones.
