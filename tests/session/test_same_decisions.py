@@ -21,7 +21,7 @@ from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.status_summary import decision_of
 from suffice.session.decision import Decision
-from tests.thoroughness import some, thorough
+from tests.thoroughness import crossed, some, thorough
 
 INITIAL = 10
 RNG = np.random.default_rng(5)
@@ -182,8 +182,7 @@ HISTORIES: dict[str, tuple[list[float], list[str], list[int | None]]] = {
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("model", ["logistic", "ridge"])
-@pytest.mark.parametrize("name", HISTORIES)
+@pytest.mark.parametrize(("name", "model"), crossed(HISTORIES, ["logistic", "ridge"], every=2))
 def test_histories_by_hand(name: str, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     values, answers, since = HISTORIES[name]
     given = {STARTED + 1 + k: value for k, value in enumerate(values)}
