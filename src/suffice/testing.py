@@ -717,7 +717,7 @@ def missing_input_is_named(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def degenerate_inputs_do_not_break(make: MakeRule, steps: Sequence[Step]) -> None:
-    """Runs without changes, or with numbers at the ends of their ranges, give verdicts or an error of suffice.
+    """Runs without changes, or with what the rule reads at the ends of its range, give verdicts or an error of suffice.
 
     Examples:
         >>> from suffice.criteria import Budget
