@@ -1,6 +1,7 @@
 """A project that screens to a goal: settings, check, what voids it, status, statement and final labels."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,13 +52,20 @@ def goal_project(place: Path, n: int = SIZE, **changes: Any) -> Project:
     return make(place, n, **{**given, "rule": sf.RecallTest(0.8).state_dict(), **changes})
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    """A project of which half is read."""
-    with goal_project(tmp_path / "pets.suffice") as made:
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of which half is read, which is copied for each test."""
+    place = tmp_path_factory.mktemp("unchanged") / "pets.suffice"
+    with goal_project(place) as made:
         for item in range(READ):
             made.label(item, truth(item), person="ann")
-        yield made
+    return place
+
+
+@pytest.fixture
+def project(unchanged: Path, tmp_path: Path) -> Iterator[Project]:
+    with open_project(shutil.copytree(unchanged, tmp_path / "pets.suffice")) as opened:
+        yield opened
 
 
 def answer(project: Project, most: int = SIZE) -> list[int]:
