@@ -52,6 +52,8 @@ _GROUPS: Final = ("alt.atheism", "comp.os.ms-windows.misc", "rec.motorcycles", "
 #: Texts that nothing was chosen on.
 TEST_TEXTS: Final[dict[str, Callable[[], tuple[Any, Any]]]] = {"messages, 4 newsgroups": lambda: newsgroups(_GROUPS)}
 FIELDS: Final = ("unlabelled_error", "reducible_error", "recent_gain", "error_scale", "calibration")
+#: A field of runs with classes.
+MISTAKES: Final = "selected_wrong"
 
 
 @cache
@@ -114,7 +116,8 @@ def run(folder: Path, batch: int, job: tuple[str, str, int]) -> None:
         rest[at] = wrong[at][unlabelled].mean()
     part = path.with_suffix(".part")
     steps = trace.steps()
-    recorded: dict[str, Any] = {field: np.array([getattr(step, field) for step in steps]) for field in FIELDS}
+    fields = (*FIELDS, MISTAKES) if classes else FIELDS
+    recorded: dict[str, Any] = {field: np.array([getattr(step, field) for step in steps]) for field in fields}
     with part.open("wb") as file:
         error = trace.wrong_share if classes else trace.predictive_error
         np.savez(file, n=trace.n_labelled, test=error, rest=rest, pool=len(X), **recorded)
@@ -137,7 +140,7 @@ class Recorded:
         """Read a run that :func:`run` has saved, with the errors of the unlabelled items or of the test set."""
         with np.load(path) as file:
             pool = int(file["pool"])
-            recorded = {field: file[field] for field in FIELDS}
+            recorded = {field: file[field] for field in (*FIELDS, MISTAKES) if field in file}
             steps = Step.sequence(file["n"], pool_size=np.full(len(file["n"]), pool), **recorded)
             return cls(name, pool, file["n"], file[errors], steps)
 

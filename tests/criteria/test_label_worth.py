@@ -68,6 +68,100 @@ def test_irreducible_error_buys_nothing() -> None:
     assert LabelWorth().observe_all(noisy)[-1].stop
 
 
+def test_mistakes_of_the_labelled_items_by_hand() -> None:
+    rule, costs = LabelWorth(), LabelWorth(mistake_cost=4.0)
+    steps = [step(40, selected_wrong=0.5), step(60, selected_wrong=0.5), step(100, selected_wrong=0.25)]
+    # At 60 labels 20 items were predicted before, 10 of them wrong; at 100 labels those since 50 labels count: 60, 20.
+    own = 0.75 * (20.0 + 0.1) / (60.0 + 1.0)
+    other = 1000 * math.exp(rule_level([40, 60, 100], [0.15 * 0.05 + 0.9 * 0.06] * 3)) / 100.0 ** (4.0 / 3.0)
+    assert worth(rule, *steps) == pytest.approx(other + own)
+    assert worth(costs, *steps) == pytest.approx(4.0 * (other + own))
+    # With all labels older than half of them, only the expected error is left.
+    late = step(300, selected_wrong=None)
+    assert rule.observe(late).value == pytest.approx(
+        800 * math.exp(rule_level([40, 60, 100, 300], [0.15 * 0.05 + 0.9 * 0.06] * 4)) / 300.0 ** (4.0 / 3.0)
+        + 0.75 * 0.1
+    )
+
+
+def rule_level(counts: Sequence[int], gains: Sequence[float]) -> float:
+    """The average of the logarithms of the falls, each times the labels to the power of 4/3."""
+    values = [math.log(gain / n) + 4.0 / 3.0 * math.log(n) for n, gain in zip(counts, gains, strict=True)]
+    level = values[0]
+    for before, n, value in zip(counts, counts[1:], values[1:], strict=False):
+        level += (1.0 - math.exp(-(n - before) / max(5.0, 0.1 * n))) * (value - level)
+    return level
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 12), st.none() | st.floats(0.0, 1.0)), min_size=2, max_size=40),
+    st.integers(2, 30),
+)
+def test_mistakes_of_the_newer_half_count(batches: list[tuple[int, float | None]], first: int) -> None:
+    """The share of mistakes, from single labels instead of cumulative sums."""
+    rule, n = LabelWorth(mistake_cost=1e-9), first
+    labels: list[tuple[int, int, float]] = []
+    rule.observe(step(n, selected_wrong=0.3, pool_size=1100))
+    for size, wrong in batches:
+        n += size
+        verdict = rule.observe(step(n, selected_wrong=wrong, pool_size=1100))
+        if wrong is not None:
+            labels.append((n, size, wrong * size))
+        recent = [(size, mistakes) for at, size, mistakes in labels if at > 0.5 * n]
+        q = (sum(mistakes for _, mistakes in recent) + 0.1) / (sum(size for size, _ in recent) + 1.0)
+        known = wrong is not None or bool(labels)
+        own = 0.75 * q if known else 0.1
+        assert verdict.value is not None
+        assert verdict.value == pytest.approx(1e-9 * (rule.fall * (1100 - n) + own), rel=1e-9)
+
+
+def test_a_label_that_was_predicted_wrong_is_worth_more() -> None:
+    values = [
+        worth(LabelWorth(), *(step(n, selected_wrong=wrong) for n in range(90, 101))) for wrong in (0.0, 0.25, 0.5, 1.0)
+    ]
+    assert values == sorted(values)
+    assert values[-1] - values[0] == pytest.approx(0.75 * 10.0 / 11.0)
+
+
+def test_mistakes_of_a_repeated_count_are_counted_once() -> None:
+    steps = [step(90, selected_wrong=0.0), step(95, selected_wrong=0.4), step(100, selected_wrong=0.2)]
+    once, again = LabelWorth(), LabelWorth()
+    once.observe_all(steps)
+    again.observe_all([steps[0], steps[1], steps[1], step(95), steps[2]])
+    assert once.state_dict()["state"]["mistakes"] == again.state_dict()["state"]["mistakes"] == [0.0, 2.0, 3.0]
+    assert once.state_dict()["state"]["predicted"] == again.state_dict()["state"]["predicted"] == [0, 5, 10]
+
+
+def test_mistakes_do_not_count_for_numbers_and_the_cost_of_an_error() -> None:
+    for make, scale in ((lambda: LabelWorth(tolerance=0.5), 1.0), (LabelWorth, 8.0), (lambda: LabelWorth(30.0), 1.0)):
+        values = [
+            worth(make(), *(step(n, selected_wrong=wrong, error_scale=scale) for n in (90, 95, 100)))
+            for wrong in (None, 0.0, 1.0)
+        ]
+        assert values[0] == values[1] == values[2]
+
+
+def test_states_with_impossible_mistakes_are_refused() -> None:
+    rule = LabelWorth()
+    rule.observe_all([step(n, selected_wrong=0.5) for n in (50, 60, 70)])
+    saved = rule.state_dict()
+    assert criterion_from_dict(saved).state_dict() == saved
+    for name, series in (("mistakes", [0.0, 11.0, 12.0]), ("mistakes", [0.0, 5.0, 4.0]), ("predicted", [0, 10])):
+        with pytest.raises(InvalidValueError):
+            criterion_from_dict({**saved, "state": {**saved["state"], name: series}})
+
+
+def test_states_of_1_0_0_continue_without_their_history() -> None:
+    rule = LabelWorth(mistake_cost=3.0)
+    rule.observe_all([step(n) for n in (50, 60, 70)])
+    saved = rule.state_dict()
+    for name in ("predicted", "mistakes"):
+        del saved["state"][name]
+    restored = criterion_from_dict(saved)
+    assert isinstance(restored, LabelWorth)
+    assert (restored.mistake_cost, restored.counts, restored.mistakes) == (3.0, [], [])
+
+
 def test_numbers_are_relative_to_the_variance_of_the_labels() -> None:
     one: dict[str, Any] = {"unlabelled_error": 4.0, "reducible_error": 2.0, "recent_gain": 1.0, "calibration": 1.0}
     assert worth(LabelWorth(), step(error_scale=8.0, **one)) == pytest.approx(
@@ -99,7 +193,7 @@ def test_one_step_alone_never_stops() -> None:
     low = [
         rule.observe(step(n, reducible_error=1e-9, recent_gain=1e-9, unlabelled_error=1e-9)) for n in (50, 51, 52, 53)
     ]
-    assert [(each.ready, each.stop) for each in low] == [(False, False)] * 3 + [(True, True)]
+    assert [(each.ready, each.stop) for each in low] == [(False, False)] + [(True, True)] * 3
     assert "too few labels" in low[0].reason
 
 

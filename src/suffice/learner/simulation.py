@@ -907,7 +907,7 @@ class RecordedFields(NamedTuple):
         # which needs the pool, and a model that is the same if it learns the same labels.
         if record is None and prepared.backend.replays and not isinstance(pool, DiskRows):
             counted = (wanted | optional) & _CHEAP_COUNTS
-            return RecordedFields(counted, frozenset(), wanted - counted)
+            return RecordedFields(counted, frozenset(), (wanted | optional) - counted)
         # Optional counts are not part of the fingerprint of a checkpoint, as in earlier versions.
         return RecordedFields(wanted | optional, (wanted | (optional - COUNTED_FIELDS)) - CLASS_COUNT_FIELDS)
 

@@ -19,7 +19,7 @@ from suffice.deprecation import warn_deprecated
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.learner.available_fields import CLASS_FIELDS, FUNCTION, wanted_fields
 from suffice.learner.class_columns import columns_of
-from suffice.learner.earlier_predictions import answered_before, predicted_before, require_own_model
+from suffice.learner.earlier_predictions import answered_before, predicted_before, uses_own_model
 from suffice.learner.label_sets import label_codes
 from suffice.learner.model_predictions import FittedModel, PoolRows, Predict
 from suffice.learner.monitor_records import (
@@ -324,8 +324,7 @@ class StopMonitor(SetQuestions):
         self._session.checks.require_not_in_open(new, "tell")
         drawn = said.drawn | self._checked_at_random().intersection(given)
         wanted = self._wanted(fitted)
-        earlier = self._earlier_predictions(said, new, drawn, wanted)
-        self._require_own_model(fitted, earlier)
+        earlier = self._usable(self._earlier_predictions(said, new, drawn, wanted), fitted, drawn)
         marks = memory.marks_before(len(given))
         update = MonitorRound(
             fitted,
@@ -450,11 +449,23 @@ class StopMonitor(SetQuestions):
         votes = "selected_agreement" in wanted
         return predicted_before(self._kept, self._last_view, self._memory.columns, items, votes=votes)
 
-    def _require_own_model(self, fitted: FittedModel, earlier: Mapping[int, EarlierRow]) -> None:
-        """Raise an error for a function that does not use the model that it is given, if that matters now."""
-        if earlier and fitted.asks_function and self._answers is not None and isinstance(self._kept, FittedModel):
-            sample = sampled_items(len(self._pool), RULE_ITEMS[fitted.task])[:_ASKED_ITEMS]
-            require_own_model(self._kept, fitted, sample, self._answers)
+    def _usable(self, earlier: dict[int, EarlierRow], fitted: FittedModel, drawn: set[int]) -> dict[int, EarlierRow]:
+        """Earlier predictions; none by a function that does not use the model that it is given.
+
+        Raises:
+            InvalidValueError: The rule or a random label needs these predictions.
+        """
+        if not earlier or not fitted.asks_function or self._answers is None or not isinstance(self._kept, FittedModel):
+            return earlier
+        sample = sampled_items(len(self._pool), RULE_ITEMS[fitted.task])[:_ASKED_ITEMS]
+        if uses_own_model(self._kept, fitted, sample, self._answers):
+            return earlier
+        if self._rule.needs() & SELECTED_FIELDS or not drawn.isdisjoint(earlier):
+            raise InvalidValueError(
+                "predict must use the model that it is given, a copy of the one of the update before; it returned the "
+                "predictions of the current one, so that labels would be judged by a model that has learned them"
+            )
+        return {}
 
     @staticmethod
     def _keep(update: MonitorRound, wanted: frozenset[str]) -> FittedModel | RememberedModel:
