@@ -210,7 +210,7 @@ class PredictionResult:
         pending: Number of answers that are missing, as far as it is known.
         unlabelable: Number of rows that nobody could label; they count as wrong.
         corrections: Number of answers that were corrected after they had been given.
-        at_first: The result by the first answers, if some were corrected after the end; otherwise None.
+        at_first: The result by the first answers, if some were corrected; otherwise None.
         judgement: For an accepted part, whether the confidence orders errors; otherwise None.
     """
 
