@@ -150,9 +150,9 @@ def test_corrections_are_stated_with_the_first_answers(options: dict[str, Any]) 
     assert result.at_first.sentences() == first.sentences()
     before = first.sentences()[0]
     shown = "The first answers show the same." if result.sentences()[0] == before else f"By the first answers: {before}"
-    assert f"4 answers were corrected after the check was answered. {shown}" in str(result)
+    assert f"4 answers were corrected. {shown}" in str(result)
     same = corrected(check, ["c"] * 400, mistaken[:1])
-    assert "1 answer was corrected after the check was answered. The first answers show the same." in str(same)
+    assert "1 answer was corrected. The first answers show the same." in str(same)
 
 
 def test_a_proof_by_corrected_answers_says_that_the_first_ones_do_not_prove_it() -> None:

@@ -209,6 +209,13 @@ def test_confidences_may_be_percentages(known: str, tmp_path: Path, table: dict[
     assert percents["accepted"]["accepted"] == shares["accepted"]["accepted"]
 
 
+def test_other_commands_find_the_check_beside_the_file(answers: str) -> None:
+    called(answers, "--prediction", "llm", "--at-most", "20%")
+    done = RUN.invoke(app, ["status", answers])
+    assert done.exit_code == 0
+    assert done.output == RUN.invoke(app, ["status", answers.replace(".csv", ".check.suffice")]).output
+
+
 def test_classes_that_differ_in_case_only_are_noted(tmp_path: Path) -> None:
     table = {"body": [f"text {k}" for k in range(60)], "llm": ["bug", "Bug", "ham"] * 20}
     path = write_csv(tmp_path / "answers.csv", table)
