@@ -114,6 +114,12 @@ def test_the_share_of_a_class_is_that_of_class_share() -> None:
     assert named.run(asked(truth)).share is not None
 
 
+def test_the_share_of_a_class_has_no_target() -> None:
+    truth, llm, *_ = world()
+    with pytest.raises(InvalidValueError, match=r"share_of states how common a class is; leave at_most out"):
+        of_predictions(llm).check(share_of="spam", at_most=0.05, seed=1)
+
+
 def test_a_class_may_be_a_truth_value_or_a_number() -> None:
     truth = [row % 2 == 0 for row in range(200)]
     share = of_predictions(truth).check(share_of=True, size=60, seed=0).run(lambda row: truth[row]).share

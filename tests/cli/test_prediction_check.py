@@ -362,6 +362,18 @@ def test_a_check_of_another_quantity(answers: str, tmp_path: Path) -> None:
         assert len(project.checks()) == 5
 
 
+def test_how_common_a_class_is_has_no_target(answers: str, known: str, tmp_path: Path) -> None:
+    both = ["--share-of", "ham", "--at-most", "5%"]
+    message = "--at-most is a target for wrong predictions, and --share-of states how common a class is"
+    assert message in refused(known, "--prediction", "llm", "--truth", "truth", *both)
+    assert message in refused(answers, "--prediction", "llm", *both)
+    # The target of the project is not one of this check.
+    told(answers, "--prediction", "llm", "--at-most", "20%", "--size", "5", code=1, lines=["ham"] * 5)
+    place = str(tmp_path / "answers.check.suffice")
+    found = told(place, "--share-of", "ham", "--size", "12", lines=["ham"] * 12)
+    assert (found["share"]["class_name"], found["at_most"], found["guaranteed"]) == ("ham", None, True)
+
+
 def test_the_target_of_a_check_is_that_of_its_start(answers: str, tmp_path: Path) -> None:
     place = str(tmp_path / "answers.check.suffice")
     options = ["--prediction", "llm", "--probability", "p", "--accept", "accepted", "--at-most", "30%", "--size", "60"]

@@ -97,7 +97,8 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
     rows = unlabelled[unlabelled >= first]
     if not len(rows):
         raise InvalidValueError("every row has an answer, so there is nothing to check")
-    target = settings.at_most if at_most is None else at_most
+    # How common a class is has no target.
+    target = settings.at_most if at_most is None and share_of is None else at_most
     sure = 1.0 - project.check_runner.alpha(confidence)
     part = given.part(rows)
     design = CheckDesign(
@@ -176,7 +177,7 @@ def check_result(project: Project, check: ProjectCheck) -> PredictionResult:
     rows = before.unlabelled[before.unlabelled >= asked.first_item]
     given = predictions_of_project(project).part(rows)
     design = CheckDesign(
-        at_most=asked.target if asked.at_most is None else asked.at_most,
+        at_most=None if asked.share_of is not None else asked.target if asked.at_most is None else asked.at_most,
         size=None if draw.terms is not None else len(draw.items),
         tolerance=asked.tolerance,
         share_of=asked.share_of,
