@@ -115,7 +115,7 @@ def test_the_share_of_a_class_is_that_of_class_share() -> None:
 
 
 def test_the_share_of_a_class_has_no_target() -> None:
-    truth, llm, *_ = world()
+    _, llm, *_ = world()
     with pytest.raises(InvalidValueError, match=r"share_of states how common a class is; leave at_most out"):
         of_predictions(llm).check(share_of="spam", at_most=0.05, seed=1)
 

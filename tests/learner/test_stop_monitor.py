@@ -1629,7 +1629,7 @@ def test_a_regressor_with_an_empty_list_of_classes_predicts_numbers() -> None:
     assert monitor.error_estimate().value < 0.5
 
 
-class TwoColumns(DecisionTreeClassifier):
+class TwoColumns(DecisionTreeClassifier):  # type: ignore[misc]
     """A tree that always returns two columns, as LightGBM does if all labels are of one class."""
 
     def predict_proba(self, X: Any, check_input: bool = True) -> Any:

@@ -79,9 +79,10 @@ def test_a_project_that_is_done() -> None:
             f"More labels are not worth their cost: 1 more label would avoid {few} wrong predictions, and it costs as "
             f"much as {cost}."
         )
-    assert "would avoid less than 1 wrong prediction, and it costs as much as 1." in sentences(
-        replace(priced, avoided=0.999, price=1.0)
-    )[1]
+    assert (
+        "would avoid less than 1 wrong prediction, and it costs as much as 1."
+        in sentences(replace(priced, avoided=0.999, price=1.0))[1]
+    )
     ratio = verdict(stop=True, rule="ErrorStability", reason="the error ratio 0.04 is at most the threshold 0.05")
     assert sentences(decision(stop=True, said=ratio, since=40))[1:] == [
         "The last labels changed the model so little that the stopping rule says stop."
