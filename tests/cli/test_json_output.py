@@ -82,7 +82,7 @@ def test_a_missing_project_is_told_in_the_same_way_by_all_commands(command: list
     assert type(done) is SufficeError
     assert str(done) == (
         "there is no project in 'nowhere', nor in nowhere.suffice or nowhere.check.suffice beside it; suffice label "
-        "DATA makes one"
+        "DATA creates one"
     )
 
 
