@@ -114,6 +114,12 @@ def test_the_share_of_a_class_is_that_of_class_share() -> None:
     assert named.run(asked(truth)).share is not None
 
 
+def test_the_share_of_a_class_has_no_target() -> None:
+    _, llm, *_ = world()
+    with pytest.raises(InvalidValueError, match=r"share_of states how common a class is; leave at_most out"):
+        of_predictions(llm).check(share_of="spam", at_most=0.05, seed=1)
+
+
 def test_a_class_may_be_a_truth_value_or_a_number() -> None:
     truth = [row % 2 == 0 for row in range(200)]
     share = of_predictions(truth).check(share_of=True, size=60, seed=0).run(lambda row: truth[row]).share
@@ -150,9 +156,9 @@ def test_corrections_are_stated_with_the_first_answers(options: dict[str, Any]) 
     assert result.at_first.sentences() == first.sentences()
     before = first.sentences()[0]
     shown = "The first answers show the same." if result.sentences()[0] == before else f"By the first answers: {before}"
-    assert f"4 answers were corrected after the check was answered. {shown}" in str(result)
+    assert f"4 answers were corrected. {shown}" in str(result)
     same = corrected(check, ["c"] * 400, mistaken[:1])
-    assert "1 answer was corrected after the check was answered. The first answers show the same." in str(same)
+    assert "1 answer was corrected. The first answers show the same." in str(same)
 
 
 def test_a_proof_by_corrected_answers_says_that_the_first_ones_do_not_prove_it() -> None:

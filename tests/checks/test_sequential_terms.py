@@ -611,7 +611,7 @@ def test_a_correction_after_the_proof() -> None:
     # The first answers prove the target, too.
     assert (found.wrong, found.corrections, found.wrong_at_first) == (1, 1, None)
     assert "first answers" not in str(found)
-    assert found.evidence.endswith("1 answer was corrected afterwards.")
+    assert found.evidence.endswith(" 1 answer was corrected.")
     for position in (126, -1):
         with pytest.raises(InvalidValueError, match="position must be"):
             check.correct(position, False)

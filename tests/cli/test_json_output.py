@@ -80,9 +80,9 @@ def test_the_command_lists_and_prints_schemas() -> None:
 def test_a_missing_project_is_told_in_the_same_way_by_all_commands(command: list[str]) -> None:
     done = RUN.invoke(app, [*command, "nowhere"]).exception
     assert type(done) is SufficeError
-    assert (
-        str(done)
-        == "there is no project in 'nowhere', nor in nowhere.suffice beside it; suffice label DATA creates one"
+    assert str(done) == (
+        "there is no project in 'nowhere', nor in nowhere.suffice or nowhere.check.suffice beside it; suffice label "
+        "DATA creates one"
     )
 
 

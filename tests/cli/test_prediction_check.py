@@ -258,6 +258,13 @@ def test_confidences_may_be_percentages(known: str, tmp_path: Path, table: dict[
     assert percents["accepted"]["accepted"] == shares["accepted"]["accepted"]
 
 
+def test_other_commands_find_the_check_beside_the_file(answers: str) -> None:
+    called(answers, "--prediction", "llm", "--at-most", "20%")
+    done = RUN.invoke(app, ["status", answers])
+    assert done.exit_code == 0
+    assert done.output == RUN.invoke(app, ["status", answers.replace(".csv", ".check.suffice")]).output
+
+
 def test_classes_that_differ_in_case_only_are_noted(tmp_path: Path) -> None:
     table = {"body": [f"text {k}" for k in range(60)], "llm": ["bug", "Bug", "ham"] * 20}
     path = write_csv(tmp_path / "answers.csv", table)
@@ -402,6 +409,18 @@ def test_a_check_of_another_quantity(answers: str, tmp_path: Path) -> None:
     assert told(place, "--at-most", "20%")["complete"] is False
     with open_project(place) as project:
         assert len(project.checks()) == 5
+
+
+def test_how_common_a_class_is_has_no_target(answers: str, known: str, tmp_path: Path) -> None:
+    both = ["--share-of", "ham", "--at-most", "5%"]
+    message = "--at-most is a target for wrong predictions, and --share-of states how common a class is"
+    assert message in refused(known, "--prediction", "llm", "--truth", "truth", *both)
+    assert message in refused(answers, "--prediction", "llm", *both)
+    # The target of the project is not one of this check.
+    told(answers, "--prediction", "llm", "--at-most", "20%", "--size", "5", code=1, lines=["ham"] * 5)
+    place = str(tmp_path / "answers.check.suffice")
+    found = told(place, "--share-of", "ham", "--size", "12", lines=["ham"] * 12)
+    assert (found["share"]["class_name"], found["at_most"], found["guaranteed"]) == ("ham", None, True)
 
 
 def test_the_target_of_a_check_is_that_of_its_start(answers: str, tmp_path: Path) -> None:

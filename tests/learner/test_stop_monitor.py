@@ -1627,3 +1627,33 @@ def test_a_regressor_with_an_empty_list_of_classes_predicts_numbers() -> None:
     verdict = monitor.update(EmptyClasses().fit(X[:30], y[:30]), np.arange(30), y[:30])
     assert verdict.n_labelled == 30
     assert monitor.error_estimate().value < 0.5
+
+
+class TwoColumns(DecisionTreeClassifier):  # type: ignore[misc]
+    """A tree that always returns two columns, as LightGBM does if all labels are of one class."""
+
+    def predict_proba(self, X: Any, check_input: bool = True) -> Any:
+        p = super().predict_proba(X, check_input)
+        return np.column_stack([p, np.zeros(len(p))]) if p.shape[1] == 1 else p
+
+
+def test_a_second_column_of_a_model_that_knows_one_class() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = np.where(np.arange(200) < 60, "no", "yes")
+    one, other = sf.StopMonitor(X), sf.StopMonitor(X)
+    for n in (40, 50, 70):
+        known = np.arange(n)
+        found = [
+            monitor.update(kind(random_state=0).fit(X[:n], y[:n]), known, y[:n], random=known)
+            for monitor, kind in ((one, TwoColumns), (other, DecisionTreeClassifier))
+        ]
+        assert found[0] == found[1]
+    assert one.decision() == other.decision()
+
+
+def test_columns_that_are_not_the_classes_of_the_model() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = TwoColumns(random_state=0).fit(X[:30], np.arange(30) % 2)
+    model.classes_ = np.arange(3)
+    with pytest.raises(InvalidValueError, match="returned 2 columns, and classes_ of the model has 3 classes"):
+        sf.StopMonitor(X).update(model, np.arange(30), np.arange(30) % 2)

@@ -181,7 +181,8 @@ def test_a_result_is_that_of_a_check_of_the_same_answers(tmp_path: Path, options
         record, found = check.record, check_result(project, check)
         assert number == found.checked == len(record.items)
         given = of_predictions({"llm": table["llm"]}, table["p"])
-        design = CheckDesign(**{**options, "at_most": 0.1}).checked(given)
+        at_most = None if "share_of" in options else 0.1
+        design = CheckDesign(**{**options, "at_most": at_most}).checked(given)
         labels = {row: truth[row] for row in record.items}
         same = Check(record.items, record.pool, 1, 0.05, labels, sequential=record.sequential)
         assert found.to_dict() == PredictionCheck.restored(given, design, same, "blind").result.to_dict()

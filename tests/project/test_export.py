@@ -62,7 +62,7 @@ def rows_of(file: Exported) -> list[dict[str, Any]]:
 
 def is_number(text: str) -> bool:
     try:
-        float(text)
+        float(text.replace(",", ".", 1))
     except ValueError:
         return False
     return True
@@ -75,6 +75,22 @@ def test_no_cell_begins_with_what_a_spreadsheet_runs_and_every_text_is_found_aga
     assert not bare or bare[0] not in SIGNS or is_number(cell)
     assert exact(cell) == text
     assert cell in (text, f"'{text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("-1,64", "-1,64"),
+        ("+,5", "+,5"),
+        ("-1,5e3", "-1,5e3"),
+        ("-1,000,000", "'-1,000,000"),
+        ("-1,A1", "'-1,A1"),
+        ("-1,5+2", "'-1,5+2"),
+        ("=1,5", "'=1,5"),
+    ],
+)
+def test_a_number_with_a_decimal_comma_stays_a_number(text: str, cell: str) -> None:
+    assert (harmless(text), exact(cell)) == (cell, text)
 
 
 @given(st.lists(st.tuples(texts, texts), max_size=5), texts)

@@ -68,10 +68,10 @@ def test_a_project_that_is_done() -> None:
     priced = decision(stop=True)
     for avoided, price, few, cost in [
         (0.337, 1.0, "about 0.34", "1"),
-        (0.0007, 1.0, "fewer than 0.01", "1"),
+        (0.0007, 1.0, "less than 0.01", "1"),
         (8.99, 10.0, "about 9", "10"),
         # Rounded, both are 3.3.
-        (3.32, 3.33, "fewer than 3.3", "3.3"),
+        (3.32, 3.33, "less than 3.3", "3.3"),
         # Never more than are estimated to be wrong, 10 of 78.
         (17.0, 20.0, "about 10", "20"),
     ]:
@@ -79,6 +79,10 @@ def test_a_project_that_is_done() -> None:
             f"More labels are not worth their cost: 1 more label would avoid {few} wrong predictions, and it costs as "
             f"much as {cost}."
         )
+    assert (
+        "would avoid less than 1 wrong prediction, and it costs as much as 1."
+        in sentences(replace(priced, avoided=0.999, price=1.0))[1]
+    )
     ratio = verdict(stop=True, rule="ErrorStability", reason="the error ratio 0.04 is at most the threshold 0.05")
     assert sentences(decision(stop=True, said=ratio, since=40))[1:] == [
         "The last labels changed the model so little that the stopping rule says stop."
@@ -98,6 +102,10 @@ def test_a_model_at_its_limit_is_told_with_what_to_try() -> None:
     assert "Switch to that model: all labels stay." in sentences(decision(stop=True, alternative=FOREST))[1]
     poor = sentences(decision(stop=True, baseline=0.13))
     assert poor[1:3] == ["Always predicting cat would be wrong on 13\u00a0%.", "Try other features or another model."]
+    # All random labels are of one class, so that they do not tell how often another class occurs.
+    assert sentences(decision(stop=True, baseline=0.0))[0].startswith("You can stop now: ")
+    nearly = decision(stop=True, baseline=0.0, near_trivial=True)
+    assert (nearly.answer, nearly.hardly_better) == ("enough", False)
 
 
 def test_a_better_model_is_told_while_labelling_goes_on() -> None:

@@ -300,6 +300,12 @@ def test_a_column_that_may_be_labels_is_pointed_out() -> None:
     assert read(path, features=Path("f.npy")).notes[0] == hint.replace("used as a feature", "shown")
 
 
+def test_classes_that_are_alike_are_noted() -> None:
+    items = read(write(n=[1.5, 2.5, 4.5], kind=["bug", "Bug ", "ham"]), target="kind")
+    assert items.classes == ("Bug", "bug", "ham")
+    assert "the classes 'Bug' and 'bug' differ in upper and lower case or spaces only" in items.notes[-1]
+
+
 def test_a_first_line_of_data_is_noticed() -> None:
     Path("sms.tsv").write_text("ham\t1\nspam\t2\nham\t3\n")
     assert read(Path("sms.tsv")).notes[0].startswith("the first line may be data: 'ham' is the name of a column")

@@ -454,6 +454,9 @@ def test_a_column_that_is_missing_is_named_by_the_first_row() -> None:
         InvalidValueError, match=r"has no column 'incom'\. Did you mean 'income'\? Its columns, by the first row,"
     ):
         named_column(file, "incom", Path("t.xlsx"))
+    below = sheet_of(["Export of May"], [], ["age", "income"], [1, 2])
+    with pytest.raises(InvalidValueError, match="Its columns, by the first row below the titles, are 'age', 'income'"):
+        named_column(below, "incom", Path("t.xlsx"))
 
 
 def test_the_workbooks_of_this_package_come_back() -> None:

@@ -45,6 +45,38 @@ def feature(table: Table, name: str = "c") -> list[float]:
 # Features
 
 
+@pytest.mark.parametrize(
+    ("values", "note"),
+    [
+        (["1,84", "-0,14", "7"], "column 'c' is not taken as numbers: line 2 holds '1,84'; write 1.5 in place of 1,5"),
+        (
+            ["14.10.2024", "1.2.2024", ""],
+            "column 'c' is not taken as dates: line 2 holds '14.10.2024'; write dates as 2024-02-29",
+        ),
+        (
+            ["2012/01/01", "2012/01/02", "2012/1/2"],
+            "column 'c' is not taken as dates: line 2 holds '2012/01/01'; write dates as 2024-02-29",
+        ),
+        (
+            ["", "3/4/24 10:30", "5/4/24"],
+            "column 'c' is not taken as dates: line 3 holds '3/4/24 10:30'; write dates as 2024-02-29",
+        ),
+    ],
+)
+def test_numbers_and_dates_in_other_forms_are_noted(values: list[str], note: str) -> None:
+    assert column(*values * 4).notes[0] == note
+
+
+@pytest.mark.parametrize("values", [["a,b", "1,5"], ["1.2.3", "1.2.4"], ["14.10.2024", "soon"], ["2024-02-29", "x"]])
+def test_other_words_have_no_such_note(values: list[str]) -> None:
+    assert not any("not taken as" in note for note in column(*values * 4).notes)
+
+
+def test_classes_that_are_alike_are_noted() -> None:
+    table = column(*range(6), target=["good", "Good", "bad"] * 2)
+    assert "the classes 'good' and 'Good' differ in upper and lower case or spaces only" in table.notes[0]
+
+
 def test_numbers_are_standardised() -> None:
     table = column(2, 4, 4, 10)
     assert table.columns == ("c", "n")

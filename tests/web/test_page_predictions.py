@@ -50,6 +50,17 @@ def test_labels_without_the_prediction_until_the_target_is_proven(browser: "Brow
         assert status_of(server)["result"]["guaranteed"]
         page.wait_for_selector("a:has-text('See the statement')")
         accessible(watched)
+        page.click("a[data-view=progress]")
+        page.wait_for_selector("text=Is it enough?")
+        # Each sentence is there once.
+        for sentence in status_of(server)["result"]["sentences"]:
+            assert shown(page, "#view-progress .card >> nth=0").count(sentence) == 1
+        page.click("a[data-view=export]")
+        page.wait_for_selector("text=All rows in one file")
+        text = shown(page, "#view-export")
+        assert "The result of the check is about all of these predictions." in text
+        assert "Nothing is guaranteed" not in text
+        assert "model" not in text
         watched.close()
 
 

@@ -611,7 +611,7 @@ class Guarantee:
                 f"{sample.right:,} belong to it."
             )
         if self.corrections:
-            said.append(f"{self._corrections[:1].upper()}{self._corrections[1:]} afterwards.")
+            said.append(f"{self._corrections[:1].upper()}{self._corrections[1:]}.")
         if self.model and not (self.quantity == "recall" and self.allowed is not None):
             said.append(f"The predictions are those of this model: {self.model}.")
         return " ".join(said)

@@ -83,6 +83,11 @@ class CheckDesign:
         quantities = [name for name in ("share_of", "recall_of", "precision_of", "accept") if getattr(self, name)]
         if len(quantities) > 1:
             raise InvalidValueError(f"a check proves one quantity; give {quantities[0]} or {quantities[1]}, not both")
+        if self.share_of is not None and share is not None:
+            raise InvalidValueError(
+                "at_most is a target for wrong predictions, and share_of states how common a class is; leave at_most "
+                "out, or make a check of its own for each"
+            )
         if quantities and len(given.columns) > 1:
             raise InvalidValueError(f"{quantities[0]} is for one column of predictions; give one, not several")
         if quantities and given.groups is not None:
@@ -209,7 +214,7 @@ class PredictionResult:
         pending: Number of answers that are missing, as far as it is known.
         unlabelable: Number of rows that nobody could label; they count as wrong.
         corrections: Number of answers that were corrected after they had been given.
-        at_first: The result by the first answers, if some were corrected after the end; otherwise None.
+        at_first: The result by the first answers, if some were corrected; otherwise None.
         judgement: For an accepted part, whether the confidence orders errors; otherwise None.
     """
 

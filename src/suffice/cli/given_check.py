@@ -305,7 +305,7 @@ def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionC
         return ""
     target = project.settings.at_most if design["at_most"] is None else design["at_most"]
     _require_target({**design, "at_most": target}, wanted.budget)
-    start_prediction_check(project, person=person, budget=wanted.budget, **{**design, "at_most": target})
+    start_prediction_check(project, person=person, budget=wanted.budget, **design)
     with project.lock:
         started = project.state().checks.open_check
     if started is None:

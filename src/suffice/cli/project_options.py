@@ -886,7 +886,7 @@ def stored_project(place: str) -> Iterator[tuple["Project", str]]:
 
 
 def project_place(place: str) -> str:
-    """Location of an existing project: what was typed, or the project beside it.
+    """Location of an existing project: what was typed, or the project beside it, which may check predictions.
 
     Args:
         place: What was typed.
@@ -897,11 +897,14 @@ def project_place(place: str) -> str:
     from suffice.project.create import is_url, project_file
 
     location = place_of(place)[0]
-    if location != place and not is_url(location) and not project_file(location).is_file():
-        raise SufficeError(
-            f"there is no project in {place!r}, nor in {location} beside it; suffice label DATA creates one"
-        )
-    return location
+    if location == place or is_url(location) or project_file(location).is_file():
+        return location
+    check = place_of(place, checks=True)[0]
+    if project_file(check).is_file():
+        return check
+    raise SufficeError(
+        f"there is no project in {place!r}, nor in {location} or {check} beside it; suffice label DATA creates one"
+    )
 
 
 def learned_project(project: "Project", place: str, *, wait: bool = True) -> Reading:

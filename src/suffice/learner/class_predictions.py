@@ -95,9 +95,22 @@ class ClassPredictions:
             forest, inputs = self._source.last_step, self._source.transformed(items)
             return _average(_tree_probabilities(forest.estimators_, inputs))
         if self._source.predict is None:
-            return self._table(self._source.model.predict_proba(self._source.rows(items)), len(items))
+            return self._of_classes(self._table(self._source.model.predict_proba(self._source.rows(items)), len(items)))
         p = self._table(self._source.answer(items), len(items))
         return p.mean(axis=1) if p.ndim == 3 else p
+
+    def _of_classes(self, p: Floats) -> Floats:
+        """Class probabilities with one column for each class that the model names."""
+        named = getattr(self._source.model, "classes_", None)
+        if named is None or len(named) == p.shape[1]:
+            return p
+        if len(named) == 1:
+            # If all labels are of one class, LightGBM also returns a column for a second class.
+            return np.ones((len(p), 1))
+        raise InvalidValueError(
+            f"{self._source.function} returned {p.shape[1]} columns, and classes_ of the model has {len(named)} "
+            "classes; return one column for each class"
+        )
 
     def _with_members(self, items: Indices) -> tuple[Floats, Floats | None]:
         """Class probabilities, and those by each member of a committee, with the columns of the model."""

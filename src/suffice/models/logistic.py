@@ -293,7 +293,7 @@ def class_labels(y: Any, classes: Any = None) -> Any:
         if any(words) and not all(words):
             stranger = labels[words.index(not words[0])]
             raise InvalidValueError(
-                f"classes must be all words or all numbers, but {labels[0]!r} and {stranger!r} came"
+                f"classes must be all words or all numbers, but {labels[0]!r} and {stranger!r} came; write all as words"
             )
         labels = np.asarray(labels.tolist())
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():

@@ -438,11 +438,10 @@ def _enough_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
         ]
     if decision.get("large_error"):
         reasons = [as_sentence(reason.removeprefix(f"{NOT_WORTH}: ")) for reason in _stop_reasons(decision)]
-        too = "many" if decision["share"] else "much"
         remedy = "try other features or another model"
         if decision["rule"] in WORTH_RULES:
             remedy = f"say that a wrong prediction costs more, or {remedy}"
-        return [f"{NOT_WORTH}: {error}.", *reasons, f"If that is too {too} for you, {remedy}."]
+        return [f"{NOT_WORTH}: {error}.", *reasons, f"If this error is too large for you, {remedy}."]
     return [f"You can stop now: {error}.", *_stop_reasons(decision)]
 
 
@@ -472,12 +471,13 @@ def _worth_sentence(decision: Mapping[str, Any]) -> str:
     wrong = decision.get("wrong")
     # The estimate for one label is noisy: it can exceed the estimate of all wrong predictions.
     per_label = avoided if wrong is None else min(avoided, wrong)
-    few = "fewer than 0.01" if per_label < 0.01 else f"about {two_digits_of(per_label)}"
+    few = "less than 0.01" if per_label < 0.01 else f"about {two_digits_of(per_label)}"
     if two_digits_of(per_label) == two_digits_of(price):
         # Rounded, the numbers are equal.
-        few = f"fewer than {two_digits_of(price)}"
+        few = f"less than {two_digits_of(price)}"
+    predictions = "wrong prediction" if few.endswith(" 1") else "wrong predictions"
     return (
-        f"More labels are not worth their cost: 1 more label would avoid {few} wrong predictions, and it costs as much "
+        f"More labels are not worth their cost: 1 more label would avoid {few} {predictions}, and it costs as much "
         f"as {two_digits_of(price)}."
     )
 

@@ -58,7 +58,7 @@ def _corrections(result: Mapping[str, Any], said: Sequence[str]) -> list[str]:
     number, first = result.get("corrections", 0), result.get("at_first")
     if not number or first is None:
         return []
-    corrected = f"{count(number, 'answer')} {'was' if number == 1 else 'were'} corrected after the check was answered."
+    corrected = f"{count(number, 'answer')} {'was' if number == 1 else 'were'} corrected."
     before = _target_and_statements(first)
     if before[0] == said[0]:
         return [f"{corrected} The first answers show the same."]

@@ -32,7 +32,7 @@ from suffice.project.prediction_columns import (
 from suffice.project.prediction_settings import GIVEN, CheckedPredictions, given_predictions
 from suffice.project.read_items import ReadingOptions, TableSource, checked_classes, read_source
 from suffice.project.settings import DEFAULT_INITIAL, FEWEST_OPINIONS, Settings, checked_conditions, default_rule
-from suffice.tables.table import are_classes, named_column
+from suffice.tables.table import alike_notes, are_classes, folded_name, named_column
 from suffice.tables.table_columns import Column, TableColumns, Texts, is_path
 
 # With more different predictions than this, people say whether a prediction is right instead of labelling.
@@ -115,7 +115,7 @@ def prediction_items(
         groups, codes = group_codes(file, options.group)
         parts.append(codes)
     concealed, notes = _concealed(source, reading, options, answer)
-    notes += _alike(classes)
+    notes += alike_notes(classes)
     checked = CheckedPredictions(
         options.columns,
         answer,
@@ -488,7 +488,7 @@ def known_answers(data: Any, reading: ReadingOptions, options: PredictionOptions
     answered = np.array([row for row, answer in enumerate(answers) if answer is not None], dtype=np.intp)
     if not len(answered):
         raise InvalidValueError(f"--truth: column {truth!r} has no answer in any row; fill in those that are known")
-    return KnownAnswers(given, answers, answered, classes, (*notes, *_alike(classes)))
+    return KnownAnswers(given, answers, answered, classes, (*notes, *alike_notes(classes)))
 
 
 def _answers(
@@ -504,14 +504,16 @@ def _answers(
     known = {*given.classes, *options.classes}
     unknown = [place for place, level in enumerate(levels) if level not in known]
     answers = [None if code < 0 else levels[code] for code in codes.tolist()]
-    same = {_folded(level): level for level in known}
-    alike = [place for place in unknown if _folded(levels[place]) in same]
+    same = {folded_name(level): level for level in known}
+    alike = [place for place in unknown if folded_name(levels[place]) in same]
     # Free texts are compared as they are; classes must be known.
     if unknown and len(known) <= _MOST_BLIND:
         first = (alike or unknown)[0]
         row = int(np.flatnonzero(codes == first)[0])
         some = ", ".join(sorted(known)[:20])
-        like = f"; only upper and lower case or spaces differ from {same[_folded(levels[first])]!r}" if alike else ""
+        like = (
+            f"; only upper and lower case or spaces differ from {same[folded_name(levels[first])]!r}" if alike else ""
+        )
         raise InvalidValueError(
             f"--truth: {file.place(row)} has {levels[first]!r} in column {name!r}, which is none of the predicted "
             f"classes {some}{like}; correct it, or name all classes with --classes"
@@ -522,19 +524,4 @@ def _answers(
     return answers, [
         f"{count(number, 'answer')} differ from a prediction in upper and lower case or spaces only, such as "
         f"{levels[alike[0]]!r}; they are counted as different"
-    ]
-
-
-def _folded(name: str) -> str:
-    return " ".join(name.split()).casefold()
-
-
-def _alike(classes: Sequence[str]) -> list[str]:
-    """Notes about classes that are probably the same."""
-    first: dict[str, str] = {}
-    pairs = [(first.setdefault(_folded(name), name), name) for name in classes]
-    return [
-        f"the classes {one!r} and {other!r} differ in upper and lower case or spaces only, and are counted as different"
-        for one, other in pairs
-        if one != other
     ]

@@ -101,7 +101,8 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
     rows = unlabelled[unlabelled >= first]
     if not len(rows):
         raise InvalidValueError("every row has an answer, so there is nothing to check")
-    target = settings.at_most if at_most is None else at_most
+    # How common a class is has no target.
+    target = settings.at_most if at_most is None and share_of is None else at_most
     if expected is None and target == settings.at_most:
         expected = settings.expected
     sure = 1.0 - project.check_runner.alpha(confidence)
@@ -189,7 +190,7 @@ def check_result(project: Project, check: ProjectCheck) -> PredictionResult:
     rows = before.unlabelled[before.unlabelled >= asked.first_item]
     given = predictions_of_project(project).part(rows)
     design = CheckDesign(
-        at_most=asked.target if asked.at_most is None else asked.at_most,
+        at_most=None if asked.share_of is not None else asked.target if asked.at_most is None else asked.at_most,
         size=None if draw.terms is not None else len(draw.items),
         expected=asked.expected,
         tolerance=asked.tolerance,

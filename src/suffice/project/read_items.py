@@ -31,7 +31,7 @@ from suffice.project.items import ItemProgress, Items, RowNumbers, no_progress
 from suffice.project.settings import Shown, Task
 from suffice.tables.column_features import Features, counted, not_a_number, short
 from suffice.tables.file_reader import read_columns
-from suffice.tables.table import are_classes, first_line_notes, named_column
+from suffice.tables.table import alike_notes, are_classes, first_line_notes, named_column
 from suffice.tables.table_cells import CellColumns, TableCells, contains_bytes
 from suffice.tables.table_columns import (
     MISSING,
@@ -259,7 +259,8 @@ def _word_labels(target: TargetColumn, rows: Sequence[int], found: Texts) -> Lab
             f"column {target.name!r} has {came} ({not_a_number(found, place)}): this looks like an identifier or free "
             f"text, not like classes. Name another column with --target, or {_HOW_TO_GIVE_TASK}"
         )
-    return Labelling("classification", _found_classes(target, names), labels)
+    classes = _found_classes(target, names)
+    return Labelling("classification", classes, labels, tuple(alike_notes(classes)))
 
 
 def _found_classes(target: TargetColumn, names: tuple[str, ...]) -> tuple[str, ...]:

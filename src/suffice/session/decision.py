@@ -237,9 +237,10 @@ class DecisionNumbers:
     def hardly_better(self) -> bool:
         """Whether the error is known not to be clearly below that of the trivial prediction.
 
-        It is known from at least 20 random labels, or 100 labels in all.
+        It is known from at least 20 random labels, or 100 labels in all. It is not known for classes if all random
+        labels are of one class: then no number says how often the trivial prediction is wrong.
         """
-        if self.error is None or self.baseline is None:
+        if self.error is None or self.baseline is None or (self.share and self.baseline == 0.0):
             return False
         if self.error.random_labels < _FEWEST_RANDOM and self.n_labelled < _FEWEST_LABELS:
             return False

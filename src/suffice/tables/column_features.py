@@ -22,6 +22,8 @@ _COUNTED_TEXTS: Final = 10_000
 _NEARLY_ALL: Final = 0.95
 _ROW_NUMBER: Final = re.compile(r"(.*[ _.-])?(id|index)|column 1|unnamed: 0|__index_level_0__", re.IGNORECASE)
 _ISO_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
+# Dates in other forms are read as words.
+_OTHER_DATE: Final = re.compile(r"(\d{4}([./-])\d\d?\2\d\d?|\d\d?([./-])\d\d?\3(\d\d){1,2})([T ]\d\d?:.*)?")
 _BOOLEAN: Final = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -139,12 +141,22 @@ def _word_type(name: str, texts: Texts, place: Callable[[int], str]) -> ColumnTy
         return ColumnType("text")
     numbers = np.dot([as_number(level) is not None for level in texts.levels], counts)
     slip = not_a_number(texts, place) if numbers >= _NEARLY_ALL * present else ""
-    why = (f"column {name!r} is not taken as numbers: {slip}",) if slip else ()
+    why = (f"column {name!r} is not taken as numbers: {slip}",) if slip else _form_notes(name, texts, place)
     if distinct >= _NEARLY_ALL * present and distinct > 1:
         where = "every row" if distinct == n else f"nearly every row ({distinct} in {n})"
         return ColumnType(None, (*why, f"column {name!r} left out: a different value in {where}"))
     found = _category_type(name, texts)
     return found._replace(notes=(*why, *found.notes))
+
+
+def _form_notes(name: str, texts: Texts, place: Callable[[int], str]) -> tuple[str, ...]:
+    """A note about a column whose values are all numbers with a comma, or dates in another form than is read."""
+    if texts.levels and texts.numbers(decimal=",") is not None:
+        return (f"column {name!r} is not taken as numbers: {not_a_number(texts, place)}; write 1.5 in place of 1,5",)
+    if texts.levels and all(map(_OTHER_DATE.fullmatch, texts.levels)):
+        first = _first_at(texts, int(texts.codes[texts.codes >= 0][0]), place)
+        return (f"column {name!r} is not taken as dates: {first}; write dates as 2024-02-29",)
+    return ()
 
 
 def _category_type(name: str, texts: Texts) -> ColumnType:

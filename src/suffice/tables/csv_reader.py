@@ -100,7 +100,8 @@ class _CsvText(NamedTuple):
 def read_csv(path: Path, *, keep_cells: bool = False) -> TableColumns:
     """Read a CSV file; see :func:`suffice.tables.file_reader.read_columns`."""
     source, rows = _small_csv(path)
-    names, notes = header_names(rows.first, path, _HEADER), source.text.notes
+    header = f"{_HEADER} below the titles" if source.titles else _HEADER
+    names, notes = header_names(rows.first, path, header), source.text.notes
     notes += [source.titles] if source.titles else []
     found, kept = converted_columns(rows.columns, keep_cells=keep_cells)
     columns = [*found]
@@ -114,7 +115,7 @@ def read_csv(path: Path, *, keep_cells: bool = False) -> TableColumns:
         tuple(notes),
         lambda row: source.line(row + 1),
         kept or source.cells,
-        _HEADER,
+        header,
         kept().column if kept else source.column_cells,
         of_cells=source.delimiter != ";",
     )

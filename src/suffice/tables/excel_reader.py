@@ -118,7 +118,8 @@ def _read(path: Path) -> tuple[TableColumns, list[list[str]]]:
     if not found.columns or len(found.numbers) < 2:
         raise InvalidValueError(f"{place}, holds one row only; a row of column names and rows of data are required")
     _require_single_cells(special.merged, found, place)
-    names = header_names([found.head.get(k, "") for k in found.columns], path, _HEADER)
+    header = f"{_HEADER} below the titles" if found.titles else _HEADER
+    names = header_names([found.head.get(k, "") for k in found.columns], path, header)
     notes = [
         *_sheet_notes(chosen, others),
         *_title_notes(found),
@@ -136,7 +137,7 @@ def _read(path: Path) -> tuple[TableColumns, list[list[str]]]:
         tuple(notes),
         lambda row: f"row {found.numbers[row + 1]}",
         lambda: CellColumns(cells),
-        _HEADER,
+        header,
         cells.__getitem__,
     )
     return table, cells

@@ -203,7 +203,7 @@ def header_names(cells: Sequence[str], path: Path, header: str) -> tuple[str, ..
     Args:
         cells: The cells of the row.
         path: The file.
-        header: What the row is called: "first line" or "first row".
+        header: What the row is called, such as "first line".
 
     Raises:
         InvalidValueError: They are numbers, or two are the same.

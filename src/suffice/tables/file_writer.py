@@ -23,7 +23,8 @@ Rows = Sequence[Sequence[Cell]]
 
 #: Type of Arrow for each kind of column. Many long texts can exceed the size limit of the plain string type.
 ARROW_TYPES: Final = {"text": "large_string", "number": "float64", "count": "int64", "flag": "bool_"}
-_NUMBER: Final = re.compile(r" *[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)? *", re.ASCII)
+#: A plain number, with a decimal point or a decimal comma.
+_NUMBER: Final = re.compile(r" *[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)? *", re.ASCII)
 # Characters that require quotes in a CSV file.
 _SPECIAL: Final = re.compile('[",\r\n]')
 #: A text with such a beginning needs no further check; most texts have one.
@@ -96,12 +97,13 @@ def harmless(text: str) -> str:
     """Return the text in a form that is safe in a spreadsheet: after an apostrophe if it could be read as a formula.
 
     This is the case if, after spaces and invisible characters, it begins with ``= + - @``, with a full-width or small
-    form of these, or with a tab, a line break or another control character; unless it is a plain number. Apostrophes
-    at the beginning of such a text are ignored in this check, so that :func:`exact` restores every text.
+    form of these, or with a tab, a line break or another control character; unless it is a plain number, also one with
+    a decimal comma. Apostrophes at the beginning of such a text are ignored in this check, so that :func:`exact`
+    restores every text.
 
     Examples:
-        >>> harmless("=1+1"), harmless("-1.5"), harmless("'=1+1"), harmless("'tis"), harmless("a = b")
-        ("'=1+1", '-1.5', "''=1+1", "'tis", 'a = b')
+        >>> harmless("=1+1"), harmless("-1.5"), harmless("-1,5"), harmless("'=1+1"), harmless("'tis"), harmless("a = b")
+        ("'=1+1", '-1.5', '-1,5', "''=1+1", "'tis", 'a = b')
     """
     return f"'{text}" if _is_risky(text) else text
 

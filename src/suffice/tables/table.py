@@ -165,7 +165,7 @@ def _labels(label: Column, name: str, task: Kind | None, place: Callable[[int], 
             came = f"{not_a_number(label, place)}; correct it, leave it empty, or use --task classification"
             raise InvalidValueError(f"target {name!r} must hold numbers for regression, but {came}")
         _require_classes(label, name, place)
-        return np.array(label.levels)[label.codes], "classification", []
+        return np.array(label.levels)[label.codes], "classification", alike_notes(label.levels)
     if task == "regression" or (task is None and not are_classes(values)):
         return label, "regression", []
     about = f"target {name!r} has {len(values)} distinct"
@@ -184,6 +184,32 @@ def are_classes(values: Floats) -> bool:
         (True, False)
     """
     return len(values) == 2 or (bool(np.all(values == np.floor(values))) and len(values) <= 20)
+
+
+def folded_name(name: str) -> str:
+    """The name of a class without regard to upper and lower case and to spaces.
+
+    Examples:
+        >>> folded_name(" Very  Good")
+        'very good'
+    """
+    return " ".join(name.split()).casefold()
+
+
+def alike_notes(classes: Sequence[str]) -> list[str]:
+    """Notes about classes that are probably the same.
+
+    Examples:
+        >>> alike_notes(["bug", "Bug", "billing"])
+        ["the classes 'bug' and 'Bug' differ in upper and lower case or spaces only, and are counted as different"]
+    """
+    first: dict[str, str] = {}
+    pairs = [(first.setdefault(folded_name(name), name), name) for name in classes]
+    return [
+        f"the classes {one!r} and {other!r} differ in upper and lower case or spaces only, and are counted as different"
+        for one, other in pairs
+        if one != other
+    ]
 
 
 def _require_classes(label: Texts, name: str, place: Callable[[int], str]) -> None:

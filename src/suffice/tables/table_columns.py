@@ -68,7 +68,7 @@ class TableColumns:
         place: Position of a data row (from 0) in the file: "line 7".
         cells: Returns the cells of each data row as they are in the file, empty where missing. By default they are not
             stored, because numbers as text take several times the memory; then the content is parsed again.
-        header: What names the columns in the file, "first line" or "first row"; empty if the names are not in a row.
+        header: What names the columns in the file, such as "first line"; empty if the names are not in a row.
         column_cells: The cells of one column, by its number, if they can be read without those of the others.
         of_cells: Whether it is known that the columns are those of :func:`column` of the cells.
     """

@@ -19,10 +19,10 @@ export function makeExportView(root, project) {
     saving("api/export/skipped", "skipped.csv", problem, { class: null }, "Skipped items and the reasons, CSV"));
   put(root, h("h2", { class: "visually-hidden" }, "Export"), problem, h("div", { class: "board three" },
     final.element,
-    project.checked?.answer !== "verdict" && allRows(problem),
+    project.checked?.answer !== "verdict" && allRows(project, problem),
     part("Labels", [h("p", {}, "What was labelled, by whom and when."), summary, skippedRow], "labels", problem),
-    part("Predictions", [h("p", {}, "What the model says of the items without a label, and how sure it is.")],
-      "predictions", problem),
+    part("Predictions", [h("p", {}, project.checked ? "The rows without a label, with their predictions."
+      : "What the model says of the items without a label, and how sure it is.")], "predictions", problem),
     guarantee.element, report(problem), script(project)));
   watch(({ status }) => {
     if (!status) return;
@@ -44,10 +44,13 @@ function part(title, words, what, problem) {
 }
 
 /** One file with every row, which needs no goal. */
-function allRows(problem) {
+function allRows(project, problem) {
+  const others = project.checked ? "the predictions that are checked" : "what the model says";
+  const sure = project.checked ? "The result of the check is about all of these predictions."
+    : "Nothing is guaranteed of it; the report says how many predictions are expected to be wrong.";
   return h("section", { class: "card" }, h("h3", {}, "All rows in one file"),
-    h("p", {}, "Every row in its order: the labels of people, and for the others what the model says. The column “source” tells " +
-      "which is which. Nothing is guaranteed of it; the report says how many predictions are expected to be wrong."),
+    h("p", {}, `Every row in its order: the labels of people, and for the others ${others}. The column “source” tells which ` +
+      `is which. ${sure}`),
     h("div", { class: "row" }, FINAL_FORMATS.map(([format, name]) =>
       saving(`api/export/rows?format=${format}`, `all-rows.${format}`, problem, { "aria-label": `All rows as ${name}` }, name))));
 }

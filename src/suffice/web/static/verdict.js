@@ -38,7 +38,9 @@ export function learning(status) {
 /** The answer, the error as a large figure, and the sentences; the first one only where the figure does not say it. */
 export function decisionParts(status, { large = false } = {}) {
   const { decision, problem } = status;
-  const [first, ...rest] = sentences(status);
+  // What the guarantee says is not said again.
+  const apart = (status.guarantee?.sentences ?? []).map(unbroken);
+  const [first, ...rest] = sentences(status).filter((each) => !apart.includes(each));
   const state = h("p", { class: `state ${decision.tone}${large ? " large" : ""}` }, decision.headline);
   const trouble = problem && h("p", { class: "problem" }, capital(problem));
   // A goal for all labels says itself how far it is.
