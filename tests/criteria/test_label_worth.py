@@ -133,9 +133,9 @@ def test_mistakes_of_a_repeated_count_are_counted_once() -> None:
 
 
 def test_mistakes_do_not_count_for_numbers_and_the_cost_of_an_error() -> None:
-    for make, scale in ((lambda: LabelWorth(tolerance=0.5), 1.0), (LabelWorth, 8.0), (lambda: LabelWorth(30.0), 1.0)):
+    for params, scale in (({"tolerance": 0.5}, 1.0), ({}, 8.0), ({"error_cost": 30.0}, 1.0)):
         values = [
-            worth(make(), *(step(n, selected_wrong=wrong, error_scale=scale) for n in (90, 95, 100)))
+            worth(LabelWorth(**params), *(step(n, selected_wrong=wrong, error_scale=scale) for n in (90, 95, 100)))
             for wrong in (None, 0.0, 1.0)
         ]
         assert values[0] == values[1] == values[2]
