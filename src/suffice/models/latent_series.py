@@ -1,0 +1,71 @@
+"""Means and variances of the logits of the same rows under many posteriors of two classes."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from suffice.models.laplace import SAFE_PIVOT, Snapshot, latent
+from suffice.numerics import Floats
+
+# Largest size in bytes of the products of features, and of the posteriors that wait.
+_LARGEST: Final = 1 << 26
+# Largest and smallest useful number of posteriors at a time.
+_MOST: Final = 64
+_FEWEST: Final = 8
+
+
+def most_together(features: Floats) -> int:
+    """How many posteriors :class:`LatentSeries` should be given at a time; 0 if it would take too much memory.
+
+    Args:
+        features: ``m x J``.
+
+    Examples:
+        >>> most_together(np.ones((5000, 15))), most_together(np.ones((5000, 100)))
+        (64, 0)
+    """
+    m, J = features.shape
+    # A posterior has a Hessian, its factor and the inverse of that.
+    most = min(_MOST, _LARGEST // (24 * J * J))
+    return most if most >= _FEWEST and 4 * m * J * (J + 1) <= _LARGEST else 0
+
+
+class LatentSeries:
+    r"""Means and variances of the logits of fixed rows under many posteriors, by one product for all of them.
+
+    A variance is linear in the covariance :math:`S`: :math:`x'Sx = \sum_{i \le j} c_{ij} x_i x_j` with
+    :math:`c_{ii} = S_{ii}` and :math:`c_{ij} = 2 S_{ij}`. The products :math:`x_i x_j` are computed once,
+    ``J (J + 1) / 2`` for a row, so that :math:`k` posteriors take one product of large matrices, at half the operations
+    of products with all of :math:`S`.
+
+    Args:
+        features: The rows, ``m x J``.
+
+    Examples:
+        >>> from suffice.models.laplace import Laplace
+        >>> state = Laplace(2, 2, alpha=4.0).snapshot()
+        >>> [(mean, variance)] = LatentSeries(np.array([[1.0, 2.0]])).of([state])
+        >>> mean, variance
+        (array([0.]), array([1.25]))
+    """
+
+    def __init__(self, features: Floats) -> None:
+        self._features, self._columns = features, np.ascontiguousarray(features.T)
+        self._pairs = np.triu_indices(features.shape[1])
+        self._products = self._columns[self._pairs[0]]
+        for product, second in zip(self._products, self._pairs[1], strict=True):
+            product *= self._columns[second]
+
+    def of(self, states: Sequence[Snapshot]) -> Iterator[tuple[Floats, Floats]]:
+        """Mean and variance of each row, ``m`` numbers each, under each posterior."""
+        if not states:
+            return
+        first, second = self._pairs
+        shares = np.where(first == second, 1.0, 2.0)
+        # Above the diagonal of a covariance are zeros.
+        packed = np.array([state.covariance[second, first] for state in states]) * shares
+        means = np.array([state.weights for state in states]) @ self._columns
+        variances = packed @ self._products
+        for state, mean, variance in zip(states, means, variances, strict=True):
+            yield (mean, variance) if state.pivot >= SAFE_PIVOT else latent(state, 1, self._features)
