@@ -5,7 +5,6 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dtrtri
 
 from suffice.engines.disk_rows import DiskRows
 from suffice.engines.variance_pool import Indices
@@ -121,6 +120,10 @@ class WeightPosterior(Protocol):
         """Lower factor of the precision, ``J x J``."""
 
     @property
+    def inverse_factor(self) -> Floats:
+        """The inverse of the factor."""
+
+    @property
     def information(self) -> Floats:
         """The precision."""
 
@@ -213,7 +216,7 @@ class _Layer:
         """Score all points of the layer, and choose the inner layer for the picks to come."""
         self.looks += 1
         self._inner = self._anchor = None
-        inverse = np.asarray(dtrtri(posterior.factor, lower=1)[0])
+        inverse = posterior.inverse_factor
         u, _ = uncertainty(self._columns, posterior, inverse, averaged=self._averaged, out=(self._u, self._q))
         u[np.flatnonzero(~(free if len(free) == len(u) else free[self.indices]))] = np.inf
         best = leading(u, n)
@@ -360,7 +363,7 @@ class _StreamedLayer(_Layer):
         self.looks += 1
         # The old layer is released before the new one is allocated.
         self._inner = self._anchor = None
-        inverse = np.asarray(dtrtri(posterior.factor, lower=1)[0])
+        inverse = posterior.inverse_factor
         source, width, lowest = self._source, max(self._width, 2 * n), None
         if self._width and width < self._size:
             self._drift, cut = self._drift_and_cut(posterior, inverse, width)

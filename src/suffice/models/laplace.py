@@ -191,6 +191,11 @@ class GrowingPosterior:
         """Lower Cholesky factor of :attr:`information`, ``P x P``."""
         return self._state.factor
 
+    @property
+    def inverse_factor(self) -> Floats:
+        """The inverse of :attr:`factor`, ``P x P``."""
+        return self._state.inverse_factor
+
     def snapshot(self) -> Snapshot:
         """Return the state for :func:`divergences`; it does not change when labels are added."""
         return self._state

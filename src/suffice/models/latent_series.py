@@ -63,8 +63,8 @@ class LatentSeries:
             return
         first, second = self._pairs
         shares = np.where(first == second, 1.0, 2.0)
-        # Above the diagonal of a covariance are zeros.
-        packed = np.array([state.covariance[second, first] for state in states]) * shares
+        inverses = (state.inverse_factor for state in states)
+        packed = np.array([(inverse.T @ inverse)[first, second] for inverse in inverses]) * shares
         means = np.array([state.weights for state in states]) @ self._columns
         variances = packed @ self._products
         for state, mean, variance in zip(states, means, variances, strict=True):
