@@ -13,7 +13,7 @@ from suffice.engines.worker_rows import WorkerRows
 from suffice.errors import InvalidValueError
 from suffice.learner.backend import RunSettings
 from suffice.models.laplace import GrowingPosterior, Snapshot, latent
-from suffice.models.latent_series import LatentSeries, most_together
+from suffice.models.latent_series import FEWEST, LatentSeries, most_together
 from suffice.models.logistic import BayesianLogistic
 from suffice.models.predictive import (
     AveragedPredictions,
@@ -262,7 +262,10 @@ class ClassTest:
         states = [entry.state for entry in waiting if entry.state is not None]
         if self._series is None and len(states) == self._most:
             self._series = LatentSeries(self._features)
-        latents = (latent(state, 1, self._features) for state in states) if self._series is None else self._series.of(states)
+        if self._series is not None and len(states) >= FEWEST:
+            latents = self._series.of(states)
+        else:
+            latents = (latent(state, 1, self._features) for state in states)
         for entry, (mean, variance) in zip(waiting, latents, strict=True):
             entry.settle(self._binary_losses(mean, variance))
 

@@ -10,9 +10,10 @@ from suffice.numerics import Floats
 
 # Largest size in bytes of the products of features, and of the posteriors that wait.
 _LARGEST: Final = 1 << 26
-# Largest and smallest useful number of posteriors at a time.
+# Largest number of posteriors at a time.
 _MOST: Final = 64
-_FEWEST: Final = 8
+#: Number of posteriors from which on it is faster than one after the other.
+FEWEST: Final = 8
 
 
 def most_together(features: Floats) -> int:
@@ -28,7 +29,7 @@ def most_together(features: Floats) -> int:
     m, J = features.shape
     # A posterior has a Hessian, its factor and the inverse of that.
     most = min(_MOST, _LARGEST // (24 * J * J))
-    return most if most >= _FEWEST and 4 * m * J * (J + 1) <= _LARGEST else 0
+    return most if most >= FEWEST and 4 * m * J * (J + 1) <= _LARGEST else 0
 
 
 class LatentSeries:
@@ -54,8 +55,8 @@ class LatentSeries:
         self._features, self._columns = features, np.ascontiguousarray(features.T)
         self._pairs = np.triu_indices(features.shape[1])
         self._products = self._columns[self._pairs[0]]
-        for product, second in zip(self._products, self._pairs[1], strict=True):
-            product *= self._columns[second]
+        for row, second in enumerate(self._pairs[1]):
+            self._products[row] *= self._columns[second]
 
     def of(self, states: Sequence[Snapshot]) -> Iterator[tuple[Floats, Floats]]:
         """Mean and variance of each row, ``m`` numbers each, under each posterior."""
