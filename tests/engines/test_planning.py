@@ -138,7 +138,7 @@ def test_largest_is_a_sort_by_value_then_index(values: list[float], n: int) -> N
 def test_rows_of_the_covariance_are_those_of_the_whole(labels: int, size: int) -> None:
     rng = np.random.default_rng(size)
     X, Z = rng.normal(size=(size, 3)), rng.normal(size=(labels, 3))
-    states: list[Any] = [KernelState(GaussianKernel(np.ones(3)), 0.1, 3), WeightState(0.5, 0.1, 3)]
+    states: list[Any] = [KernelState(GaussianKernel((1.0, 1.0, 1.0)), 0.1, 3), WeightState(0.5, 0.1, 3)]
     for state in states:
         if labels:
             state.learn(Z, rng.normal(size=labels))

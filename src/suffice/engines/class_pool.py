@@ -143,8 +143,7 @@ class _Layer:
     """Some points of the pool, and an inner layer of those that can be the best at present."""
 
     def __init__(self, columns: Floats, indices: Indices, *, averaged: bool) -> None:
-        # Columns in single precision belong to a pool on disk, of which there is only one copy.
-        self._columns = columns if columns.dtype == np.float32 else contiguous(columns)
+        self._columns = contiguous(columns)
         self.indices = indices
         # Scores and spreads of the last look, and ranks. The memory of new arrays of this size, returned to the system
         # after each look, would take longer than the scores.
@@ -248,8 +247,11 @@ class _Layer:
 
 
 def contiguous(columns: Floats) -> Floats:
-    """The columns in rows of memory. Block by block this is several times as fast as for the whole matrix at once."""
-    if columns.flags.c_contiguous:
+    """The columns in rows of memory, as they are or copied.
+
+    Block by block this is several times as fast as for the whole matrix at once.
+    """
+    if columns.strides[1] == columns.itemsize:
         return columns
     found = np.empty(columns.shape, columns.dtype)
     for first in range(0, columns.shape[1], _COPIED):
@@ -316,8 +318,11 @@ class _LowestRanks:
         chosen = np.flatnonzero(keep)
         here = slice(self._fill, self._fill + len(chosen))
         self._rank[here], self._indices[here] = rank[chosen], start + chosen
-        for kept, values in zip(self._columns, columns, strict=True):
-            kept[here] = values[chosen]
+        # Whole rows of the block are gathered, a few at a time: several times as fast as column by column.
+        rows = columns.T
+        for first in range(0, len(chosen), _COPIED):
+            part = chosen[first : first + _COPIED]
+            self._columns[:, here.start + first : here.start + first + len(part)] = rows.take(part, axis=0).T
         self._fill = here.stop
 
     def _drop(self) -> None:

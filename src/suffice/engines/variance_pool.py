@@ -322,7 +322,7 @@ class _CandidateRows:
         number = self._place[place]
         if number >= 0:
             return np.asarray(self._rows[number])
-        return self._state.covariance_rows(self._features, self._whitened, np.array([place]))[0]
+        return np.asarray(self._state.covariance_rows(self._features, self._whitened, np.array([place]))[0])
 
 
 def plan(state: Covariances, candidates: PoolCandidates, most: int) -> tuple[Indices, Block]:

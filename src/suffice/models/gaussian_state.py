@@ -95,6 +95,12 @@ class GaussianState(Protocol):
     def covariance(self, features: Floats, whitened: Floats) -> Floats:
         """Latent posterior covariance of some points, ``k x k``."""
 
+    def covariance_rows(self, features: Floats, whitened: Floats, places: Any) -> Floats:
+        """Some rows of it."""
+
+    def variance(self, features: Floats, whitened: Floats) -> Floats:
+        """Latent posterior variance of some points, ``k``."""
+
     def mean(self, features: Floats, whitened: Floats) -> Floats:
         """Latent posterior mean of some points, ``k``."""
 
