@@ -28,6 +28,8 @@ from suffice.numerics import Floats
 
 # Bytes of scores, flags and numbers on a worker for each point.
 _ON_WORKERS: Final = 64
+# Number of logits whose losses are computed at a time.
+_VALUES: Final = 1 << 14
 # Acquisitions with the same ranking for two classes: by the distance of the predictive probability from 1/2.
 _BY_EVENNESS: Final = {"entropy": True, "margin": True, "map-entropy": False}
 
@@ -244,7 +246,8 @@ class ClassTest:
         """The losses under a posterior."""
         if isinstance(self._expected, SoftmaxCrossEntropy):
             return SetLosses(self._expected.error(posterior), self._averaged.losses(posterior))
-        return self._binary_losses(*posterior.latent(self._features))
+        mean, variance = posterior.latent(self._features)
+        return self._binary_losses(mean[None], variance[None])[0]
 
     def later(self, posterior: GrowingPosterior) -> WaitingLosses | None:
         """The losses under the present posterior, computed when they are read; None if that would not be faster."""
@@ -263,13 +266,24 @@ class ClassTest:
         if self._series is None and len(states) == self._most:
             self._series = LatentSeries(self._features)
         if self._series is not None and len(states) >= FEWEST:
-            latents = self._series.of(states)
+            means, variances = self._series.of(states)
+            losses = self._binary_losses(means, variances)
         else:
-            latents = (latent(state, 1, self._features) for state in states)
-        for entry, (mean, variance) in zip(waiting, latents, strict=True):
-            entry.settle(self._binary_losses(mean, variance))
+            latents = [latent(state, 1, self._features) for state in states]
+            losses = [self._binary_losses(mean[None], variance[None])[0] for mean, variance in latents]
+        for entry, values in zip(waiting, losses, strict=True):
+            entry.settle(values)
 
-    def _binary_losses(self, mean: Floats, variance: Floats) -> SetLosses:
+    def _binary_losses(self, means: Floats, variances: Floats) -> list[SetLosses]:
+        """The losses under each of ``k`` posteriors, from ``k x m`` means and variances of two classes."""
         # For two classes both are computed from the same variances, which take most of the time.
         assert isinstance(self._expected, BinaryCrossEntropy)
-        return SetLosses(self._expected.error_of(mean, variance), self._averaged.losses_of(moderated(mean, variance)))
+        losses: list[SetLosses] = []
+        # A few posteriors at a time, so that intermediate results stay in the CPU cache.
+        at_once = max(1, _VALUES // max(1, means.shape[1]))
+        for first in range(0, len(means), at_once):
+            mean, variance = means[first : first + at_once], variances[first : first + at_once]
+            averaged = self._averaged.losses_of_two(moderated(mean, variance))
+            errors = self._expected.errors_of(mean, variance).tolist()
+            losses.extend(SetLosses(*both) for both in zip(errors, averaged, strict=True))
+        return losses

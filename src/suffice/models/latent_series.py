@@ -1,6 +1,6 @@
 """Means and variances of the logits of the same rows under many posteriors of two classes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -46,9 +46,8 @@ class LatentSeries:
     Examples:
         >>> from suffice.models.laplace import Laplace
         >>> state = Laplace(2, 2, alpha=4.0).snapshot()
-        >>> [(mean, variance)] = LatentSeries(np.array([[1.0, 2.0]])).of([state])
-        >>> mean, variance
-        (array([0.]), array([1.25]))
+        >>> LatentSeries(np.array([[1.0, 2.0]])).of([state])
+        (array([[0.]]), array([[1.25]]))
     """
 
     def __init__(self, features: Floats) -> None:
@@ -58,15 +57,16 @@ class LatentSeries:
         for row, second in enumerate(self._pairs[1]):
             self._products[row] *= self._columns[second]
 
-    def of(self, states: Sequence[Snapshot]) -> Iterator[tuple[Floats, Floats]]:
-        """Mean and variance of each row, ``m`` numbers each, under each posterior."""
-        if not states:
-            return
+    def of(self, states: Sequence[Snapshot]) -> tuple[Floats, Floats]:
+        """Mean and variance of each row under each posterior, ``k x m`` numbers each."""
         first, second = self._pairs
         shares = np.where(first == second, 1.0, 2.0)
-        inverses = (state.inverse_factor for state in states)
-        packed = np.array([(inverse.T @ inverse)[first, second] for inverse in inverses]) * shares
-        means = np.array([state.weights for state in states]) @ self._columns
+        packed = np.empty((len(states), len(shares)))
+        for row, state in zip(packed, states, strict=True):
+            np.multiply((state.inverse_factor.T @ state.inverse_factor)[first, second], shares, out=row)
+        means = np.array([state.weights for state in states]).reshape(len(states), -1) @ self._columns
         variances = packed @ self._products
-        for state, mean, variance in zip(states, means, variances, strict=True):
-            yield (mean, variance) if state.pivot >= SAFE_PIVOT else latent(state, 1, self._features)
+        for number, state in enumerate(states):
+            if state.pivot < SAFE_PIVOT:
+                means[number], variances[number] = latent(state, 1, self._features)
+        return means, variances
