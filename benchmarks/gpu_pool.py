@@ -63,8 +63,8 @@ def reductions(points: Any, n: int, *, single: bool) -> tuple[list[int], float]:
     pool = TorchSums(state, points, sample, n, single=single)
     planner, found = LargestReduction(state, pool), list[int]()
     while len(found) < n:
-        new = planner.propose(1)
-        state.extend(block_of(state, pool.features(new)), np.zeros(1))
+        new = planner.propose(n - len(found))
+        state.extend(block_of(state, pool.features(new)), np.zeros(len(new)))
         planner.take(new)
         found += new.tolist()
     wait(points)

@@ -6,8 +6,9 @@ memory. The picks are therefore those of a pool in memory, including ties.
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -17,11 +18,10 @@ from scipy.linalg.lapack import dtrtri
 
 from suffice.engines.class_pool import most_useful, smallest, uncertainty
 from suffice.engines.disk_rows import blocks_of
-from suffice.engines.tracked_rows import KernelRows
 from suffice.engines.variance_pool import SINGLE, TIE, Indices, PoolCandidates
+from suffice.engines.variance_reduction import LeadingPoints
 from suffice.errors import InvalidValueError, NotEnoughMemoryError
 from suffice.models.gaussian_state import KernelState
-from suffice.models.kernels import half_squares
 from suffice.models.laplace import logit_factors
 from suffice.models.predictive import hermite, weight_draws
 from suffice.numerics import Floats
@@ -33,6 +33,8 @@ _PART: Final = 128
 _TILE_BYTES: Final = 1 << 25
 # Number of points of a pool that are processed at a time if everything is recomputed in double precision.
 _AT_ONCE: Final = 1 << 15
+# One point of this many is among those that picks are planned from; pools of fewer points are not planned.
+_LEADING, _LEADING_FROM = 64, 1 << 17
 # Factor of errors over those of a single rounding.
 _MARGIN: Final = 8.0
 _EPS: Final = float(np.finfo(np.float64).eps)
@@ -63,45 +65,45 @@ class TorchRows:
         self._scale = torch.as_tensor(np.asarray(state.kernel.length_scale), device=self.device)
         # In double precision first, so that subtracting the centre of distant points loses no digits.
         self._middle = torch.stack([column.double().mean() for column in self.points.T]) / self._scale
-        self._centre: Floats = self._middle.cpu().numpy()
         self._columns = torch.empty((self.points.shape[1], len(self)), dtype=self.dtype, device=self.device)
         scales = self._scale.expand(self.points.shape[1])
         for d, column in enumerate(self.points.T):
             self._columns[d] = column.double() / scales[d] - self._middle[d]
         self.half = 0.5 * (self._columns * self._columns).sum(dim=0)
         self._parts: list[Any] = []
-        # The factor of the labelled points, in double precision, with room for more.
-        self._factor = torch.zeros((0, 0), dtype=torch.float64, device=self.device)
+        # The labelled points, scaled, and their factor, in double precision, with room for more.
+        self._known = self._columns.new_zeros((0, self.points.shape[1]), dtype=torch.float64)
+        self._factor = self._known.new_zeros((0, 0))
 
     def __len__(self) -> int:
         return len(self.points)
 
-    def follow(self, extra: Floats | None = None) -> Iterator[tuple[slice, Any, Any]]:
+    def follow(self, extra: Any = None, latest: Any = None) -> Iterator[tuple[slice, Any, Any]]:
         """Append the rows of the labels since the last call, tile by tile.
 
         Args:
-            extra: A matrix, ``e x n``, that the earlier rows are multiplied by, so that they are read only once.
+            extra: A matrix in double precision, ``e x n``, that the earlier rows are multiplied by, so that they are
+                read only once.
+            latest: The result of :meth:`latest`, if it was called before.
 
         Yields:
             The tile, the new rows, ``k x t``, and the product with its sign changed, ``e x t``.
         """
-        state, old, new = self.state, self.n, self.state.n
+        old, new = self.n, self.state.n
         if new == old:
             return
         self._make_room(new)
-        added = np.tril(state.lower[old:new, :new], old)
-        self._extend_factor(added, old)
-        factor, weights = added[:, old:], added[:, :old]
+        fresh, added = self.latest() if latest is None else latest
+        factor, weights, k = added[:, old:], added[:, :old], new - old
         if self.single:
             # The inverse is computed in double precision, so that no digit of single precision is lost.
-            factor = np.asarray(dtrtri(factor, lower=1)[0])
+            factor = torch.linalg.solve_triangular(factor, torch.eye(k, **_like(factor)), upper=False)
             weights = factor @ weights
         if extra is not None:
-            weights = np.concatenate([weights, extra])
-        lower, across = (torch.as_tensor(each, device=self.device).to(self.dtype) for each in (factor, weights))
-        fresh = self.scaled(torch.as_tensor(state.features[old:new], device=self.device))
+            weights = torch.cat([weights, extra])
+        lower, across = factor.to(self.dtype), weights.to(self.dtype)
         half = (0.5 * (fresh * fresh).sum(dim=1)).to(self.dtype)[:, None]
-        fresh, k = fresh.to(self.dtype), new - old
+        fresh = fresh.to(self.dtype)
         width = max(1024, _TILE_BYTES // (len(across) * self._columns.element_size()))
         for start in range(0, len(self), width):
             tile = slice(start, min(start + width, len(self)))
@@ -121,14 +123,31 @@ class TorchRows:
             yield tile, block, product
         self.n = new
 
-    def _extend_factor(self, rows: Floats, old: int) -> None:
-        """Copy the rows of new labels, ``k x n``, to the factor on the device, after the ``old`` first ones."""
-        new = rows.shape[1]
+    def latest(self) -> tuple[Any, Any]:
+        """Copy the labels since the last call of :meth:`follow` to the device.
+
+        Returns:
+            Their points, scaled, ``k x D``, and their rows of the factor, ``k x n``, in double precision.
+        """
+        state, old, new = self.state, self.n, self.state.n
         if new > len(self._factor):
-            room = torch.zeros((2 * new, 2 * new), dtype=torch.float64, device=self.device)
-            room[:old, :old] = self._factor[:old, :old]
-            self._factor = room
-        self._factor[old:new, :new] = torch.as_tensor(rows, device=self.device)
+            factor, known = self._factor, self._known
+            self._factor = factor.new_zeros((2 * new, 2 * new))
+            self._known = known.new_zeros((2 * new, known.shape[1]))
+            self._factor[:old, :old], self._known[:old] = factor[:old, :old], known[:old]
+        self._known[old:new] = self.scaled(torch.as_tensor(state.features[old:new], device=self.device))
+        self._factor[old:new, :new] = torch.as_tensor(np.tril(state.lower[old:new, :new], old), device=self.device)
+        return self._known[old:new], self._factor[old:new, :new]
+
+    def subset(self, where: Any) -> "TorchRows":
+        """Some of the points, following the same posterior."""
+        part = copy(self)
+        part.points, part.half = self.points[where], self.half[where]
+        part._columns = self._columns.index_select(1, where)
+        part._parts = [rows.new_empty((_PART, len(where))) for rows in self._parts]
+        for (_, rows), room in zip(self._stored(slice(None)), part._parts, strict=False):
+            torch.index_select(rows, 1, where, out=room[: len(rows)])
+        return part
 
     def _stored(self, tile: slice) -> Iterator[tuple[slice, Any]]:
         """The rows of a tile, part by part."""
@@ -141,10 +160,6 @@ class TorchRows:
         """``V`` at a tile, ``n x t``, in double precision."""
         empty = torch.zeros((0, tile.stop - tile.start), dtype=torch.float64, device=self.device)
         return torch.cat([empty, *(rows.double() for _, rows in self._stored(tile))])
-
-    def half_of(self, labels: slice) -> Floats:
-        """``half`` at some of the labelled points."""
-        return half_squares(self.state.kernel.scaled(self.state.features[labels]) - self._centre)
 
     def scaled(self, features: Any) -> Any:
         """Return points in units of the length scale, relative to the centre of the pool, in double precision."""
@@ -162,9 +177,8 @@ class TorchRows:
         """``W`` at some scaled points, ``n x k``, in double precision."""
         if not self.n:
             return torch.zeros((0, len(scaled)), dtype=torch.float64, device=self.device)
-        known = self.scaled(torch.as_tensor(self.state.features[: self.n], device=self.device))
         factor = self._factor[: self.n, : self.n]
-        return torch.linalg.solve_triangular(factor, kernel(known, scaled), upper=False)
+        return torch.linalg.solve_triangular(factor, kernel(self._known[: self.n], scaled), upper=False)
 
     def indices(self, given: Indices) -> Any:
         """Indices as a tensor."""
@@ -174,6 +188,10 @@ class TorchRows:
         """Features of some points."""
         found: Floats = self.points[self.indices(indices)].double().cpu().numpy()
         return found
+
+    def known(self) -> Any:
+        """The labelled points, scaled, in double precision."""
+        return self._known[: self.n]
 
     def rewind(self, n: int) -> None:
         """Remove the rows after the first ``n`` labels."""
@@ -198,6 +216,11 @@ def no_memory(items: int, labels: int, size: float, rows: TorchRows) -> NotEnoug
         f"following {items:,} items over {labels:,} labels needs {size / 1e9:,.1f} GB of the memory of {rows.device}, "
         "and that is not free: a smaller pool or fewer labels would help"
     )
+
+
+def _like(tensor: Any) -> dict[str, Any]:
+    """Device and number type of a tensor."""
+    return {"device": tensor.device, "dtype": tensor.dtype}
 
 
 def kernel(a: Any, b: Any) -> Any:
@@ -327,10 +350,8 @@ class TorchSums:
     ) -> None:
         self._state, self._rows = state, TorchRows(state, points, device, single=single)
         self._size, self._row_eps = len(sample), float(torch.finfo(self._rows.dtype).eps)
-        self._sample = KernelRows(state, self._rows.features(sample), capacity, np.float64)
         self._around = self._rows.scaled(self._rows.points[self._rows.indices(sample)])
         m, place = len(self._rows), self._rows.device
-        self._tiles = [slice(k, min(k + _AT_ONCE, m)) for k in range(0, m, _AT_ONCE)]
         try:
             self._variance, self._squares = torch.zeros((2, m), dtype=torch.float64, device=place)
             # Bounds of the errors of both, without those of the roundings that are the same for all points.
@@ -339,14 +360,14 @@ class TorchSums:
             self._prior = torch.empty((self._size, m), dtype=torch.float32, device=place)
         except torch.OutOfMemoryError:
             raise no_memory(m, capacity, 4.0 * m * (self._size + 8), self._rows) from None
-        for tile in self._tiles:
+        for tile in self._tiles():
             prior = kernel(self._around, self._rows.scaled(self._rows.points[tile]))
             self._prior[:, tile] = prior
             self._scale[tile] = prior.square().sum(dim=0).sqrt()
         # ``V`` at the sample, on the device, with room for more labels.
         self._whitened_sample = torch.zeros((capacity, self._size), dtype=torch.float64, device=place)
         self._taken = torch.zeros(m, dtype=torch.bool, device=place)
-        # Number of updates since all points were computed.
+        # Number of roundings of the sums since all points were computed.
         self._updates = 0
         self._begun = False
 
@@ -391,15 +412,64 @@ class TorchSums:
             sign: Sign of the bound.
             updates: Maximal number of updates since the points were computed.
         """
+        values = self._squares[where], self._variance[where]
+        return self._bound_of(*values, self._errors[:, where], sign, updates)
+
+    def _bound_of(self, squares: Any, variance: Any, errors: Any, sign: float, updates: int) -> Any:
+        """The same from sums of squares and variances, with the errors of both."""
         # Each update rounds the sums once, of which none is above 1 for each point of the sample. Errors are summed in
         # single precision.
         of_sums = sign * _EPS * updates
         factor = sign * (1.0 + 4.0 * updates * float(torch.finfo(torch.float32).eps))
-        squares = torch.add(self._squares[where], self._errors[1, where], alpha=factor)
-        variance = torch.sub(self._variance[where], self._errors[0, where], alpha=factor)
-        squares.add_(2.0 * self._size * of_sums)
+        squares = torch.add(squares, errors[1], alpha=factor).add_(2.0 * self._size * of_sums)
+        variance = torch.sub(variance, errors[0], alpha=factor)
         noise = self._state.noise
         return squares.div_(variance.add_(noise - of_sums).clamp_(min=noise)).clamp_(min=0.0)
+
+    def least(self, index: Indices) -> float:
+        """Lower bound of the score of one point, times the size of the sample."""
+        return float(self._bound(self._rows.indices(index), -1.0, self._updates)[0])
+
+    def leading(self) -> LeadingPoints | None:
+        """The points of the largest scores, about one of 64; None for a small pool, or without memory for them."""
+        if len(self._rows) < _LEADING_FROM:
+            return None
+        high = self._bound(slice(None), 1.0, self._updates).masked_fill_(self._taken, -torch.inf)
+        some = high[::_LEADING]
+        where = torch.nonzero(high >= torch.topk(some, len(some) // _LEADING, sorted=False).values.min())[:, 0]
+        # On a grid many points have the same score.
+        if len(where) > 4 * len(high) // _LEADING:
+            return None
+        try:
+            indices: Indices = where.cpu().numpy().astype(np.intp)
+            return LeadingPoints(self._subset(where), indices, self.mark(), self._confirm)
+        except torch.OutOfMemoryError:
+            return None
+
+    def _subset(self, where: Any) -> "TorchSums":
+        """Some of the points, with the same sample."""
+        part = copy(self)
+        part._rows = self._rows.subset(where)
+        part._variance, part._squares = self._variance[where], self._squares[where]
+        part._errors, part._scale, part._taken = self._errors[:, where], self._scale[where], self._taken[where]
+        part._prior = self._prior.index_select(1, where)
+        return part
+
+    def _confirm(self, leading: Indices, least: Sequence[float]) -> int:
+        """Update to the posterior after planned picks.
+
+        Args:
+            leading: The points from which the picks were planned.
+            least: Lower bounds of the scores of the picks after the first, when they were picked.
+
+        Returns:
+            How many picks have a larger score than all points that they were not planned from.
+        """
+        hidden = self._taken.clone()
+        hidden[self._rows.indices(leading)] = True
+        largest = self._update_all(hidden)[: len(least)].cpu().numpy()
+        below = largest < np.asarray(least)
+        return 1 + int(below.argmin() if not below.all() else len(below))
 
     def compute(self, indices: Indices) -> None:
         """Recompute some points in double precision."""
@@ -418,26 +488,36 @@ class TorchSums:
 
     def mark(self) -> Any:
         """Present state, for :meth:`rewind`."""
-        arrays = tuple(each.clone() for each in (self._taken, self._variance, self._squares, self._errors))
-        return self._rows.n, self._sample.mark(), self._begun, self._updates, arrays
+        arrays = tuple(values.clone() for values in (self._taken, self._variance, self._squares, self._errors))
+        return self._rows.n, self._begun, self._updates, arrays
 
     def rewind(self, mark: Any) -> None:
         """Go back to a mark."""
         self._rows.rewind(mark[0])
-        self._sample.rewind(mark[1])
-        self._begun, self._updates = mark[2:4]
-        self._taken, self._variance, self._squares, self._errors = (each.clone() for each in mark[4])
+        self._begun, self._updates = mark[1:3]
+        self._taken, self._variance, self._squares, self._errors = (values.clone() for values in mark[3])
 
-    def _follow_sample(self) -> Floats:
-        """Update the sample to the posterior, and return its new rows, ``k x q``."""
+    def _tiles(self) -> Iterator[slice]:
+        """The points that are recomputed at a time."""
+        m = len(self._rows)
+        return (slice(first, min(first + _AT_ONCE, m)) for first in range(0, m, _AT_ONCE))
+
+    def _follow_sample(self, fresh: Any, added: Any) -> Any:
+        """Rows of the sample of the labels since the last update, ``k x q``, in double precision.
+
+        Args:
+            fresh: Their points, scaled.
+            added: Their rows of the factor.
+        """
         old, new = self._rows.n, self._state.n
-        white = np.concatenate([rows for _, rows in self._sample.follow()] or [np.zeros((0, self._size))], axis=1)
         if new > len(self._whitened_sample):
             room = self._whitened_sample.new_zeros((2 * new, self._size))
             room[:old] = self._whitened_sample[:old]
             self._whitened_sample = room
-        self._whitened_sample[new - len(white) : new] = torch.as_tensor(white, device=self._rows.device)
-        return white
+        if new > old:
+            rows = kernel(fresh, self._around).sub_(added[:, :old] @ self._whitened_sample[:old])
+            self._whitened_sample[old:new] = torch.linalg.solve_triangular(added[:, old:], rows, upper=False)
+        return self._whitened_sample[old:new]
 
     def _put(self, where: Any, prior: Any, whitened: Any) -> None:
         """Store the values that are computed in double precision from the prior covariances with the sample."""
@@ -449,36 +529,52 @@ class TorchSums:
         self._errors[1, where] = (error * (2.0 * squares.sqrt() + error)).float()
 
     def _compute_all(self) -> None:
-        self._follow_sample()
-        for _ in self._rows.follow():
+        latest = self._rows.latest()
+        self._follow_sample(*latest)
+        for _ in self._rows.follow(None, latest):
             pass
         self._updates = 0
-        for tile in self._tiles:
+        # Rows in single precision have rounding errors themselves.
+        lower, known = np.diag(self._state.lower), self._rows.known()
+        farthest = float((0.5 * known.square().sum(dim=1)).max()) if len(known) else 0.0
+        of_rows = 2.0 * self._row_eps * (1.0 + farthest) / lower.min(initial=1.0)
+        for tile in self._tiles():
             prior = kernel(self._around, self._rows.scaled(self._rows.points[tile]))
             self._put(tile, prior, self._rows.stored(tile))
-            # Rows in single precision have rounding errors themselves.
-            lower, farthest = np.diag(self._state.lower), self._rows.half_of(slice(0, self._state.n))
-            of_rows = 2.0 * self._row_eps * (1.0 + farthest.max(initial=0.0)) / lower.min(initial=1.0)
             error = (self._rows.half[tile] + 1.0).mul_(of_rows)
             self._errors[0, tile] += error
             self._errors[1, tile] += error * (self._size * self._squares[tile]).sqrt()
 
-    def _update_all(self) -> None:
-        """As :meth:`suffice.engines.variance_reduction.CovarianceSums._apply`, with the tiles of the device."""
-        place, old = self._rows.device, self._rows.n
-        white = self._follow_sample()
-        across = np.zeros((len(white), old))
-        for tile in self._sample.tiles:
-            across += white[:, tile] @ self._sample.stored(tile)[:old].T
-        gram, of_white = torch.as_tensor(white @ white.T, device=place), torch.as_tensor(white, device=place).float()
+    def _update_all(self, hidden: Any = None) -> Any:
+        """As :meth:`suffice.engines.variance_reduction.CovarianceSums._apply`, with the tiles of the device.
+
+        Args:
+            hidden: Points to leave out of the result, a mask.
+
+        Returns:
+            The largest upper bound of the scores after each of the new labels, ``k``, times the size of the sample;
+            None without ``hidden``.
+        """
+        old = self._rows.n
+        fresh, added = self._rows.latest()
+        white = self._follow_sample(fresh, added)
+        across, gram, k = white @ self._whitened_sample[:old].T, white @ white.T, len(white)
+        # After label ``i``, the sum has changed by ``R_i (G_ii R_i + 2 sum_{l < i} G_il R_l - 2 P_i)``.
+        in_turn = gram.tril() + gram.tril(-1)
+        of_white = white.float()
         # A product has an error of its own for each part, and one of adding the parts.
         roundings = _MARGIN + 0.5 * (old // _PART + self._size // _PART + 2)
-        of_scale = 2.0 * roundings * float(torch.finfo(torch.float32).eps) * np.linalg.norm(white, axis=1)
-        constant = 2.0 * roundings * self._row_eps * np.linalg.norm(across, axis=1)
+        of_scale = 2.0 * roundings * float(torch.finfo(torch.float32).eps) * torch.linalg.vector_norm(white, dim=1)
+        constant = 2.0 * roundings * self._row_eps * torch.linalg.vector_norm(across, dim=1)
         # The exponent of a prior covariance has a relative error, which grows with the distances from the centre.
-        of_rows = 2.0 * self._row_eps / np.diag(self._state.lower)[old:]
-        of_near = of_rows * (1.0 + self._rows.half_of(slice(old, self._state.n)))
-        for tile, new, products in self._rows.follow(across):
+        of_rows = 2.0 * self._row_eps / added.diagonal(old)
+        of_near = of_rows * (1.0 + 0.5 * fresh.square().sum(dim=1))
+        of_change = torch.stack([of_near, of_rows]).float()
+        of_size = torch.cat([torch.stack([of_scale, constant]).float(), of_change])
+        largest = None if hidden is None else white.new_full((k,), -torch.inf)
+        # The sums of each label have as many roundings as there are labels.
+        self._updates += k * k
+        for tile, new, products in self._rows.follow(across, (fresh, added)):
             with _full_precision():
                 for first in range(0, self._size, _PART):
                     part = slice(first, first + _PART)
@@ -486,19 +582,24 @@ class TorchSums:
                         products.addmm_(of_white[:, part], self._prior[part, tile])
                     else:
                         products.add_(of_white[:, part] @ self._prior[part, tile])
-            variance_error, squares_error = self._errors[:, tile]
-            rows = new.double()
-            for i, (row, product) in enumerate(zip(rows, products.double(), strict=True)):
-                within = row * gram[0, 0] if len(rows) == 1 else gram[i] @ rows
-                within -= product
-                self._squares[tile].addcmul_(row, within).addcmul_(row, product, value=-1.0)
-                self._variance[tile].addcmul_(row, row, value=-1.0)
-                size = new[i].abs().float()
-                squares_error.addcmul_(self._scale[tile], size, value=of_scale[i]).add_(size, alpha=constant[i])
-                distances, change = self._rows.half[tile], within.abs_().float()
-                squares_error.add_(change, alpha=of_near[i]).addcmul_(change, distances, value=of_rows[i])
-                variance_error.add_(size, alpha=of_near[i]).addcmul_(size, distances, value=of_rows[i])
-        self._updates += len(white)
+                rows = new.double()
+                change = (gram @ rows).sub_(products).abs_().float()
+                near, far = of_change @ change
+                by_scale, size, of_variance, of_far = of_size @ new.abs().float()
+            distances, errors = self._rows.half[tile].float(), self._errors[:, tile]
+            errors[0].add_(of_variance).addcmul_(distances, of_far)
+            errors[1].add_(size).addcmul_(self._scale[tile], by_scale).add_(near).addcmul_(distances, far)
+            falls = (in_turn @ rows).sub_(products, alpha=2.0).mul_(rows)
+            rows.square_()
+            if largest is None:
+                self._squares[tile] += falls.sum(dim=0)
+                self._variance[tile] -= rows.sum(dim=0)
+                continue
+            squares, variance = self._squares[tile] + falls.cumsum(dim=0), self._variance[tile] - rows.cumsum(dim=0)
+            self._squares[tile], self._variance[tile] = squares[-1], variance[-1]
+            high = self._bound_of(squares, variance, errors, 1.0, self._updates)
+            torch.maximum(largest, high.masked_fill_(hidden[tile], -torch.inf).amax(dim=1), out=largest)
+        return largest
 
 
 #: Acquisitions that a device can score, each with whether predictions are averaged over the posterior.

@@ -11,6 +11,7 @@ within these bounds are recomputed in double precision. So the picks are exact, 
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -32,6 +33,8 @@ _TERMS: Final = 128
 _MARGIN: Final = 8.0
 # Number of points that are recomputed at a time.
 _AT_ONCE: Final = 1024
+# Numbers of picks that are planned at first and at most.
+_FIRST_PLAN, _LONGEST_PLAN = 4, 16
 _EPS: Final = float(np.finfo(np.float64).eps)
 
 
@@ -106,11 +109,39 @@ class ReductionPool(Protocol):
     def take(self, indices: Indices) -> None:
         """Leave points out from now on. They stay in the mean."""
 
+    def leading(self) -> "LeadingPoints | None":
+        """The points of the largest scores; None if planning picks from them would not be faster."""
+
     def mark(self) -> Any:
         """Present state, for :meth:`rewind`."""
 
     def rewind(self, mark: Any) -> None:
         """Go back to a mark."""
+
+
+class LeadingPool(ReductionPool, Protocol):
+    """Some points of a pool, from which picks are planned."""
+
+    def least(self, index: Indices) -> float:
+        """Lower bound of the score of one point, times the size of the sample."""
+
+
+class LeadingPoints(NamedTuple):
+    """The points of the largest scores of a pool.
+
+    Attributes:
+        pool: The points as a pool of their own.
+        indices: Their indices in the whole pool, ascending.
+        mark: Mark of the whole pool.
+        confirm: Function that updates the whole pool to the posterior after planned picks. Its arguments are these
+            indices, and lower bounds of the scores of the picks after the first, when they were picked. It returns how
+            many of the picks have a larger score than all other points of the pool.
+    """
+
+    pool: LeadingPool
+    indices: Indices
+    mark: Any
+    confirm: Callable[[Indices, Sequence[float]], int]
 
 
 class CovarianceSums(ABC):
@@ -195,6 +226,9 @@ class CovarianceSums(ABC):
         for first in range(0, len(indices), _AT_ONCE):
             part = indices[first : first + _AT_ONCE]
             self._put(part, *self._exact(self._rows.points[part], self._rows.whitened(part)))
+
+    def leading(self) -> None:
+        """Return None: picks are not planned."""
 
     def mark(self) -> Any:
         """Present state, for :meth:`rewind`."""
@@ -415,7 +449,10 @@ class FeatureSums(CovarianceSums):
 class LargestReduction:
     """Chooses the point whose label reduces the mean variance of the pool most, repeatedly.
 
-    A score can grow when another point is labelled, so picks are not planned ahead: each reads the pool once.
+    A score can grow when another point is labelled, so that bounds from the past do not hold. But the next picks are
+    almost always among the points whose scores are largest now. Where that is faster, picks are planned from these
+    points only. Then the pool is read once for all of them, and a pick is valid if no other point had a larger score in
+    its turn. So the picks are those of a loop without planning.
 
     Args:
         state: The posterior.
@@ -424,54 +461,105 @@ class LargestReduction:
 
     def __init__(self, state: GaussianState, sums: ReductionPool) -> None:
         self._state, self._sums = state, sums
-        self._next: Indices | None = None
+        self._queue: Indices = np.zeros(0, dtype=np.intp)
+        # Mark of the pool before planned picks, if it follows them already; and the points that were taken since.
+        self._before: Any = None
+        self._taken: Indices = self._queue
+        self._length = _FIRST_PLAN
 
     def jump(self) -> None:
         """Update to the posterior, without the labels in between."""
+        self._drop_plan()
         self._sums.jump()
 
     def propose(self, most: int) -> Indices:
-        """Return the next pick only, because the one after it depends on it."""
-        del most
-        if self._next is None:
-            self._next = self._best()
-        return self._next
+        """Return the next picks: the rest of the plan, or a new one."""
+        if not len(self._queue):
+            self._queue = self._best(self._sums)
+            leading = self._sums.leading() if min(most, self._length) > 1 and len(self._queue) else None
+            if leading is not None and np.isin(self._queue, leading.indices).all():
+                self._plan(leading, min(most, self._length))
+        return self._queue[:most]
 
     def batch(self, size: int) -> Indices:
         """Return picks to be labelled together; each is conditioned on those before it, which needs no label."""
-        picks = self.propose(1)
-        if size == 1 or not len(picks):
+        picks = self.propose(size)
+        if len(picks) == size or not len(picks):
             return picks
         here, there = self._state.mark(), self._sums.mark()
         last = picks
         while len(picks) < size and len(last):
-            self._state.extend(block_of(self._state, self._sums.features(last)), np.zeros(len(last)))
+            self._extend(self._sums, last)
             self._sums.take(last)
-            last = self._best()
+            last = self._best(self._sums)
             picks = np.append(picks, last)
         self._state.rewind(here)
         self._sums.rewind(there)
         return picks
 
     def block(self, indices: Indices) -> Block | None:
-        """Return None: picks are not planned."""
+        """Return None: the posterior computes its rows."""
         del indices
         return None
 
     def skip(self, indices: Indices) -> None:
         """Leave points out that have no label. They stay in the mean."""
-        self.take(indices)
+        self._drop_plan()
+        self._sums.take(indices)
 
     def take(self, indices: Indices) -> None:
-        """Leave points out."""
+        """Leave points out. The plan remains valid while its points are taken in order."""
+        planned = min(len(self._queue), len(indices))
         self._sums.take(indices)
-        self._next = None
+        if self._before is not None:
+            self._taken = np.append(self._taken, indices)
+        if not np.array_equal(self._queue[:planned], indices[:planned]):
+            self._drop_plan()
+        self._queue = self._queue[planned:]
+        if not len(self._queue):
+            self._before = None
 
-    def _best(self) -> Indices:
+    def _drop_plan(self) -> None:
+        """Forget picks that were planned."""
+        self._queue = self._queue[:0]
+        if self._before is not None:
+            self._sums.rewind(self._before)
+            self._sums.take(self._taken)
+            self._before = None
+
+    def _plan(self, leading: LeadingPoints, length: int) -> None:
+        """Plan the picks after the first one, and update the pool to the posterior after all of them."""
+        here = self._state.mark()
+        picks, least = self._queue, list[float]()
+        last = np.searchsorted(leading.indices, picks)
+        try:
+            while True:
+                self._extend(leading.pool, last)
+                leading.pool.take(last)
+                last = self._best(leading.pool) if len(picks) < length else last[:0]
+                if not len(last):
+                    break
+                least.append(leading.pool.least(last))
+                picks = np.append(picks, leading.indices[last])
+            valid = leading.confirm(leading.indices, least)
+        finally:
+            self._state.rewind(here)
+        self._queue, self._length = picks[:valid], min(2 * valid, _LONGEST_PLAN)
+        if valid < len(picks):
+            self._sums.rewind(leading.mark)
+        else:
+            self._before, self._taken = leading.mark, self._queue[:0]
+
+    def _extend(self, pool: ReductionPool, indices: Indices) -> None:
+        """Treat points as labelled temporarily; the scores do not depend on the labels."""
+        self._state.extend(block_of(self._state, pool.features(indices)), np.zeros(len(indices)))
+
+    @staticmethod
+    def _best(pool: ReductionPool) -> Indices:
         """Return the point of largest score, ties (up to rounding) to the lowest index; empty if no point is left."""
-        self._sums.follow()
-        contenders = self._sums.contenders()
+        pool.follow()
+        contenders = pool.contenders()
         if len(contenders) > 1:
-            self._sums.compute(contenders)
-            contenders = self._sums.contenders(contenders)
+            pool.compute(contenders)
+            contenders = pool.contenders(contenders)
         return contenders[:1]
