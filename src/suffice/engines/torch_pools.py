@@ -35,6 +35,9 @@ _TILE_BYTES: Final = 1 << 25
 _AT_ONCE: Final = 1 << 15
 # One point of this many is among those that picks are planned from; pools of fewer points are not planned.
 _LEADING, _LEADING_FROM = 64, 1 << 17
+# All points are computed again if most of the leading sums have a relative error above the first number, and at least
+# this many labels after the last time.
+_LOOSE, _RENEWED_AFTER = 0.05, 64
 # Factor of errors over those of a single rounding.
 _MARGIN: Final = 8.0
 _EPS: Final = float(np.finfo(np.float64).eps)
@@ -367,8 +370,8 @@ class TorchSums:
         # ``V`` at the sample, on the device, with room for more labels.
         self._whitened_sample = torch.zeros((capacity, self._size), dtype=torch.float64, device=place)
         self._taken = torch.zeros(m, dtype=torch.bool, device=place)
-        # Number of roundings of the sums since all points were computed.
-        self._updates = 0
+        # Number of roundings of the sums since all points were computed, and number of labels at that time.
+        self._updates = self._computed = 0
         self._begun = False
 
     def follow(self) -> None:
@@ -434,9 +437,13 @@ class TorchSums:
         """The points of the largest scores, about one of 64; None for a small pool, or without memory for them."""
         if len(self._rows) < _LEADING_FROM:
             return None
-        high = self._bound(slice(None), 1.0, self._updates).masked_fill_(self._taken, -torch.inf)
-        some = high[::_LEADING]
-        where = torch.nonzero(high >= torch.topk(some, len(some) // _LEADING, sorted=False).values.min())[:, 0]
+        high, where = self._largest()
+        if self._rows.n - self._computed >= _RENEWED_AFTER:
+            # With many labels, sums are small, and may be smaller than the errors of the first updates.
+            error, squares = self._errors[1, where], self._squares[where]
+            if float((error > _LOOSE * squares).double().mean()) > 0.5:
+                self._compute_all()
+                high, where = self._largest()
         # On a grid many points have the same score.
         if len(where) > 4 * len(high) // _LEADING:
             return None
@@ -445,6 +452,13 @@ class TorchSums:
             return LeadingPoints(self._subset(where), indices, self.mark(), self._confirm)
         except torch.OutOfMemoryError:
             return None
+
+    def _largest(self) -> tuple[Any, Any]:
+        """Upper bounds of all scores, and the points of the largest, ascending."""
+        high = self._bound(slice(None), 1.0, self._updates).masked_fill_(self._taken, -torch.inf)
+        some = high[::_LEADING]
+        cut = torch.topk(some, len(some) // _LEADING, sorted=False).values.min()
+        return high, torch.nonzero(high >= cut)[:, 0]
 
     def _subset(self, where: Any) -> "TorchSums":
         """Some of the points, with the same sample."""
@@ -489,12 +503,12 @@ class TorchSums:
     def mark(self) -> Any:
         """Present state, for :meth:`rewind`."""
         arrays = tuple(values.clone() for values in (self._taken, self._variance, self._squares, self._errors))
-        return self._rows.n, self._begun, self._updates, arrays
+        return self._rows.n, self._begun, (self._updates, self._computed), arrays
 
     def rewind(self, mark: Any) -> None:
         """Go back to a mark."""
         self._rows.rewind(mark[0])
-        self._begun, self._updates = mark[1:3]
+        self._begun, (self._updates, self._computed) = mark[1:3]
         self._taken, self._variance, self._squares, self._errors = (values.clone() for values in mark[3])
 
     def _tiles(self) -> Iterator[slice]:
@@ -533,7 +547,7 @@ class TorchSums:
         self._follow_sample(*latest)
         for _ in self._rows.follow(None, latest):
             pass
-        self._updates = 0
+        self._updates, self._computed = 0, self._rows.n
         # Rows in single precision have rounding errors themselves.
         lower, known = np.diag(self._state.lower), self._rows.known()
         farthest = float((0.5 * known.square().sum(dim=1)).max()) if len(known) else 0.0

@@ -33,8 +33,8 @@ _TERMS: Final = 128
 _MARGIN: Final = 8.0
 # Number of points that are recomputed at a time.
 _AT_ONCE: Final = 1024
-# Numbers of picks that are planned at first and at most.
-_FIRST_PLAN, _LONGEST_PLAN = 4, 16
+# Numbers of picks that are planned at first and at most, and largest number of picks until the next plan.
+_FIRST_PLAN, _LONGEST_PLAN, _LONGEST_PAUSE = 4, 16, 64
 _EPS: Final = float(np.finfo(np.float64).eps)
 
 
@@ -465,7 +465,8 @@ class LargestReduction:
         # Mark of the pool before planned picks, if it follows them already; and the points that were taken since.
         self._before: Any = None
         self._taken: Indices = self._queue
-        self._length = _FIRST_PLAN
+        # Length of the next plan; plans in a row that had no second pick, and picks until the next plan after these.
+        self._length, self._failed, self._pause = _FIRST_PLAN, 0, 0
 
     def jump(self) -> None:
         """Update to the posterior, without the labels in between."""
@@ -476,9 +477,7 @@ class LargestReduction:
         """Return the next picks: the rest of the plan, or a new one."""
         if not len(self._queue):
             self._queue = self._best(self._sums)
-            leading = self._sums.leading() if min(most, self._length) > 1 and len(self._queue) else None
-            if leading is not None and np.isin(self._queue, leading.indices).all():
-                self._plan(leading, min(most, self._length))
+            self._plan(min(most, self._length))
         return self._queue[:most]
 
     def batch(self, size: int) -> Indices:
@@ -527,8 +526,14 @@ class LargestReduction:
             self._sums.take(self._taken)
             self._before = None
 
-    def _plan(self, leading: LeadingPoints, length: int) -> None:
+    def _plan(self, length: int) -> None:
         """Plan the picks after the first one, and update the pool to the posterior after all of them."""
+        if self._pause or length < 2 or not len(self._queue):
+            self._pause = max(0, self._pause - 1)
+            return
+        leading = self._sums.leading()
+        if leading is None or self._queue[0] not in leading.indices:
+            return
         here = self._state.mark()
         picks, least = self._queue, list[float]()
         last = np.searchsorted(leading.indices, picks)
@@ -545,6 +550,8 @@ class LargestReduction:
         finally:
             self._state.rewind(here)
         self._queue, self._length = picks[:valid], min(2 * valid, _LONGEST_PLAN)
+        self._failed = 0 if valid > 1 else self._failed + 1
+        self._pause = min(2**self._failed, _LONGEST_PAUSE) - 1
         if valid < len(picks):
             self._sums.rewind(leading.mark)
         else:
