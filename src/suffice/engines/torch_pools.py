@@ -6,10 +6,9 @@ memory. The picks are therefore those of a pool in memory, including ties.
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from copy import copy
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,9 +18,9 @@ from scipy.linalg.lapack import dtrtri
 from suffice.engines.class_pool import most_useful, smallest, uncertainty
 from suffice.engines.disk_rows import blocks_of
 from suffice.engines.variance_pool import SINGLE, TIE, Indices, PoolCandidates
-from suffice.engines.variance_reduction import LeadingPoints
+from suffice.engines.variance_reduction import PlannedPicks
 from suffice.errors import InvalidValueError, NotEnoughMemoryError
-from suffice.models.gaussian_state import KernelState
+from suffice.models.gaussian_state import Block, KernelState
 from suffice.models.laplace import logit_factors
 from suffice.models.predictive import hermite, weight_draws
 from suffice.numerics import Floats
@@ -33,11 +32,13 @@ _PART: Final = 128
 _TILE_BYTES: Final = 1 << 25
 # Number of points of a pool that are processed at a time if everything is recomputed in double precision.
 _AT_ONCE: Final = 1 << 15
-# One point of this many is among those that picks are planned from; pools of fewer points are not planned.
-_LEADING, _LEADING_FROM = 64, 1 << 17
+# Picks are planned from one point of this many, but from no fewer and no more points than these; in pools of this size.
+_ONE_OF, _LEADING, _PLANNED_FROM = 256, (1024, 1 << 15), 1 << 17
+# One point of this many is looked at to find the leading ones.
+_STRIDE: Final = 64
 # All points are computed again if most of the leading sums have a relative error above the first number, and at least
 # this many labels after the last time.
-_LOOSE, _RENEWED_AFTER = 0.05, 64
+_LOOSE, _RENEWED_AFTER = 0.1, 64
 # Factor of errors over those of a single rounding.
 _MARGIN: Final = 8.0
 _EPS: Final = float(np.finfo(np.float64).eps)
@@ -142,16 +143,6 @@ class TorchRows:
         self._factor[old:new, :new] = torch.as_tensor(np.tril(state.lower[old:new, :new], old), device=self.device)
         return self._known[old:new], self._factor[old:new, :new]
 
-    def subset(self, where: Any) -> "TorchRows":
-        """Some of the points, following the same posterior."""
-        part = copy(self)
-        part.points, part.half = self.points[where], self.half[where]
-        part._columns = self._columns.index_select(1, where)
-        part._parts = [rows.new_empty((_PART, len(where))) for rows in self._parts]
-        for (_, rows), room in zip(self._stored(slice(None)), part._parts, strict=False):
-            torch.index_select(rows, 1, where, out=room[: len(rows)])
-        return part
-
     def _stored(self, tile: slice) -> Iterator[tuple[slice, Any]]:
         """The rows of a tile, part by part."""
         for number, part in enumerate(self._parts):
@@ -211,6 +202,18 @@ class TorchRows:
                 self._parts.append(torch.empty((_PART, len(self)), dtype=self.dtype, device=self.device))
             except torch.OutOfMemoryError:
                 raise no_memory(len(self), labels, len(self) * labels * self._columns.element_size(), self) from None
+
+
+def _of_exact(squares: Any, size: int) -> Any:
+    """Bounds of the errors of variances and sums of squares that are computed in double precision, ``2 x k``.
+
+    Args:
+        squares: The sums of squares.
+        size: Number of points of the sample.
+    """
+    # A covariance is a difference of numbers up to 1.
+    error = 2.0 * TIE * size**0.5
+    return torch.stack([torch.full_like(squares, TIE), (2.0 * squares.sqrt()).add_(error).mul_(error)])
 
 
 def no_memory(items: int, labels: int, size: float, rows: TorchRows) -> NotEnoughMemoryError:
@@ -420,69 +423,103 @@ class TorchSums:
 
     def _bound_of(self, squares: Any, variance: Any, errors: Any, sign: float, updates: int) -> Any:
         """The same from sums of squares and variances, with the errors of both."""
+        of_sums, of_variance = self._slack(errors, sign, updates)
+        noise = self._state.noise
+        return of_sums.add_(squares).div_((variance + noise).sub_(of_variance).clamp_(min=noise)).clamp_(min=0.0)
+
+    def _slack(self, errors: Any, sign: float, updates: int) -> Any:
+        """Bounds of the errors of sums and variances, times a sign, with those of updates."""
         # Each update rounds the sums once, of which none is above 1 for each point of the sample. Errors are summed in
         # single precision.
-        of_sums = sign * _EPS * updates
         factor = sign * (1.0 + 4.0 * updates * float(torch.finfo(torch.float32).eps))
-        squares = torch.add(squares, errors[1], alpha=factor).add_(2.0 * self._size * of_sums)
-        variance = torch.sub(variance, errors[0], alpha=factor)
-        noise = self._state.noise
-        return squares.div_(variance.add_(noise - of_sums).clamp_(min=noise)).clamp_(min=0.0)
+        of_variance, of_sums = errors.double() * factor
+        return of_sums.add_(sign * 2.0 * self._size * _EPS * updates), of_variance.add_(sign * _EPS * updates)
 
-    def least(self, index: Indices) -> float:
-        """Lower bound of the score of one point, times the size of the sample."""
-        return float(self._bound(self._rows.indices(index), -1.0, self._updates)[0])
+    def plan(self, first: int, most: int) -> PlannedPicks | None:
+        """Plan picks from the points of the largest scores, in double precision.
 
-    def leading(self) -> LeadingPoints | None:
-        """The points of the largest scores, about one of 64; None for a small pool, or without memory for them."""
-        if len(self._rows) < _LEADING_FROM:
+        Args:
+            first: The first pick.
+            most: Largest number of picks.
+
+        Returns:
+            The plan; None for a small pool, or if many points have the same score, or without memory.
+        """
+        if len(self._rows) < _PLANNED_FROM:
             return None
-        high, where = self._largest()
-        if self._rows.n - self._computed >= _RENEWED_AFTER:
-            # With many labels, sums are small, and may be smaller than the errors of the first updates.
-            error, squares = self._errors[1, where], self._squares[where]
-            if float((error > _LOOSE * squares).double().mean()) > 0.5:
-                self._compute_all()
-                high, where = self._largest()
-        # On a grid many points have the same score.
-        if len(where) > 4 * len(high) // _LEADING:
+        where = self._leading()
+        if len(where) > 4 * _LEADING[1]:
+            return None
+        place = torch.searchsorted(where, first)
+        if place == len(where) or where[place] != first or len(where) < most:
             return None
         try:
-            indices: Indices = where.cpu().numpy().astype(np.intp)
-            return LeadingPoints(self._subset(where), indices, self.mark(), self._confirm)
+            return self._planned(where, place[None], most)
         except torch.OutOfMemoryError:
             return None
 
-    def _largest(self) -> tuple[Any, Any]:
-        """Upper bounds of all scores, and the points of the largest, ascending."""
+    def _leading(self) -> Any:
+        """The points of the largest upper bounds, ascending."""
+        m = len(self._rows)
+        share = min(max(m // _ONE_OF, _LEADING[0]), _LEADING[1]) / m
         high = self._bound(slice(None), 1.0, self._updates).masked_fill_(self._taken, -torch.inf)
-        some = high[::_LEADING]
-        cut = torch.topk(some, len(some) // _LEADING, sorted=False).values.min()
-        return high, torch.nonzero(high >= cut)[:, 0]
+        some = torch.topk(high[::_STRIDE], int(4.0 * share * m / _STRIDE))
+        if self._rows.n - self._computed >= _RENEWED_AFTER:
+            # With many labels, sums are small, and may be smaller than the errors of the first updates.
+            error, squares = (values[::_STRIDE][some.indices] for values in (self._errors[1], self._squares))
+            if (error > _LOOSE * squares).double().mean() > 0.5:
+                self._compute_all()
+                return self._leading()
+        return torch.nonzero(high >= some.values[len(some.values) // 4])[:, 0]
 
-    def _subset(self, where: Any) -> "TorchSums":
-        """Some of the points, with the same sample."""
-        part = copy(self)
-        part._rows = self._rows.subset(where)
-        part._variance, part._squares = self._variance[where], self._squares[where]
-        part._errors, part._scale, part._taken = self._errors[:, where], self._scale[where], self._taken[where]
-        part._prior = self._prior.index_select(1, where)
-        return part
+    def _planned(self, where: Any, place: Any, most: int) -> PlannedPicks:
+        """Plan picks from some points, the first of which is that at a place."""
+        mark, n, noise = self.mark(), self._rows.n, self._state.noise
+        scaled = self._rows.scaled(self._rows.points[where])
+        prior = kernel(self._around, scaled)
+        white = prior.new_empty((n + most, len(where)))
+        white[:n] = self._rows.whiten(scaled)
+        # As for picks that are not planned, the points are as exact from here on as double precision allows.
+        self._put(where, prior, white[:n])
+        covariance, variance = prior.sub_(self._whitened_sample[:n].T @ white[:n]), self._variance[where]
+        barred, places, least, latent = torch.zeros_like(variance), list[Any](), list[Any](), list[Any]()
+        for i in range(n, n + most):
+            barred[place] = -torch.inf
+            places.append(place)
+            latent.append(variance[place].clamp_(min=0.0))
+            if len(places) == most:
+                break
+            pivot = (latent[-1] + noise).sqrt()
+            column = kernel(scaled[place], scaled)[0] - (white[:i].index_select(1, place).T @ white[:i])[0]
+            torch.div(column, pivot, out=white[i])
+            variance.addcmul_(white[i], white[i], value=-1.0)
+            covariance.addr_(covariance.index_select(1, place)[:, 0] / pivot, white[i], alpha=-1.0)
+            squares = covariance.square().sum(dim=0)
+            error = _of_exact(squares, self._size)
+            low, high = (self._bound_of(squares, variance, error, sign, 0).add_(barred) for sign in (-1.0, 1.0))
+            # The first of those that tie.
+            place = torch.argmax((high >= low.max()).to(torch.uint8), dim=0, keepdim=True)
+            least.append(low[place])
+        chosen, latents = torch.cat(places), torch.cat(latent)
+        later = white[n:, chosen].T.tril(-1) + (latents + noise).sqrt().diag()
+        block = (self._rows.points[where[chosen]].double(), white[:n, chosen], later, latents)
+        indices: Indices = where[chosen].cpu().numpy().astype(np.intp)
+        confirm = partial(self._confirm, where, torch.cat([*least, latents[:0]]))
+        return PlannedPicks(indices, Block(*(values.cpu().numpy() for values in block)), mark, confirm)
 
-    def _confirm(self, leading: Indices, least: Sequence[float]) -> int:
+    def _confirm(self, where: Any, least: Any) -> int:
         """Update to the posterior after planned picks.
 
         Args:
-            leading: The points from which the picks were planned.
+            where: The points from which the picks were planned.
             least: Lower bounds of the scores of the picks after the first, when they were picked.
 
         Returns:
             How many picks have a larger score than all points that they were not planned from.
         """
         hidden = self._taken.clone()
-        hidden[self._rows.indices(leading)] = True
-        largest = self._update_all(hidden)[: len(least)].cpu().numpy()
-        below = largest < np.asarray(least)
+        hidden[where] = True
+        below = (self._update_all(hidden)[: len(least)] < least).cpu().numpy()
         return 1 + int(below.argmin() if not below.all() else len(below))
 
     def compute(self, indices: Indices) -> None:
@@ -536,11 +573,8 @@ class TorchSums:
     def _put(self, where: Any, prior: Any, whitened: Any) -> None:
         """Store the values that are computed in double precision from the prior covariances with the sample."""
         squares = (prior - self._whitened_sample[: len(whitened)].T @ whitened).square().sum(dim=0)
-        # A covariance is a difference of numbers up to 1.
-        error = 2.0 * TIE * self._size**0.5
         self._variance[where], self._squares[where] = 1.0 - whitened.square().sum(dim=0), squares
-        self._errors[0, where] = TIE
-        self._errors[1, where] = (error * (2.0 * squares.sqrt() + error)).float()
+        self._errors[:, where] = _of_exact(squares, self._size).float()
 
     def _compute_all(self) -> None:
         latest = self._rows.latest()
@@ -552,12 +586,16 @@ class TorchSums:
         lower, known = np.diag(self._state.lower), self._rows.known()
         farthest = float((0.5 * known.square().sum(dim=1)).max()) if len(known) else 0.0
         of_rows = 2.0 * self._row_eps * (1.0 + farthest) / lower.min(initial=1.0)
+        of_prior = float(torch.finfo(torch.float32).eps) if self._rows.single else 0.0
         for tile in self._tiles():
-            prior = kernel(self._around, self._rows.scaled(self._rows.points[tile]))
+            if of_prior:
+                prior = self._prior[:, tile].double()
+            else:
+                prior = kernel(self._around, self._rows.scaled(self._rows.points[tile]))
             self._put(tile, prior, self._rows.stored(tile))
-            error = (self._rows.half[tile] + 1.0).mul_(of_rows)
+            error, root = (self._rows.half[tile] + 1.0).mul_(of_rows), self._squares[tile].sqrt()
             self._errors[0, tile] += error
-            self._errors[1, tile] += error * (self._size * self._squares[tile]).sqrt()
+            self._errors[1, tile] += error * (self._size**0.5 * root) + of_prior * root * self._scale[tile]
 
     def _update_all(self, hidden: Any = None) -> Any:
         """As :meth:`suffice.engines.variance_reduction.CovarianceSums._apply`, with the tiles of the device.
@@ -585,7 +623,7 @@ class TorchSums:
         of_near = of_rows * (1.0 + 0.5 * fresh.square().sum(dim=1))
         of_change = torch.stack([of_near, of_rows]).float()
         of_size = torch.cat([torch.stack([of_scale, constant]).float(), of_change])
-        largest = None if hidden is None else white.new_full((k,), -torch.inf)
+        noise, largest = self._state.noise, None if hidden is None else white.new_full((k,), -torch.inf)
         # The sums of each label have as many roundings as there are labels.
         self._updates += k * k
         for tile, new, products in self._rows.follow(across, (fresh, added)):
@@ -599,20 +637,22 @@ class TorchSums:
                 rows = new.double()
                 change = (gram @ rows).sub_(products).abs_().float()
                 near, far = of_change @ change
-                by_scale, size, of_variance, of_far = of_size @ new.abs().float()
+                by_scale, size, near_variance, far_variance = of_size @ new.abs().float()
             distances, errors = self._rows.half[tile].float(), self._errors[:, tile]
-            errors[0].add_(of_variance).addcmul_(distances, of_far)
+            errors[0].add_(near_variance).addcmul_(distances, far_variance)
             errors[1].add_(size).addcmul_(self._scale[tile], by_scale).add_(near).addcmul_(distances, far)
             falls = (in_turn @ rows).sub_(products, alpha=2.0).mul_(rows)
             rows.square_()
-            if largest is None:
-                self._squares[tile] += falls.sum(dim=0)
-                self._variance[tile] -= rows.sum(dim=0)
-                continue
-            squares, variance = self._squares[tile] + falls.cumsum(dim=0), self._variance[tile] - rows.cumsum(dim=0)
-            self._squares[tile], self._variance[tile] = squares[-1], variance[-1]
-            high = self._bound_of(squares, variance, errors, 1.0, self._updates)
-            torch.maximum(largest, high.masked_fill_(hidden[tile], -torch.inf).amax(dim=1), out=largest)
+            squares, variance = self._squares[tile], self._variance[tile]
+            after = squares + falls.sum(dim=0), variance - rows.sum(dim=0)
+            if largest is not None:
+                # The upper bounds after each label, from sums over the labels so far.
+                of_sums, of_variance = self._slack(errors, 1.0, self._updates)
+                falls[0] += of_sums.add_(squares).masked_fill_(hidden[tile], -torch.inf)
+                rows.neg_()[0] += variance - of_variance + noise
+                high = falls.cumsum_(dim=0).div_(rows.cumsum_(dim=0).clamp_(min=noise))
+                torch.maximum(largest, high.amax(dim=1), out=largest)
+            self._squares[tile], self._variance[tile] = after
         return largest
 
 

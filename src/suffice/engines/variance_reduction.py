@@ -11,7 +11,7 @@ within these bounds are recomputed in double precision. So the picks are exact, 
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -84,6 +84,23 @@ class _Update(NamedTuple):
     of_rows: Floats
 
 
+class PlannedPicks(NamedTuple):
+    """Picks that were planned from the points of the largest scores.
+
+    Attributes:
+        indices: The picks, in order.
+        block: These points as a block.
+        mark: Mark of the pool before them.
+        confirm: Function that updates the pool to the posterior after these picks. It returns how many of them, from
+            the first one, have a larger score than all points of the pool that they were not planned from.
+    """
+
+    indices: Indices
+    block: Block
+    mark: Any
+    confirm: Callable[[], int]
+
+
 class ReductionPool(Protocol):
     """A pool scored by the reduction of its mean variance. It may be in memory or on a GPU."""
 
@@ -109,39 +126,19 @@ class ReductionPool(Protocol):
     def take(self, indices: Indices) -> None:
         """Leave points out from now on. They stay in the mean."""
 
-    def leading(self) -> "LeadingPoints | None":
-        """The points of the largest scores; None if planning picks from them would not be faster."""
+    def plan(self, first: int, most: int) -> PlannedPicks | None:
+        """Plan picks from the points of the largest scores; None if that is not possible, or would not be faster.
+
+        Args:
+            first: The first pick.
+            most: Largest number of picks.
+        """
 
     def mark(self) -> Any:
         """Present state, for :meth:`rewind`."""
 
     def rewind(self, mark: Any) -> None:
         """Go back to a mark."""
-
-
-class LeadingPool(ReductionPool, Protocol):
-    """Some points of a pool, from which picks are planned."""
-
-    def least(self, index: Indices) -> float:
-        """Lower bound of the score of one point, times the size of the sample."""
-
-
-class LeadingPoints(NamedTuple):
-    """The points of the largest scores of a pool.
-
-    Attributes:
-        pool: The points as a pool of their own.
-        indices: Their indices in the whole pool, ascending.
-        mark: Mark of the whole pool.
-        confirm: Function that updates the whole pool to the posterior after planned picks. Its arguments are these
-            indices, and lower bounds of the scores of the picks after the first, when they were picked. It returns how
-            many of the picks have a larger score than all other points of the pool.
-    """
-
-    pool: LeadingPool
-    indices: Indices
-    mark: Any
-    confirm: Callable[[Indices, Sequence[float]], int]
 
 
 class CovarianceSums(ABC):
@@ -227,8 +224,9 @@ class CovarianceSums(ABC):
             part = indices[first : first + _AT_ONCE]
             self._put(part, *self._exact(self._rows.points[part], self._rows.whitened(part)))
 
-    def leading(self) -> None:
+    def plan(self, first: int, most: int) -> None:
         """Return None: picks are not planned."""
+        del first, most
 
     def mark(self) -> Any:
         """Present state, for :meth:`rewind`."""
@@ -462,6 +460,7 @@ class LargestReduction:
     def __init__(self, state: GaussianState, sums: ReductionPool) -> None:
         self._state, self._sums = state, sums
         self._queue: Indices = np.zeros(0, dtype=np.intp)
+        self._block: Block | None = None
         # Mark of the pool before planned picks, if it follows them already; and the points that were taken since.
         self._before: Any = None
         self._taken: Indices = self._queue
@@ -476,8 +475,9 @@ class LargestReduction:
     def propose(self, most: int) -> Indices:
         """Return the next picks: the rest of the plan, or a new one."""
         if not len(self._queue):
-            self._queue = self._best(self._sums)
-            self._plan(min(most, self._length))
+            self._queue, self._block = self._best(), None
+            if len(self._queue):
+                self._plan(min(most, self._length))
         return self._queue[:most]
 
     def batch(self, size: int) -> Indices:
@@ -488,18 +488,19 @@ class LargestReduction:
         here, there = self._state.mark(), self._sums.mark()
         last = picks
         while len(picks) < size and len(last):
-            self._extend(self._sums, last)
+            self._state.extend(block_of(self._state, self._sums.features(last)), np.zeros(len(last)))
             self._sums.take(last)
-            last = self._best(self._sums)
+            last = self._best()
             picks = np.append(picks, last)
         self._state.rewind(here)
         self._sums.rewind(there)
         return picks
 
     def block(self, indices: Indices) -> Block | None:
-        """Return None: the posterior computes its rows."""
-        del indices
-        return None
+        """Return the first picks of a new plan as a block; None for other points."""
+        if self._block is None or not np.array_equal(self._queue[: len(indices)], indices):
+            return None
+        return self._block.first(len(indices))
 
     def skip(self, indices: Indices) -> None:
         """Leave points out that have no label. They stay in the mean."""
@@ -514,13 +515,14 @@ class LargestReduction:
             self._taken = np.append(self._taken, indices)
         if not np.array_equal(self._queue[:planned], indices[:planned]):
             self._drop_plan()
-        self._queue = self._queue[planned:]
+        # The block is that of the posterior before these points.
+        self._queue, self._block = self._queue[planned:], None
         if not len(self._queue):
             self._before = None
 
     def _drop_plan(self) -> None:
         """Forget picks that were planned."""
-        self._queue = self._queue[:0]
+        self._queue, self._block = self._queue[:0], None
         if self._before is not None:
             self._sums.rewind(self._before)
             self._sums.take(self._taken)
@@ -528,45 +530,32 @@ class LargestReduction:
 
     def _plan(self, length: int) -> None:
         """Plan the picks after the first one, and update the pool to the posterior after all of them."""
-        if self._pause or length < 2 or not len(self._queue):
+        if self._pause or length == 1:
             self._pause = max(0, self._pause - 1)
             return
-        leading = self._sums.leading()
-        if leading is None or self._queue[0] not in leading.indices:
+        plan = self._sums.plan(int(self._queue[0]), length)
+        if plan is None:
             return
         here = self._state.mark()
-        picks, least = self._queue, list[float]()
-        last = np.searchsorted(leading.indices, picks)
         try:
-            while True:
-                self._extend(leading.pool, last)
-                leading.pool.take(last)
-                last = self._best(leading.pool) if len(picks) < length else last[:0]
-                if not len(last):
-                    break
-                least.append(leading.pool.least(last))
-                picks = np.append(picks, leading.indices[last])
-            valid = leading.confirm(leading.indices, least)
+            self._state.extend(plan.block, np.zeros(len(plan.indices)))
+            valid = plan.confirm()
         finally:
             self._state.rewind(here)
-        self._queue, self._length = picks[:valid], min(2 * valid, _LONGEST_PLAN)
+        self._queue, self._block = plan.indices[:valid], plan.block
+        if valid < len(plan.indices):
+            self._sums.rewind(plan.mark)
+        else:
+            self._before, self._taken = plan.mark, self._queue[:0]
+        self._length = min(2 * valid, _LONGEST_PLAN)
         self._failed = 0 if valid > 1 else self._failed + 1
         self._pause = min(2**self._failed, _LONGEST_PAUSE) - 1
-        if valid < len(picks):
-            self._sums.rewind(leading.mark)
-        else:
-            self._before, self._taken = leading.mark, self._queue[:0]
 
-    def _extend(self, pool: ReductionPool, indices: Indices) -> None:
-        """Treat points as labelled temporarily; the scores do not depend on the labels."""
-        self._state.extend(block_of(self._state, pool.features(indices)), np.zeros(len(indices)))
-
-    @staticmethod
-    def _best(pool: ReductionPool) -> Indices:
+    def _best(self) -> Indices:
         """Return the point of largest score, ties (up to rounding) to the lowest index; empty if no point is left."""
-        pool.follow()
-        contenders = pool.contenders()
+        self._sums.follow()
+        contenders = self._sums.contenders()
         if len(contenders) > 1:
-            pool.compute(contenders)
-            contenders = pool.contenders(contenders)
+            self._sums.compute(contenders)
+            contenders = self._sums.contenders(contenders)
         return contenders[:1]
