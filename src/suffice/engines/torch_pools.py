@@ -31,7 +31,7 @@ _PART: Final = 128
 # Bytes of the rows of a block that are processed at a time, so that they stay in the cache of a GPU.
 _TILE_BYTES: Final = 1 << 25
 # Number of points of a pool that are processed at a time if everything is recomputed in double precision.
-_AT_ONCE: Final = 1 << 15
+_AT_ONCE: Final = 1 << 16
 # Picks are planned from one point of this many, but from no fewer and no more points than these; in pools of this size.
 _ONE_OF, _LEADING, _PLANNED_FROM = 256, (1024, 1 << 15), 1 << 17
 # One point of this many is looked at to find the leading ones.
