@@ -266,13 +266,18 @@ def test_people_depart_from_planned_picks(seed: int) -> None:
 def test_initial_labels_after_a_plan_are_learned_anew() -> None:
     X = points(500)
     state = new_state(X)
-    planner = LargestReduction(state, TorchSums(state, X, np.arange(100), 30, single=False))
-    assert len(planner.propose(4)) > 1
-    state.extend(block_of(state, X[:20]), np.zeros(20))
+    planner, taken = LargestReduction(state, TorchSums(state, X, np.arange(100), 60, single=False)), list[int]()
+    while len(planner.propose(4)) == 1:
+        new = planner.propose(1)
+        state.extend(block_of(state, X[new]), np.zeros(1))
+        planner.take(new)
+        taken += new.tolist()
+    rows = np.setdiff1d(np.arange(30), taken)
+    state.extend(block_of(state, X[rows]), np.zeros(len(rows)))
     planner.jump()
-    planner.take(np.arange(20))
-    other = LargestReduction(state, KernelSums(state, KernelRows(state, X, 30, np.float64), np.arange(100), 30))
-    other.take(np.arange(20))
+    planner.take(rows)
+    other = LargestReduction(state, KernelSums(state, KernelRows(state, X, 60, np.float64), np.arange(100), 60))
+    other.take(np.append(rows, taken).astype(np.intp))
     assert planner.batch(5).tolist() == other.batch(5).tolist()
 
 
