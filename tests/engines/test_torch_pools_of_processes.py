@@ -229,17 +229,11 @@ def test_people_depart_from_planned_picks(seed: int) -> None:
     """They take some of them, other points, or leave points out, and ask for batches in between."""
     rng, X = np.random.default_rng(seed), points(500, seed)
     sample, states = np.arange(0, 500, 3), [new_state(X) for _ in range(2)]
-    planners = [
-        LargestReduction(state, pool)
-        for state, pool in zip(
-            states,
-            (
-                TorchSums(states[0], X, sample, 30),
-                KernelSums(states[1], KernelRows(states[1], X, 30, float), sample, 30),
-            ),
-            strict=True,
-        )
+    pools: list[ReductionPool] = [
+        TorchSums(states[0], X, sample, 30),
+        KernelSums(states[1], KernelRows(states[1], X, 30, np.float64), sample, 30),
     ]
+    planners = [LargestReduction(state, pool) for state, pool in zip(states, pools, strict=True)]
     left = set(range(500))
     for _ in range(12):
         batch = planners[0].batch(int(rng.integers(1, 9)))

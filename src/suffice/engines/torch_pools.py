@@ -21,6 +21,7 @@ from suffice.engines.variance_pool import SINGLE, TIE, Indices, PoolCandidates
 from suffice.engines.variance_reduction import PlannedPicks
 from suffice.errors import InvalidValueError, NotEnoughMemoryError
 from suffice.models.gaussian_state import Block, KernelState
+from suffice.models.kernels import half_squares
 from suffice.models.laplace import logit_factors
 from suffice.models.predictive import hermite, weight_draws
 from suffice.numerics import Floats
@@ -69,6 +70,7 @@ class TorchRows:
         self._scale = torch.as_tensor(np.asarray(state.kernel.length_scale), device=self.device)
         # In double precision first, so that subtracting the centre of distant points loses no digits.
         self._middle = torch.stack([column.double().mean() for column in self.points.T]) / self._scale
+        self._centre: Floats = self._middle.cpu().numpy()
         self._columns = torch.empty((self.points.shape[1], len(self)), dtype=self.dtype, device=self.device)
         scales = self._scale.expand(self.points.shape[1])
         for d, column in enumerate(self.points.T):
@@ -101,7 +103,7 @@ class TorchRows:
         factor, weights, k = added[:, old:], added[:, :old], new - old
         if self.single:
             # The inverse is computed in double precision, so that no digit of single precision is lost.
-            factor = torch.linalg.solve_triangular(factor, torch.eye(k, **_like(factor)), upper=False)
+            factor = solve(factor, torch.eye(k, dtype=torch.float64, device=self.device))
             weights = factor @ weights
         if extra is not None:
             weights = torch.cat([weights, extra])
@@ -119,7 +121,7 @@ class TorchRows:
                 for part, rows in self._stored(tile):
                     block.addmm_(across[:, part], rows, alpha=-1.0)
             block, product = block[:k], None if extra is None else block[k:]
-            block = block if self.single else torch.linalg.solve_triangular(lower, block, upper=False)
+            block = block if self.single else solve(lower, block)
             for number in range(old // _PART, (new - 1) // _PART + 1):
                 here = slice(max(old - number * _PART, 0), min(new - number * _PART, _PART))
                 there = slice(here.start + number * _PART - old, here.stop + number * _PART - old)
@@ -139,7 +141,7 @@ class TorchRows:
             self._factor = factor.new_zeros((2 * new, 2 * new))
             self._known = known.new_zeros((2 * new, known.shape[1]))
             self._factor[:old, :old], self._known[:old] = factor[:old, :old], known[:old]
-        self._known[old:new] = self.scaled(torch.as_tensor(state.features[old:new], device=self.device))
+        self._known[old:new] = torch.as_tensor(self._scaled_labelled(slice(old, new)), device=self.device)
         self._factor[old:new, :new] = torch.as_tensor(np.tril(state.lower[old:new, :new], old), device=self.device)
         return self._known[old:new], self._factor[old:new, :new]
 
@@ -154,6 +156,14 @@ class TorchRows:
         """``V`` at a tile, ``n x t``, in double precision."""
         empty = torch.zeros((0, tile.stop - tile.start), dtype=torch.float64, device=self.device)
         return torch.cat([empty, *(rows.double() for _, rows in self._stored(tile))])
+
+    def _scaled_labelled(self, labels: slice) -> Floats:
+        """Some of the labelled points as :meth:`scaled` returns them, in memory."""
+        return np.asarray(self.state.kernel.scaled(self.state.features[labels]) - self._centre)
+
+    def half_of(self, labels: slice) -> Floats:
+        """``half`` at some of the labelled points."""
+        return half_squares(self._scaled_labelled(labels))
 
     def scaled(self, features: Any) -> Any:
         """Return points in units of the length scale, relative to the centre of the pool, in double precision."""
@@ -172,7 +182,7 @@ class TorchRows:
         if not self.n:
             return torch.zeros((0, len(scaled)), dtype=torch.float64, device=self.device)
         factor = self._factor[: self.n, : self.n]
-        return torch.linalg.solve_triangular(factor, kernel(self._known[: self.n], scaled), upper=False)
+        return solve(factor, kernel(self._known[: self.n], scaled))
 
     def indices(self, given: Indices) -> Any:
         """Indices as a tensor."""
@@ -182,10 +192,6 @@ class TorchRows:
         """Features of some points."""
         found: Floats = self.points[self.indices(indices)].double().cpu().numpy()
         return found
-
-    def known(self) -> Any:
-        """The labelled points, scaled, in double precision."""
-        return self._known[: self.n]
 
     def rewind(self, n: int) -> None:
         """Remove the rows after the first ``n`` labels."""
@@ -224,9 +230,14 @@ def no_memory(items: int, labels: int, size: float, rows: TorchRows) -> NotEnoug
     )
 
 
-def _like(tensor: Any) -> dict[str, Any]:
-    """Device and number type of a tensor."""
-    return {"device": tensor.device, "dtype": tensor.dtype}
+def solve(lower: Any, rows: Any) -> Any:
+    """Compute ``lower^-1 rows``."""
+    return rows / lower if len(lower) == 1 else torch.linalg.solve_triangular(lower, rows, upper=False)
+
+
+def _product(matrix: Any, rows: Any) -> Any:
+    """Compute ``matrix @ rows``, which for a single row is faster without a product of matrices."""
+    return matrix * rows if len(rows) == 1 else matrix @ rows
 
 
 def kernel(a: Any, b: Any) -> Any:
@@ -567,7 +578,7 @@ class TorchSums:
             self._whitened_sample = room
         if new > old:
             rows = kernel(fresh, self._around).sub_(added[:, :old] @ self._whitened_sample[:old])
-            self._whitened_sample[old:new] = torch.linalg.solve_triangular(added[:, old:], rows, upper=False)
+            self._whitened_sample[old:new] = solve(added[:, old:], rows)
         return self._whitened_sample[old:new]
 
     def _put(self, where: Any, prior: Any, whitened: Any) -> None:
@@ -583,9 +594,8 @@ class TorchSums:
             pass
         self._updates, self._computed = 0, self._rows.n
         # Rows in single precision have rounding errors themselves.
-        lower, known = np.diag(self._state.lower), self._rows.known()
-        farthest = float((0.5 * known.square().sum(dim=1)).max()) if len(known) else 0.0
-        of_rows = 2.0 * self._row_eps * (1.0 + farthest) / lower.min(initial=1.0)
+        lower, farthest = np.diag(self._state.lower), self._rows.half_of(slice(0, self._state.n))
+        of_rows = 2.0 * self._row_eps * (1.0 + farthest.max(initial=0.0)) / lower.min(initial=1.0)
         of_prior = float(torch.finfo(torch.float32).eps) if self._rows.single else 0.0
         for tile in self._tiles():
             if of_prior:
@@ -593,9 +603,10 @@ class TorchSums:
             else:
                 prior = kernel(self._around, self._rows.scaled(self._rows.points[tile]))
             self._put(tile, prior, self._rows.stored(tile))
-            error, root = (self._rows.half[tile] + 1.0).mul_(of_rows), self._squares[tile].sqrt()
+            error = (self._rows.half[tile] + 1.0).mul_(of_rows)
+            of_covariances = error * self._size**0.5 + of_prior * self._scale[tile]
             self._errors[0, tile] += error
-            self._errors[1, tile] += error * (self._size**0.5 * root) + of_prior * root * self._scale[tile]
+            self._errors[1, tile] += of_covariances * (self._squares[tile].sqrt() + of_covariances)
 
     def _update_all(self, hidden: Any = None) -> Any:
         """As :meth:`suffice.engines.variance_reduction.CovarianceSums._apply`, with the tiles of the device.
@@ -611,18 +622,20 @@ class TorchSums:
         fresh, added = self._rows.latest()
         white = self._follow_sample(fresh, added)
         across, gram, k = white @ self._whitened_sample[:old].T, white @ white.T, len(white)
-        # After label ``i``, the sum has changed by ``R_i (G_ii R_i + 2 sum_{l < i} G_il R_l - 2 P_i)``.
-        in_turn = gram.tril() + gram.tril(-1)
+        # Label ``i`` changes the sum by ``R_i (G_ii R_i + 2 sum_{l < i} G_il R_l - 2 P_i)``. This is what it has in
+        # addition to ``R_i (sum_l G_il R_l - 2 P_i)``.
+        in_turn = gram.tril(-1) - gram.triu(1)
         of_white = white.float()
         # A product has an error of its own for each part, and one of adding the parts.
         roundings = _MARGIN + 0.5 * (old // _PART + self._size // _PART + 2)
         of_scale = 2.0 * roundings * float(torch.finfo(torch.float32).eps) * torch.linalg.vector_norm(white, dim=1)
         constant = 2.0 * roundings * self._row_eps * torch.linalg.vector_norm(across, dim=1)
         # The exponent of a prior covariance has a relative error, which grows with the distances from the centre.
-        of_rows = 2.0 * self._row_eps / added.diagonal(old)
-        of_near = of_rows * (1.0 + 0.5 * fresh.square().sum(dim=1))
-        of_change = torch.stack([of_near, of_rows]).float()
-        of_size = torch.cat([torch.stack([of_scale, constant]).float(), of_change])
+        of_rows = 2.0 * self._row_eps / np.diag(self._state.lower)[old:]
+        of_near = of_rows * (1.0 + self._rows.half_of(slice(old, self._state.n)))
+        of_change = torch.as_tensor(np.stack([of_near, of_rows]), device=white.device)
+        of_size = torch.cat([torch.stack([of_scale, constant]), of_change]).float()
+        of_change = of_size[2:]
         noise, largest = self._state.noise, None if hidden is None else white.new_full((k,), -torch.inf)
         # The sums of each label have as many roundings as there are labels.
         self._updates += k * k
@@ -635,13 +648,16 @@ class TorchSums:
                     else:
                         products.add_(of_white[:, part] @ self._prior[part, tile])
                 rows = new.double()
-                change = (gram @ rows).sub_(products).abs_().float()
-                near, far = of_change @ change
-                by_scale, size, near_variance, far_variance = of_size @ new.abs().float()
+                falls = _product(gram, rows).sub_(products)
+                near, far = _product(of_change, falls.float().abs_())
+                by_scale, size, near_variance, far_variance = _product(of_size, new.abs().float())
             distances, errors = self._rows.half[tile].float(), self._errors[:, tile]
             errors[0].add_(near_variance).addcmul_(distances, far_variance)
             errors[1].add_(size).addcmul_(self._scale[tile], by_scale).add_(near).addcmul_(distances, far)
-            falls = (in_turn @ rows).sub_(products, alpha=2.0).mul_(rows)
+            falls.sub_(products)
+            if k > 1:
+                falls.add_(in_turn @ rows)
+            falls.mul_(rows)
             rows.square_()
             squares, variance = self._squares[tile], self._variance[tile]
             after = squares + falls.sum(dim=0), variance - rows.sum(dim=0)
