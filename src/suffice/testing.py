@@ -424,6 +424,7 @@ def _other_facts(t: int, selected: Floats, stop: Floats, rng: np.random.Generato
         "selected_probabilities": selected,
         "selected_labels": (rng.random(len(selected)) < selected[:, 1]).astype(int),
         "selected_agreement": 1.0 - 0.5 * falling,
+        "selected_wrong": 0.4 * falling,
         "selected_loss": float(rng.exponential(0.7)),
         "selected_expected_loss": 0.6 + 0.1 * falling,
         "pool_gain": 0.3 * falling,
@@ -537,9 +538,9 @@ def no_look_ahead(make: MakeRule, steps: Sequence[Step]) -> None:
         AssertionError: step 1 changed earlier verdicts
     """
     whole = _answers(make(), steps)
+    others = [dataclasses.replace(step, n_labelled=step.n_labelled + 7) for step in steps]
     for cut in _cuts(len(steps)):
-        other_end = [dataclasses.replace(step, n_labelled=step.n_labelled + 7) for step in steps[cut:]]
-        again = _answers(make(), [*steps[:cut], *other_end])
+        again = _answers(make(), [*steps[:cut], *others[cut:]])
         require(again[:cut] == whole[:cut], f"step {cut} changed earlier verdicts")
 
 
@@ -717,7 +718,7 @@ def missing_input_is_named(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def degenerate_inputs_do_not_break(make: MakeRule, steps: Sequence[Step]) -> None:
-    """Runs without changes, or with numbers at the ends of their ranges, give verdicts or an error of suffice.
+    """Runs without changes, or with what the rule reads at the ends of its range, give verdicts or an error of suffice.
 
     Examples:
         >>> from suffice.criteria import Budget
@@ -732,9 +733,11 @@ def degenerate_inputs_do_not_break(make: MakeRule, steps: Sequence[Step]) -> Non
     number_of_steps = min(len(steps), 30)
     for name, extreme in _EXTREMES.items():
         rule = make()
+        read = rule.reads()
         for t in range(number_of_steps):
             try:
-                verdict = rule.observe(_changed(steps[t], {key: extreme(steps[t], key) for key in _given(steps[t])}))
+                changes = {key: extreme(steps[t], key) for key in _given(steps[t]) if key in read}
+                verdict = rule.observe(_changed(steps[t], changes))
             except SufficeError:
                 break
             except Exception as error:

@@ -296,7 +296,7 @@ def test_items_that_nobody_could_label_are_stated() -> None:
     found = made(proof=proof(wrong=1, unlabelable=2), left_out=2)
     assert found.proof is not None
     assert found.proof.wrong_at_most == 16
-    assert "2 items could not be labelled and count as of the class" in found.evidence
+    assert "2 items could not be labelled and count as items of the class" in found.evidence
     assert "2 items could not be labelled, and are not included" in found.evidence
 
 

@@ -47,12 +47,12 @@ def test_a_team_is_set_up(pets: str) -> None:
     assert "There are no accounts. The first one: suffice accounts add" in said(pets)
     text = said("add", pets, "Ann", "--role", "manage", "--password", given=f"{PASSWORD}\n")
     assert text.splitlines() == [
-        "The account Ann is made, with the role manage.",
+        "The account Ann is created, with the role manage.",
         "From now on people sign in to the page. Servers that are running ask for it at the next request.",
     ]
     text = said("add", pets, "Bob B", "--role", "label", "--address", "https://labels.example.org")
     lines = text.splitlines()
-    assert lines[0] == "The account Bob B is made, with the role label."
+    assert lines[0] == "The account Bob B is created, with the role label."
     assert lines[1].startswith("Personal link, shown this once: https://labels.example.org/?token=")
     assert len(lines) == 4
     token = lines[1].partition("?token=")[2]

@@ -1,16 +1,19 @@
 """`suffice check`: what it starts, says and refuses; and what the other commands say of checks."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from suffice.checks.sequential_terms import planned_answers
 from suffice.cli.app import app
 from suffice.project.create import open_project
 from tests.project.labelled_projects import label_some
 from tests.project.making_projects import make
+from tests.thoroughness import some
 
 RUN = CliRunner()
 
@@ -39,15 +42,15 @@ def new_project(folder: Path) -> str:
     return str(folder / "pets.suffice")
 
 
-@pytest.fixture
-def pets(tmp_path: Path) -> str:
-    return new_project(tmp_path)
-
-
 @pytest.fixture(scope="module")
 def unchanged_pets(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A project for several tests that change nothing."""
     return new_project(tmp_path_factory.mktemp("pets"))
+
+
+@pytest.fixture
+def pets(unchanged_pets: str, tmp_path: Path) -> str:
+    return str(shutil.copytree(unchanged_pets, tmp_path / "pets.suffice"))
 
 
 def test_a_project_with_few_items_left_is_told_to_label_them(tmp_path: Path) -> None:
@@ -122,11 +125,13 @@ def test_a_check_from_its_start_to_its_guarantee(pets: str) -> None:
 def test_a_check_for_a_target_ends_when_it_is_proven(pets: str) -> None:
     with open_project(pets) as project:
         label_some(project, range(20, 40))
-    lines = said("check", pets, "--at-most", "20%").splitlines()
+    lines = said("check", pets, "--at-most", "20%", "--expected", "3%").splitlines()
     assert lines[0] == (
-        "Check 1 is started: 240 unlabelled items in random order, until at most 20 % wrong predictions are proven."
+        "Check 1 is started: 240 unlabelled items in random order, until at most 20 % wrong predictions are proven. "
+        "The check is planned for 3 % wrong."
     )
     found = told("check", pets)["check"]
+    assert (found["expected"], found["sequential"]["planned"]) == (0.03, planned_answers(48, 0.03, 240, 0.025))
     needed = found["sequential"]["needed"]
     words = (
         f"Check: 0 answers, 0 wrong predictions. The target is proven if the next {needed} predictions are all right."
@@ -152,7 +157,7 @@ def test_a_check_for_a_target_is_given_up(pets: str) -> None:
     assert told("check", pets, "--at-most", "20%", "--earlier-checks", "2")["check"]["number"] == 4
 
 
-@pytest.mark.parametrize("skips", [0, 6])
+@pytest.mark.parametrize("skips", some([6, 0], every=2))
 def test_the_status_and_the_check_plan_the_same_size(pets: str, skips: int) -> None:
     with open_project(pets) as project:
         label_some(project, range(20, 100))

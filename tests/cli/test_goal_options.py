@@ -1,6 +1,7 @@
 """Options for a goal about all labels: of new projects, of existing ones, and of checks."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +98,18 @@ def test_bad_goals_make_no_project(mails: str, options: list[str], said: str) ->
     assert not Path(mails.replace(".csv", ".suffice")).exists()
 
 
-@pytest.fixture
-def pets(tmp_path: Path) -> str:
-    with make(tmp_path / "pets.suffice", 200, initial=4, at_most=0.1, of="all") as project:
+@pytest.fixture(scope="module")
+def unchanged_pets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with labels, which is copied for each test."""
+    place = tmp_path_factory.mktemp("unchanged") / "pets.suffice"
+    with make(place, 200, initial=4, at_most=0.1, of="all") as project:
         label_some(project, range(40))
-    return str(tmp_path / "pets.suffice")
+    return place
+
+
+@pytest.fixture
+def pets(unchanged_pets: Path, tmp_path: Path) -> str:
+    return str(shutil.copytree(unchanged_pets, tmp_path / "pets.suffice"))
 
 
 def test_the_check_of_the_goal(pets: str) -> None:

@@ -81,7 +81,8 @@ def test_a_missing_project_is_told_in_the_same_way_by_all_commands(command: list
     done = RUN.invoke(app, [*command, "nowhere"]).exception
     assert type(done) is SufficeError
     assert (
-        str(done) == "there is no project in 'nowhere', nor in nowhere.suffice beside it; suffice label DATA makes one"
+        str(done)
+        == "there is no project in 'nowhere', nor in nowhere.suffice beside it; suffice label DATA creates one"
     )
 
 

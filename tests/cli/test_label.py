@@ -225,7 +225,7 @@ def test_twelve_items_by_keys_with_undo_skip_and_correction(terminal: Callable[.
     given[other] = "spam" if given[other] == "ham" else "ham"
     screen.until(f"{other} is corrected to {given[other]}")
     screen.press("x")
-    screen.until("is no key here")
+    screen.until("is not a key here")
     screen.press("?")
     screen.until("take back your newest label")
     screen.press("?")
@@ -244,7 +244,7 @@ def test_a_number_is_typed_and_what_is_none_is_answered_beside_it(terminal: Call
     screen = terminal("t.csv", "--regression", "--target", "price", "--id", "key")
     item = shown_item(screen.until(done(0)))
     screen.press("nan")
-    screen.until("is no number and no key here")
+    screen.until("is neither a number nor a key here")
     for bad in ("1,5", "1e999", "--2"):
         screen.press(bad + "\r")
         screen.until("is not a number; a label is a finite number")
@@ -271,10 +271,10 @@ def test_a_resized_window_is_filled_anew(terminal: Callable[..., Terminal]) -> N
         os.killpg(screen.process.pid, signal.SIGWINCH)
         screen.until(lambda text: "0 of 60" in text.splitlines()[0], "the first line of a small window")
         screen.press("x")
-        text = screen.until("is no key")
+        text = screen.until("is not a key")
         assert max(map(len, text.splitlines())) <= columns
         screen.press("\x1b")
-        screen.until(lambda text: "is no key" not in text, "nothing said")
+        screen.until(lambda text: "is not a key" not in text, "nothing said")
     screen.press("1")
     screen.until("1 of 60")
     screen.press("q")
@@ -390,7 +390,7 @@ def test_that_one_can_stop_is_said_and_one_may_go_on(terminal: Callable[..., Ter
     assert any(stop in found.stdout for stop in stops)
     screen = terminal("t.csv", *rule)
     text = screen.until(lambda text: any(stop in text for stop in stops), "a stop")
-    assert "q leaves, a label goes on" in text
+    assert "q to stop, or continue" in text
     screen.press("1.5\r")
     screen.until(done(33))
     screen.press("q")

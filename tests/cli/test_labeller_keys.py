@@ -78,8 +78,8 @@ def test_keys_label_and_say_so(project: Project) -> None:
         assert f"{first.id} is spam" in text
         assert "1 of 30 labelled" in text
         assert "ham 0    2  spam 1" in text
-        assert "'7' is no key here; ? shows the keys" in screen.press("7")
-        assert "f5 is no key here" in screen.press("f5")
+        assert "'7' is not a key here; ? shows the keys" in screen.press("7")
+        assert "f5 is not a key here" in screen.press("f5")
         assert "pasted text is not used as keys" in screen.paste("1212")
         assert project.state().n_labelled == 1
         assert f"the label of {first.id} is undone" in screen.press("ctrl+z")
@@ -142,15 +142,15 @@ def test_any_key_leaves_the_help(project: Project) -> None:
 def test_a_number_is_typed_letter_by_letter(project: Project) -> None:
     with LabelScreen(labeller_of(project)) as screen:
         assert "kind: a number, then Enter" in screen.text()
-        assert "'n' is no number and no key here" in screen.press("n")
-        assert "is no number" in screen.press("left", "right", "home")
+        assert "'n' is neither a number nor a key here" in screen.press("n")
+        assert "is neither a number" in screen.press("left", "right", "home")
         text = screen.press("1", "2", "backspace", ".", "5", "x", "\r")
         assert "kind: 1.5x" in text
         assert "is not a number" in text
         assert "is not a number" not in screen.press("backspace")
         screen.press("\r")
         assert [label for _, label, _ in project.state().answers()] == [1.5]
-        assert "more than 200 characters are no label" in screen.paste("9" * 300)
+        assert "a label has at most 200 characters" in screen.paste("9" * 300)
         assert "type something first" in screen.press("\r")
         assert "kind: -7␛[31m 5" in screen.paste("-7\x1b[31m\n5")
         screen.press("ctrl+u", "s")
@@ -263,7 +263,7 @@ def test_a_label_that_is_saved_is_said_to_be_so_when_the_next_item_cannot_be_had
         with monkeypatch.context() as broken:
             broken.setattr(project, "next", full)
             text = screen.press("1")
-            assert "that is saved, but the next item cannot be asked for: the disk is full" in text
+            assert "your answer is saved, but the next item could not be requested: the disk is full" in text
         assert "1 of 30 labelled" in screen.text()
         monkeypatch.setattr("suffice.cli.labeller._ASK_AGAIN", 0.0)
         screen.look()

@@ -198,7 +198,7 @@ def test_a_screen_says_what_there_is_to_know() -> None:
 
 def test_that_one_can_stop_is_said_at_every_size() -> None:
     with screen(SHOWN["stop"]) as made:
-        assert "q leaves, a label goes on" in made.text()
+        assert "q to stop, or continue" in made.text()
         for width, height in ((80, 24), (40, 24), (40, 9), (30, 6)):
             made.resize(width, height)
             assert "You can stop now" in made.words()

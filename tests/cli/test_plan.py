@@ -25,13 +25,21 @@ def planned(*arguments: str) -> dict[str, Any]:
 def test_a_target_is_planned_as_in_python() -> None:
     result = planned("--pool", "20000", "--expected", "2%", "--at-most", "5%")
     assert result["plan"] == plan_answers(0.05, 0.02, 20_000).as_dict()
-    assert result["table"] == [plan.as_dict() for plan in answer_table(0.05, 20_000)]
+    assert result["table"] == [plan.as_dict() for plan in answer_table(0.05, 20_000, expected=0.02)]
     assert result["sample"] is None
     assert result["sentences"][0].startswith("To prove that at most 5 % of 20,000 predictions are wrong")
     told = RUN.invoke(app, ["plan", "--pool", "20000", "--expected", "2%", "--at-most", "0.05"]).stdout
     for sentence in result["sentences"]:
         assert " ".join(sentence.split()) in " ".join(told.replace("\u00a0", " ").split())
     assert "8 of 10 checks" in told
+
+
+def test_without_an_expected_share_half_of_the_target_is_planned_for() -> None:
+    result = planned("--pool", "20000", "--at-most", "5%")
+    assert result["plan"] == plan_answers(0.05, None, 20_000).as_dict() == plan_answers(0.05, 0.025, 20_000).as_dict()
+    assert result["table"] == [plan.as_dict() for plan in answer_table(0.05, 20_000)]
+    assert {plan["planned_for"] for plan in result["table"]} == {0.025}
+    assert result["sentences"][-1] == "The check is planned for 2.5 % wrong, half of the target."
 
 
 def test_a_sample_is_stated_as_in_python() -> None:

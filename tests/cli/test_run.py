@@ -113,7 +113,7 @@ def result(*arguments: str, figure: bool = False) -> dict[str, Any]:
 
 @pytest.mark.parametrize("model", ["forest", "boosting"])
 def test_trees_for_numbers(model: str) -> None:
-    found = result(houses(80), "--target", "price", "--model", model, "--most", "35", "--tolerance", "3")
+    found = result(houses(60), "--target", "price", "--model", model, "--most", "20", "--tolerance", "3")
     assert (found["task"], found["model"], found["acquisition"]) == ("regression", model, "random")
     assert (found["initial"], found["batch"]) == (10, 5)
     assert found["error_at_end"] > 0.0
@@ -192,7 +192,7 @@ def test_a_person_is_told_what_was_read_and_what_came_out() -> None:
         "Labels that would have been saved: ",
         "Measured on 30 test rows, typical error (root mean square): ",
         " at the stop, ",
-        " with all 120 labels; always answering the mean: ",
+        " with all 120 labels; always predicting the mean: ",
         "Certificate: The last step changed",
         "Figure: curve.svg",
         "Run saved: run.npz",
@@ -827,11 +827,10 @@ def test_the_default_rule_weighs_labels_against_wrong_predictions() -> None:
 
 def test_the_error_that_is_wanted() -> None:
     options = [mails(), "--target", "kind", "--ignore", "text"]
-    asked, percent = (result(*options, "--target-error", text)["decision"] for text in ("0.0001", "0.01%"))
-    assert asked == percent
+    asked = result(*options, "--target-error", "0.01%")["decision"]
     # No check is likely to prove it, and none has shown that it is out of reach: every row is labelled.
     assert (asked["answer"], asked["at_most"], asked["unlabelled"]) == ("complete", 0.0001, 0)
-    shown = RUN.invoke(app, ["run", *options, "--target-error", "0.01%"]).output
+    shown = RUN.invoke(app, ["run", *options, "--target-error", "0.0001"]).output
     assert "among the 0 unlabelled items" in shown
     easy = result(*options, "--target-error", "99%")["decision"]
     assert not easy["above_target"]

@@ -44,13 +44,13 @@ RUNS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 def test_a_run_that_is_interrupted_goes_on_with_the_same_picks(name: str, tmp_path: Path) -> None:
     model, y, options = RUNS[name]
     path = tmp_path / "run"
-    whole = sf.simulate(model, X, y, steps=60, seed=2, **options)
+    whole = sf.simulate(model, X, y, steps=40, seed=2, **options)
     for step in (7, 31):
         with pytest.raises(KeyboardInterrupt):
-            sf.simulate(model, X, y, steps=60, seed=2, checkpoint=path, progress=interrupted_at(step), **options)
+            sf.simulate(model, X, y, steps=40, seed=2, checkpoint=path, progress=interrupted_at(step), **options)
         saved = json.loads(path.read_text())
-        assert 7 <= sum(map(len, saved["groups"])) // options.get("batch", 1) <= 60
-    found = sf.simulate(model, X, y, steps=60, seed=2, checkpoint=path, **options)
+        assert 7 <= sum(map(len, saved["groups"])) // options.get("batch", 1) <= 40
+    found = sf.simulate(model, X, y, steps=40, seed=2, checkpoint=path, **options)
     np.testing.assert_array_equal(found.indices, whole.indices)
     np.testing.assert_array_equal(found.random_items, whole.random_items)
     np.testing.assert_allclose(found.kl_new_old, whole.kl_new_old, rtol=1e-7, atol=1e-10)
@@ -58,7 +58,7 @@ def test_a_run_that_is_interrupted_goes_on_with_the_same_picks(name: str, tmp_pa
         if each != "seconds":
             np.testing.assert_allclose(found.measures[each], values, rtol=1e-6, atol=1e-9, err_msg=each)
     # Once more: nothing is left to do. Fewer steps are its beginning.
-    again = sf.simulate(model, X, y, steps=60, seed=2, checkpoint=path, **options)
+    again = sf.simulate(model, X, y, steps=40, seed=2, checkpoint=path, **options)
     np.testing.assert_array_equal(again.indices, whole.indices)
     shorter = sf.simulate(model, X, y, steps=9, seed=2, checkpoint=path, **options)
     np.testing.assert_array_equal(shorter.indices, whole.indices[:9])

@@ -125,7 +125,7 @@ class TestNothingElseIsComputed:
     def test_in_a_recorded_run(self, family: str, rule: str, called: set[int]) -> None:
         model, asked = FAMILIES[family](), RULES[rule]()
         X, y = data(model)
-        trace = sf.simulate(model, X, y, initial=np.arange(12), steps=6, acquisition="order", record=asked)
+        trace = sf.simulate(model, X, y, initial=np.arange(12), steps=3, acquisition="order", record=asked)
         only_read(called, asked)
         assert STEP_FIELDS & set(trace.measures) <= asked.reads()
         assert set(trace.measures) - STEP_FIELDS <= OF_TRAINING
@@ -134,7 +134,7 @@ class TestNothingElseIsComputed:
     def test_in_a_run_that_the_rule_ends(self, family: str, rule: str, called: set[int]) -> None:
         model, asked = FAMILIES[family](), RULES[rule]()
         X, y = data(model)
-        trace = sf.simulate(model, X, y, initial=np.arange(12), steps=6, acquisition="order", rule=asked)
+        trace = sf.simulate(model, X, y, initial=np.arange(12), steps=3, acquisition="order", rule=asked)
         only_read(called, asked)
         assert STEP_FIELDS & set(trace.measures) <= asked.reads()
 

@@ -56,9 +56,7 @@ def test_the_way_to_the_goal() -> None:
     assert f"{decision.n_labelled} labels so far, and a check of about " in plain(words)
     decision, words = seen["check"]
     assert words.headline == "A check is running"
-    assert plain(words).startswith(
-        f"A check is running: {decision.check_pending} random items are to be answered now. "
-    )
+    assert plain(words).startswith(f"A check is running: {decision.check_pending} random items have no answer yet. ")
     assert "It ends as soon as your goal is proven." in plain(words)
     reached = decision_words(learner.decision(0.05, of="all").as_dict())
     assert (reached.headline, reached.tone, reached.error_figure) == ("Your goal is reached", "good", "")

@@ -57,9 +57,11 @@ def test_the_end_of_a_run() -> None:
 
 def test_errors_at_the_stop_and_at_the_end() -> None:
     share = true_error_sentence(
-        (None, 0.125), "with 30 labels", 40, share=True, baseline="always answering a: 50\u00a0%"
+        (None, 0.125), "with 30 labels", 40, share=True, baseline="always predicting a: 50\u00a0%"
     )
-    assert share == "Measured on 40 test rows: 12\u00a0% predicted wrong with 30 labels; always answering a: 50\u00a0%."
+    assert (
+        share == "Measured on 40 test rows: 12\u00a0% predicted wrong with 30 labels; always predicting a: 50\u00a0%."
+    )
     none_wrong = true_error_sentence((0.05, 0.0), "with all 60 labels", 1, share=True, baseline="")
     assert none_wrong == "Measured on 1 test row: 5\u00a0% predicted wrong at the stop, 0\u00a0% with all 60 labels."
     numbers = true_error_sentence((12.0, 11.5), "with all 60 labels", 40, share=False, baseline="")

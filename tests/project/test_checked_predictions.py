@@ -448,20 +448,20 @@ def test_too_many_classes_are_checked_by_verdicts_only(tmp_path: Path) -> None:
 
 
 def test_the_way_to_a_finished_data_set(tmp_path: Path) -> None:
-    truth, table = rows(300, error=0.15)
+    truth, table = rows(150, error=0.15)
     with made(tmp_path / "a", table, of="all", at_most=0.06, probability="p") as project:
         with pytest.raises(SufficeError):
             project.final_labels()
         _finish(project, truth)
         reached = project.reached_goal()
         assert reached is not None
-        assert reached.guarantee.wrong_at_most <= 18
+        assert reached.guarantee.wrong_at_most <= 9
         final = project.final_labels().labels
-        assert sum(label != right for label, right in zip(final, truth, strict=True)) <= 18
+        assert sum(label != right for label, right in zip(final, truth, strict=True)) <= 9
         people = project.state().labels.by_item
         assert all(final[row] == truth[row] for row in people)
-        assert all(final[row] == table["llm"][row] for row in range(300) if row not in people)
-        assert len(people) < 300
+        assert all(final[row] == table["llm"][row] for row in range(150) if row not in people)
+        assert len(people) < 150
 
 
 def _finish(project: Project, truth: list[Any], **more: Any) -> None:

@@ -1,5 +1,6 @@
 """The goal of a project about all final labels: what a check fixes, what voids it, and what changes afterwards."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,13 +45,20 @@ def goal_project(place: Path, n: int = SIZE, at_most: float | None = 0.1, **chan
     return make(place, n, **{"of": "all", "at_most": at_most, "initial": 4, **changes})
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    """A project of which a quarter is labelled."""
-    with goal_project(tmp_path / "pets.suffice") as made:
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of which a quarter is labelled, which is copied for each test."""
+    place = tmp_path_factory.mktemp("unchanged") / "pets.suffice"
+    with goal_project(place) as made:
         for item in range(LABELLED):
             made.label(item, truth(item), person="ann")
-        yield made
+    return place
+
+
+@pytest.fixture
+def project(unchanged: Path, tmp_path: Path) -> Iterator[Project]:
+    with open_project(shutil.copytree(unchanged, tmp_path / "pets.suffice")) as opened:
+        yield opened
 
 
 def answer(project: Project, most: int = SIZE, person: str = "bob") -> list[int]:

@@ -97,7 +97,7 @@ def test_a_model_at_its_limit_is_told_with_what_to_try() -> None:
     ]
     assert "Switch to that model: all labels stay." in sentences(decision(stop=True, alternative=FOREST))[1]
     poor = sentences(decision(stop=True, baseline=0.13))
-    assert poor[1:3] == ["Always answering cat would be wrong on 13\u00a0%.", "Try other features or another model."]
+    assert poor[1:3] == ["Always predicting cat would be wrong on 13\u00a0%.", "Try other features or another model."]
 
 
 def test_a_better_model_is_told_while_labelling_goes_on() -> None:

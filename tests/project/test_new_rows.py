@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -44,12 +45,19 @@ def label_some(project: Project, data: dict[str, list[Any]], n: int = 40) -> Non
         project.label(item, right(data["power"][item]), person="ann")
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    data = cars(120)
-    with create_project(tmp_path / "cars", data, classes=["weak", "strong"], id="name", target="kind") as made:
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with labels, which is copied for each test."""
+    data, place = cars(120), tmp_path_factory.mktemp("unchanged") / "cars"
+    with create_project(place, data, classes=["weak", "strong"], id="name", target="kind") as made:
         label_some(made, data)
-        yield made
+    return place
+
+
+@pytest.fixture
+def project(unchanged: Path, tmp_path: Path) -> Iterator[Project]:
+    with open_project(shutil.copytree(unchanged, tmp_path / "cars")) as opened:
+        yield opened
 
 
 def test_the_transformer_makes_the_features_of_the_project(project: Project) -> None:

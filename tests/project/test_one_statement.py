@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.checks import plan_total
+from suffice.checks import plan_finish, plan_total
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast
+from suffice.presentation.plan_words import NOT_LEARNED
 from suffice.project.status_summary import status
-from suffice.session.decision import RareClass
+from suffice.session.decision import DecisionNumbers, RareClass, decide
 from suffice.session.standing_stop import ScarceClass, StopWithdrawal
 from tests.project.decided import decision, learning_status
 from tests.project.labelled_projects import busy_project, learned
@@ -105,6 +106,49 @@ def test_a_check_waits_until_the_labels_before_it_are_learned(tmp_path: Path) ->
         told = status(project, learning_status(decision(n_labelled=n - 10, at_most=0.2, plan=few)))["decision"]
         assert told["plan"]["more_labels"] == 1
         assert not told["plan"]["check_now"]
+
+
+@pytest.mark.parametrize("target", [None, 0.2])
+def test_while_many_labels_are_not_learned_no_number_of_labels_is_stated(tmp_path: Path, target: float | None) -> None:
+    with busy_project(tmp_path / "p", at_most=target) as project:
+        n = project.state().n_decided
+        learned = n - 11
+        plan = replace(plan_total(0.2, 0.1, reducible=0.02, n_labelled=learned, pool=90), more_labels=3)
+        about: dict[str, Any] = (
+            {"at_most": target, "plan": plan} if target is not None else {"forecast": Forecast(30, 12, 60)}
+        )
+        told = status(project, learning_status(decision(n_labelled=learned, **about)))
+        decided = told["decision"]
+        assert decided["far_behind"]
+        assert (decided["answer"], decided["plan"], decided["forecast"]) == ("keep going", None, None)
+        assert (decided["next_step"], decided["outlook"]) == ("", [])
+        assert decided["sentences"][-1] == NOT_LEARNED
+        assert "The model is still learning the last 11 labels." in told["words"]
+        assert "more label" not in " ".join(told["words"]).replace(NOT_LEARNED, "")
+        # A check that is advised by the learned labels alone is due.
+        now = {**about, "plan": replace(plan, more_labels=0)}
+        if target is not None:
+            due = status(project, learning_status(decision(n_labelled=learned, **now)))["decision"]
+            assert due["plan"]["check_now"]
+        near = status(project, learning_status(decision(n_labelled=n - 10, **about)))["decision"]
+        assert not near["far_behind"]
+        assert near["next_step"].startswith("about ")
+
+
+def test_while_many_labels_are_not_learned_a_goal_has_no_plan(tmp_path: Path) -> None:
+    with busy_project(tmp_path / "p", at_most=0.2, of="all") as project:
+        n = project.state().n_decided
+        for behind, planned in ((10, True), (11, False)):
+            rows = project.size - project.state().n_skipped
+            plan = plan_finish(0.2, [0.3] * (rows - n + behind), by_people=n - behind, alpha=0.025)
+            plan = replace(plan, more_labels=5)
+            numbers = DecisionNumbers(n - behind, rows - n + behind, share=True, at_most=0.2, of="all", finish=plan)
+            told = status(project, learning_status(decide(None, numbers)))
+            assert (told["goal"]["more_labels"] is not None) == (told["goal"]["plan"] is not None) == planned
+            assert (told["decision"]["answer"] == "keep going") == planned
+            if not planned:
+                first = f"Too early to say: the model has learned {n - 11} of the {n} labels."
+                assert told["decision"]["sentences"] == [first, NOT_LEARNED]
 
 
 @given(

@@ -90,6 +90,9 @@ def features(kernels: list[str], tmp_path_factory: pytest.TempPathFactory) -> di
     return found
 
 
+# In one process this is tested in test_saved_transformer.py.
+@pytest.mark.slow
+@pytest.mark.all_cases
 @pytest.mark.parametrize("case", CASES)
 def test_new_rows_have_the_same_features_on_another_processor(case: str, features: dict[str, dict[str, Any]]) -> None:
     found = features[case]

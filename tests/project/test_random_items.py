@@ -419,5 +419,5 @@ def test_labels_that_make_the_model_worse_are_reported(case: Any) -> None:
     size = len(case.X)
     worse = [*answers, *(Answer(item, flipped(case.labels[item]), False) for item in range(36, size - 1))]
     found = learned(case, worse).learning_status()
-    assert found.warning.startswith("The newest labels have made the model worse: it predicts the last ")
+    assert found.warning.startswith("The newest labels made the model worse: it predicts the last ")
     assert found.warning in learning_sentences(found, case.settings, len(worse), size=size)

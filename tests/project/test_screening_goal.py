@@ -1,6 +1,7 @@
 """A project that screens to a goal: settings, check, what voids it, status, statement and final labels."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,13 +52,20 @@ def goal_project(place: Path, n: int = SIZE, **changes: Any) -> Project:
     return make(place, n, **{**given, "rule": sf.RecallTest(0.8).state_dict(), **changes})
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    """A project of which half is read."""
-    with goal_project(tmp_path / "pets.suffice") as made:
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of which half is read, which is copied for each test."""
+    place = tmp_path_factory.mktemp("unchanged") / "pets.suffice"
+    with goal_project(place) as made:
         for item in range(READ):
             made.label(item, truth(item), person="ann")
-        yield made
+    return place
+
+
+@pytest.fixture
+def project(unchanged: Path, tmp_path: Path) -> Iterator[Project]:
+    with open_project(shutil.copytree(unchanged, tmp_path / "pets.suffice")) as opened:
+        yield opened
 
 
 def answer(project: Project, most: int = SIZE) -> list[int]:
@@ -154,7 +162,7 @@ def test_an_item_that_nobody_can_label_counts_as_of_the_class(project: Project) 
     answer(project)
     found = screened(project.final_labels())
     assert (found.left_out, found.rows) == (1, SIZE - 1)
-    assert "1 item could not be labelled and counts as of the class" in found.evidence
+    assert "1 item could not be labelled and counts as an item of the class" in found.evidence
 
 
 def test_nearly_all_items_read_need_no_check(tmp_path: Path) -> None:
@@ -341,7 +349,7 @@ def test_the_status_follows_the_goal(tmp_path: Path) -> None:
         )
         assert goal["plan"]["sentence"] in goal["sentences"]
         assert goal["check_sentences"][2] == (
-            "Answer without the prediction. An item that you skip counts as of the class."
+            "Answer without the prediction. An item that you skip counts as an item of the class."
         )
         assert goal["annotator_error_seen"] is None
         told = status(project, learned(project)[1])
@@ -353,7 +361,7 @@ def test_the_status_follows_the_goal(tmp_path: Path) -> None:
             "at most 20\u00a0% of class 'cat' missed",
             True,
         )
-        assert told["check"]["how_to_answer"].endswith("it then counts as of the class.")
+        assert told["check"]["how_to_answer"].endswith("it then counts as an item of the class.")
         assert "of class 'cat'. The target is proven if none of the next" in told["check"]["sentence"]
         assert told["check"]["sequential"]["class_name"] == CAT
         while len(pending := project.state().checks.pending()):

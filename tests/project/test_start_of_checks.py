@@ -4,9 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from suffice.checks import SequentialTerms
 from suffice.project.checked_predictions import PredictionOptions, make_prediction_project
 from suffice.project.create import open_project
-from suffice.project.prediction_results import newest_result, start_first_check
+from suffice.project.prediction_results import newest_result, start_first_check, start_prediction_check
 from suffice.project.read_items import ReadingOptions
 
 
@@ -34,3 +35,21 @@ def test_answers_of_a_check_are_known_after_the_project_is_opened_again(tmp_path
     assert after is not None
     assert (after.to_dict(), after.checked) == (before.to_dict(), 3)
     assert after.wrong["llm"] > 0
+
+
+def test_the_first_check_is_planned_for_the_share_of_the_settings(tmp_path: Path) -> None:
+    table = {"body": [f"text {row}" for row in range(60)], "llm": ["a", "b"] * 30}
+    reading, options = ReadingOptions(text="body"), PredictionOptions(("llm",))
+    target = {"at_most": 0.2, "expected": 0.05}
+    with make_prediction_project(tmp_path / "p", table, reading, options, target=target) as project:
+        assert project.settings.expected == 0.05
+        start_first_check(project, "Ann")
+        (check,) = project.checks()
+        assert check.draw.asked.expected == 0.05
+        assert check.draw.terms == SequentialTerms.of_share(0.2, pool=60, alpha=0.025, expected=0.05)
+        project.abort_check(person="Ann")
+        # Another target is planned for half of it, unless a share is given.
+        for at_most, given, planned in ((0.3, None, 0.15), (0.3, 0.1, 0.1), (0.2, None, 0.05)):
+            start_prediction_check(project, person="Ann", at_most=at_most, expected=given)
+            assert project.checks()[-1].draw.asked.expected == planned
+            project.abort_check(person="Ann")

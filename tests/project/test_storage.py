@@ -320,7 +320,7 @@ def test_a_file_that_is_not_a_project(tmp_path: Path) -> None:
         assert not has_project(file)
         with pytest.raises(SufficeError, match="there is no project in"):
             open_project(file)
-        with pytest.raises(ConflictError, match="is there already, and is no project"):
+        with pytest.raises(ConflictError, match="exists already, and is not a project"):
             make(file)
         assert file.read_bytes() == before
         assert {each.name for each in tmp_path.iterdir()} == {"empty.sqlite", "other.sqlite"}
@@ -340,7 +340,7 @@ def test_a_truncated_file(tmp_path: Path, left: int) -> None:
 def test_there_is_nothing(tmp_path: Path) -> None:
     assert not has_project(tmp_path / "no.suffice")
     for place in (tmp_path / "no.suffice", tmp_path):
-        with pytest.raises(SufficeError, match=r"there is no project in .*; suffice label DATA\.csv makes one"):
+        with pytest.raises(SufficeError, match=r"there is no project in .*; suffice label DATA\.csv creates one"):
             open_project(place)
     assert list(tmp_path.iterdir()) == []
 

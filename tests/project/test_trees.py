@@ -1,5 +1,6 @@
 """Trees as models of projects: fitted on a schedule, the same after a restart, and chosen on the labels."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -395,6 +396,42 @@ def test_a_comparison_that_fails_leaves_the_model(tmp_path: Path, monkeypatch: p
         assert len(tried) == 1
         assert background.learning_status.problem == ""
         assert project.current_settings.model == "logistic"
+
+
+def test_models_are_compared_while_the_model_is_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    learned = BackgroundLearner._learned
+
+    def behind(background: BackgroundLearner, work: Any) -> LearningStatus:
+        """As if another answer had come meanwhile, each time."""
+        return replace(learned(background, work), n_answers=len(work.answers) - 1)
+
+    monkeypatch.setattr(BackgroundLearner, "_learned", behind)
+    with chosen(tmp_path / "p") as project:
+        label(project, 105)
+        end = time.monotonic() + 60.0
+        with BackgroundLearner(project) as background:
+            while project.current_settings.model == "logistic" and time.monotonic() < end:
+                assert not background.wait_settled(0.1)
+        [compared] = [event for event in project.events() if event.kind is EventKind.models_compared]
+        assert compared.data["n_labelled"] == 100
+        assert project.current_settings.model == compared.data["model"] != "logistic"
+
+
+def test_results_are_seen_after_the_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise somebody could start a check with a model that is about to be replaced."""
+    counted = []
+
+    def compare(*given_arguments: Any, **options: Any) -> Any:
+        counted.append(background.learning_status.n_answers)
+        return compared_models(*given_arguments, **options)
+
+    monkeypatch.setattr("suffice.project.background_learner.compared_models", compare)
+    with chosen(tmp_path / "p") as project:
+        label(project, 105)
+        with BackgroundLearner(project) as background:
+            assert background.wait_settled(60.0)
+        assert counted[0] < 105 == background.learning_status.n_answers
+        assert project.current_settings.model != "logistic"
 
 
 def test_before_a_check_the_models_are_compared_on_all_labels() -> None:

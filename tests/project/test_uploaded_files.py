@@ -423,7 +423,7 @@ def test_uploads_that_nobody_uses_are_removed(
     slow = [store.start("a.csv", None) for _ in range(8)]
     for upload in slow:
         upload.lock.acquire()
-    with pytest.raises(ConflictError, match="8 files are being sent at this moment"):
+    with pytest.raises(ConflictError, match="8 files are being sent; try again"):
         store.start("a.csv", None)
     for upload in slow:
         upload.lock.release()

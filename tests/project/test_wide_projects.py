@@ -108,15 +108,15 @@ def test_settings_of_earlier_versions_keep_their_model(project: Project) -> None
 
 def test_the_commands_say_it(rows: Path) -> None:
     rows = rows.with_name("labelled.csv")
-    run = CliRunner().invoke(app, ["run", str(rows), "--target", "kind", "--most", "30"])
+    run = CliRunner().invoke(app, ["run", str(rows), "--target", "kind", "--most", "20"])
     assert "model: Bayesian logistic regression on principal components;" in run.output
     assert f"- {REASON}" in run.output
-    found = json.loads(CliRunner().invoke(app, ["run", str(rows), "--target", "kind", "--most", "30", "--json"]).stdout)
+    found = json.loads(CliRunner().invoke(app, ["run", str(rows), "--target", "kind", "--most", "20", "--json"]).stdout)
     assert found["model"] == "components"
     assert found["notes"][-1] == REASON
-    audited = CliRunner().invoke(app, ["audit", str(rows), "--target", "kind", "--most", "30", "--json"])
+    audited = CliRunner().invoke(app, ["audit", str(rows), "--target", "kind", "--most", "20", "--json"])
     assert json.loads(audited.stdout)["model"] == "components"
-    named = ["run", str(rows), "--target", "kind", "--model", "kernel", "--most", "30", "--json"]
+    named = ["run", str(rows), "--target", "kind", "--model", "kernel", "--most", "20", "--json"]
     found = json.loads(CliRunner().invoke(app, named).stdout)
     assert found["model"] == "kernel"
     assert REASON not in found["notes"]

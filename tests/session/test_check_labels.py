@@ -180,7 +180,10 @@ def settings(model: str, at_most: float | None) -> Settings:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize(("model", "at_most"), [("logistic", None), ("logistic", 0.1), ("ridge", 0.4)])
+@pytest.mark.parametrize(
+    ("model", "at_most"),
+    [("logistic", 0.1), ("ridge", 0.4), pytest.param("logistic", None, marks=pytest.mark.slow)],
+)
 def test_the_learner_of_a_project_counts_them_and_forgets_nothing(model: str, at_most: float | None) -> None:
     y = CLASSES.tolist() if model == "logistic" else NUMBERS.tolist()
     learner = ProjectLearner(settings(model, at_most), X)

@@ -15,6 +15,7 @@ from suffice.models import BayesianLogistic, GaussianProcess
 from suffice.session.decision import Decision
 from suffice.session.error_estimate import shifted_shares
 from suffice.session.finish import FinalLabels
+from tests.thoroughness import thorough
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(500, 3))
@@ -377,7 +378,7 @@ def test_a_plan_changes_slowly() -> None:
 @pytest.mark.no_cover
 def test_guarantees_are_rarely_false() -> None:
     # The model does not matter: its predictions are wrong by chance.
-    rng, false, runs = np.random.default_rng(1), 0, 60
+    rng, false, runs = np.random.default_rng(1), 0, 60 if thorough() else 30
     inputs = rng.normal(size=(80, 1))
     for seed in range(runs):
         labels = np.where(rng.random(80) < 0.25, "b", "a")

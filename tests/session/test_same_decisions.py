@@ -21,7 +21,7 @@ from suffice.project.settings import Settings
 from suffice.project.state import Answer
 from suffice.project.status_summary import decision_of
 from suffice.session.decision import Decision
-from tests.thoroughness import some
+from tests.thoroughness import crossed, some, thorough
 
 INITIAL = 10
 RNG = np.random.default_rng(5)
@@ -113,7 +113,7 @@ def by_project(case: Case, order: Sequence[int], random: Sequence[bool]) -> Iter
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", some(list(CASES), every=3))
 def test_the_same_labels_give_the_same_decision(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    case, labels = CASES[name], 70
+    case, labels = CASES[name], 70 if thorough() else 50
     if case.fixed is not None:
         monkeypatch.setattr(Settings, "estimator", lambda _: clone(case.fixed))
     # A run chooses the labels; the others get the same ones.
@@ -182,8 +182,7 @@ HISTORIES: dict[str, tuple[list[float], list[str], list[int | None]]] = {
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("model", ["logistic", "ridge"])
-@pytest.mark.parametrize("name", HISTORIES)
+@pytest.mark.parametrize(("name", "model"), crossed(HISTORIES, ["logistic", "ridge"], every=2))
 def test_histories_by_hand(name: str, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     values, answers, since = HISTORIES[name]
     given = {STARTED + 1 + k: value for k, value in enumerate(values)}

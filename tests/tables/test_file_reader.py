@@ -24,6 +24,7 @@ from suffice.tables.file_reader import read_chunks, read_columns, table_format, 
 from suffice.tables.parquet_reader import ParquetCells
 from suffice.tables.table_columns import MISSING, Texts, as_number, as_texts, column
 from tests.tables.table_contents import cells, content, plain, read
+from tests.thoroughness import thorough
 
 DATA = os.environ.get("SUFFICE_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="people's tables: SUFFICE_DATA is not set")
@@ -422,6 +423,8 @@ def test_chunks_are_the_rows_of_the_file(ending: str, monkeypatch: pytest.Monkey
 
 
 def test_chunks_of_what_is_not_a_table_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not thorough():
+        monkeypatch.setattr(csv_reader, "_LONGEST_STREAMED", 2**18)
     wide = "a" * (csv_reader._LONGEST_STREAMED + 1)
     for written, message in (
         (b"id,n\n", "holds one line only"),

@@ -253,5 +253,5 @@ def test_an_error_that_nobody_thought_of_has_the_headers_too(local: FastAPI, mon
     answer = script_of(local).get("/api/status")
     assert answer.status_code == 500
     assert "secret" not in answer.text
-    assert answer.json()["detail"].startswith("something went wrong")
+    assert answer.json()["detail"].startswith("an internal error occurred")
     assert {name: answer.headers[name] for name in SECURITY_HEADERS} == SECURITY_HEADERS

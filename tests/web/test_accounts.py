@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
@@ -81,6 +82,7 @@ def signed_in(app: FastAPI, person: str, password: str = PASSWORD) -> Script:
     return browser
 
 
+@cache
 def routes() -> list[tuple[str, str]]:
     described = create_app(cast(Project, None), cast(BackgroundLearner, None), Access()).openapi()
     return [

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -119,8 +120,9 @@ def test_asking_for_more_than_there_is(script: Script) -> None:
 def test_a_label_is_written_once_however_often_it_is_sent(app: FastAPI, script: Script) -> None:
     sent = {"person": "Ann", "item": 3, "label": "spam", "request": "a"}
     first = post(script, "labels", **sent)
-    assert first == {"seq": first["seq"], "item": 3, "repeated": False}
-    assert post(script, "labels", **sent) == first | {"repeated": True}
+    assert first == {"seq": first["seq"], "item": 3, "repeated": False, "behind": ANY}
+    assert first["behind"] in (0, 1)
+    assert post(script, "labels", **sent) == first | {"repeated": True, "behind": ANY}
     assert project_of(app).state().n_labelled == 1
     status, sentence = refusal(script, "labels", **sent | {"item": 4})
     assert (status, "used before" in sentence) == (409, True)
@@ -137,7 +139,7 @@ def test_skip_correct_and_undo(script: Script) -> None:
     ]
     undone = post(script, "undo", person="Ann", request="u")
     assert undone["item"] == 4
-    assert post(script, "undo", person="Ann", request="u") == undone | {"repeated": True}
+    assert post(script, "undo", person="Ann", request="u") == undone | {"repeated": True, "behind": ANY}
     assert [each["item"] for each in post(script, "next", person="Ann")["items"]] == [4]
     assert post(script, "undo", person="Bob")["item"] == 3
     assert refusal(script, "undo", person="Bob") == (409, "there is nothing of Bob to undo")
@@ -171,7 +173,12 @@ def test_a_person_is_known_by_the_name_without_spaces_around(app: FastAPI, scrip
         ("labels", {"item": 3, "label": "spam", "request": "x" * 101}, 422, "request must be 1 to 100 characters"),
         ("labels", {"item": 3, "label": "spam", "request": "a\nb"}, 422, "request must be 1 to 100 characters"),
         ("labels", {"item": 3, "label": "spam", "request": 7}, 422, "not 7"),
-        ("labels", {"item": 3, "label": "spam", "colour": 1}, 422, "'colour' is not known here; leave it out"),
+        (
+            "labels",
+            {"item": 3, "label": "spam", "colour": 1},
+            422,
+            "'colour' is not a field of this request; leave it out",
+        ),
         ("next", {"n": 0}, 422, "n must be a whole number from 1 to 20, not 0"),
         ("next", {"n": 21}, 422, "not 21"),
         ("next", {"n": "2"}, 422, "not '2'"),
@@ -492,7 +499,7 @@ def test_a_damaged_project_is_an_answer_too(script: Script, tmp_path: Path) -> N
 def test_what_can_be_done_where(steady: Script, method: str) -> None:
     answer = getattr(steady, method)("/api/next")
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
-    assert answer.json()["detail"] == f"{method.upper()} cannot be done here; POST can"
+    assert answer.json()["detail"] == f"{method.upper()} is not possible here; use POST"
     both = steady.delete("/api/labels")
     assert (both.status_code, both.headers["allow"]) == (405, "GET, POST")
 

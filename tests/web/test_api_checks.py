@@ -175,6 +175,7 @@ def test_a_check_for_a_target_from_its_offer_to_its_proof(app: FastAPI, script: 
     assert offer["check"]["low"] <= offer["check"]["size"] <= offer["check"]["high"] <= 100
     assert post(script, "checks", at_most=0.2).status_code == 200
     told = status_of(script)
+    assert told["check"]["expected"] == pytest.approx(offer["expected"])
     assert told["check"]["sequential"]["needed"] == told["check"]["size"] == offer["least"]
     # The decision has the sentence of the check, and no other number of items.
     assert told["decision"]["sentences"][1] == told["check"]["sentence"]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from suffice.checks import SequentialTerms
 from suffice.web.http_messages import CheckedAnswer, ResultAnswer
 from tests.project.prediction_projects import made, rows
 from tests.web.web_projects import Script, running_app, script_of
@@ -100,6 +101,21 @@ def test_a_check_from_its_start_to_its_statement(tmp_path: Path, table: dict[str
         assert page.status_code == 200
         assert page.headers["content-type"].startswith("text/html")
         assert result["sentences"][-1] in page.text
+
+
+@pytest.mark.parametrize(("given", "planned"), [({}, 0.1), ({"expected": 0.02}, 0.02), ({"expected": 0.0}, 0.0)])
+def test_a_check_is_planned_for_an_expected_share(
+    tmp_path: Path, table: dict[str, list[Any]], given: dict[str, float], planned: float
+) -> None:
+    with running_app(made(tmp_path / "a", table, at_most=None)) as app:
+        script = script_of(app)
+        assert post(script, "checks", at_most=0.2, expected=1.0).status_code == 422
+        written = post(script, "checks", at_most=0.2, **given).json()
+        assert written["behind"] == 0
+        check = script.get("/api/status").json()["check"]
+        terms = SequentialTerms.of_share(0.2, pool=check["pool"], alpha=0.025, expected=planned)
+        assert (check["expected"], check["sequential"]["planned"]) == (planned, terms.planned)
+        assert check["plan_words"].startswith("The check is planned for ")
 
 
 UNUSED: list[tuple[str, Any]] = [

@@ -133,7 +133,7 @@ def test_what_is_wrong_is_said_and_the_upload_stays(tmp_path: Path) -> None:
             ({"classes": ["spam"]}, "at least 2 classes"),
             ({"classes": ["spam", "eggs"]}, "is none of the classes"),
             ({"person": "\t"}, "person must be"),
-            ({"extra": 1}, "not known here"),
+            ({"extra": 1}, "not a field of this request"),
         ]
         for more, words in refused:
             answer = create(script, sent, **more)

@@ -72,7 +72,7 @@ def test_signing_in_by_a_password_labelling_and_signing_out(server: Server, brow
     assert not page.is_visible(".tabs")
     assert not page.is_visible("#person")
     member.sign_in("Ann", " ")
-    page.wait_for_selector("#sign-in-problem:has-text('Both are needed')")
+    page.wait_for_selector("#sign-in-problem:has-text('Enter both')")
     member.sign_in("Ann", "wrong password")
     page.wait_for_selector("#sign-in-problem:has-text('The name or the password is wrong.')")
     assert page.evaluate("document.activeElement.id") == "sign-in-password"

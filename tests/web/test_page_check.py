@@ -65,7 +65,7 @@ def test_a_check_from_its_offer_to_its_guarantee(browser: "Browser", tmp_path: P
         assert all(text in offer for text in ("100 labels at most", "of the predictions for the"))
         # Nothing is started by looking.
         page.fill(OTHER_SIZE, "0")
-        assert "Write a whole number from 1 to" in shown(page, "dialog")
+        assert "Enter a whole number from 1 to" in shown(page, "dialog")
         assert page.is_disabled("dialog button.primary")
         page.click("dialog >> text=Not now")
         assert status_of(server)["check"] is None

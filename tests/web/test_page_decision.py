@@ -114,8 +114,8 @@ def test_one_message_and_another_model(browser: "Browser", tmp_path: Path) -> No
 
         page.click(".banner >> text=Switch to kernel features")
         dialog = shown(page, "dialog")
-        assert "All 70 labels stay" in dialog
-        assert "in place of Bayesian logistic regression" in dialog
+        assert "All 70 labels and all skips are kept" in dialog
+        assert "instead of Bayesian logistic regression" in dialog
         page.click("dialog >> text=Cancel")
         assert not server.events(EventKind.model_changed)
         page.click(".banner >> text=Switch to kernel features")

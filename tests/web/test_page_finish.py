@@ -242,7 +242,7 @@ def test_a_screening_on_the_page(browser: "Browser", tmp_path: Path) -> None:
         page.click("dialog button.primary:has-text('Start the check')")
         page.wait_for_selector(".check-line", timeout=60_000)
         assert "at most 10 % of class 'left' missed" in shown(page, ".check-line")
-        assert "counts as of the class" in page.inner_html(".check-line")
+        assert "counts as an item of the class" in page.inner_html(".check-line")
         page.wait_for_selector(".check-plot figcaption:has-text('answers of the class')")
         script = Labeller(server, kinds, "Ann")
         while status_of(server)["check"]["state"] == "open":

@@ -109,8 +109,14 @@ def test_a_check_starts_in_a_window_if_no_target_was_given(browser: "Browser", t
         assert status_of(server)["check"] is None
         accessible(watched)
         page.fill("#prediction-target", "10")
+        page.fill("#prediction-expected", "-1")
+        page.click("dialog button.primary")
+        page.wait_for_selector("dialog .problem:has-text('of at least 0 %')")
+        assert status_of(server)["check"] is None
+        page.fill("#prediction-expected", "2")
         page.click("dialog button.primary")
         watched.item()
         check = status_of(server)["check"]
-        assert (check["state"], check["at_most"]) == ("open", 0.1)
+        assert (check["state"], check["at_most"], check["expected"]) == ("open", 0.1, 0.02)
+        assert "The check is planned for 2\u00a0% wrong." in page.inner_text(".check-line")
         watched.close()

@@ -160,12 +160,12 @@ def test_a_check_is_planned_without_a_project(browser: "Browser", server: Folder
     assert [row[1] for row in rows] == [f"{two_digits(plan.median or 0):,}" for plan in made.table]
     # A sample that is there already.
     page.fill("#plan-checked", "300")
-    page.wait_for_selector(f"{result}:has-text('Say both')")
+    page.wait_for_selector(f"{result}:has-text('Enter both')")
     page.fill("#plan-wrong", "7")
     page.wait_for_selector(f"{result}:has-text('That proves the target of at most 5')")
     assert page.query_selector("#plan svg") is None
     page.fill("#plan-wrong", "301")
-    page.wait_for_selector(f"{result}:has-text('each at most the one before')")
+    page.wait_for_selector(f"{result}:has-text('at most as many wrong as checked')")
     # Without a target only what the sample shows.
     page.fill("#plan-wrong", "12")
     page.fill("#plan-at-most", "")

@@ -72,7 +72,7 @@ def test_the_window_asks_for_a_target_or_a_size(browser: "Browser", tmp_path: Pa
         assert least_answers(watched) > 1
         # Bad input is answered beside the box.
         for typed, said in (
-            ("abc", "“abc” is no share"),
+            ("abc", "“abc” is not a share"),
             ("0", "above 0 % and below 100 %"),
             ("100", "above 0 % and below 100 %"),
             ("2,5", "Write 2.5 with a point"),
@@ -178,7 +178,7 @@ def test_a_check_is_paused_over_a_restart(browser: "Browser", tmp_path: Path) ->
         assert page.input_value("#check-target") == ""
         assert (page.get_attribute("#check-target", "placeholder") or "").startswith("such as ")
         page.click("#check-kind-target")
-        assert shown(page, "#check-target-problem") == "Write a share in %, such as 5."
+        assert shown(page, "#check-target-problem") == "Enter a share in %, such as 5."
         page.fill("#check-target", "25")
         begin(watched)
         assert "To pause, just leave" in shown(page, ".check-line")

@@ -157,7 +157,7 @@ def test_a_model_that_is_still_learning_is_not_taken_home(
     correct(script)
     answer = script.get(path)
     assert answer.status_code == 409
-    assert answer.json()["detail"].startswith("the model is still learning what was labelled or corrected last")
+    assert answer.json()["detail"].startswith("the model is still learning the last labels and corrections")
     # Labels are there without the model.
     assert script.get("/api/export/labels").status_code == 200
     held.go.set()

@@ -194,7 +194,7 @@ def test_a_host_that_is_not_this_machine(host: str) -> None:
 
 @pytest.mark.parametrize(
     ("code", "words"),
-    [(errno.EACCES, "ports below 1024 need an administrator; give --port 8000"), (errno.EIO, "cannot be listened on")],
+    [(errno.EACCES, "ports below 1024 need an administrator; give --port 8000"), (errno.EIO, "cannot listen on")],
 )
 def test_a_port_that_is_not_to_be_had(monkeypatch: pytest.MonkeyPatch, code: int, words: str) -> None:
     def denied(*_: object) -> None:

@@ -15,8 +15,8 @@ class AnnotationBudget:
     Attributes:
         at_most: The target, or None.
         sample: What a sample has shown, or None.
-        plan: The plan for the expected share, or None.
-        table: Plans for other shares; empty without a target, and if the sample proves it.
+        plan: The plan for the expected share; None without a target, and if the sample proves it.
+        table: The same check if other shares are wrong; empty without a plan.
     """
 
     at_most: float | None
@@ -67,7 +67,8 @@ def annotation_budget(  # noqa: PLR0913 - all but one by keyword
     Args:
         pool: Number of predictions.
         at_most: The target, or None.
-        expected: The share of wrong predictions that is expected; by the sample if left out.
+        expected: The share of wrong predictions that is expected; if left out, that of the sample, and without one half
+            of the target.
         counts: Numbers of checked and of wrong items of a random sample, or None. It counts as a check.
         corrected: As for :func:`suffice.checks.plan_answers`.
         alpha: The same.
@@ -90,5 +91,6 @@ def annotation_budget(  # noqa: PLR0913 - all but one by keyword
     if at_most is None or budget.proven:
         return budget
     options: dict[str, Any] = {"alpha": alpha, "number": number, "corrected": corrected}
-    plan = None if expected is None else plan_answers(at_most, expected, pool, **options)
-    return AnnotationBudget(at_most, sample, plan, tuple(answer_table(at_most, pool, **options)))
+    plan = plan_answers(at_most, expected, pool, **options)
+    table = answer_table(at_most, pool, expected=plan.planned_for, **options)
+    return AnnotationBudget(at_most, sample, plan, tuple(table))

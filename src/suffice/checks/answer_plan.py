@@ -13,7 +13,7 @@ from suffice.arguments import whole
 from suffice.checks.hypergeometric import check_counts, exact_share, lower_bound, probability, upper_bound
 from suffice.checks.planner import plan, pool_size
 from suffice.checks.random_check import spent_alpha
-from suffice.checks.sequential_terms import SequentialTerms, proof_probabilities
+from suffice.checks.sequential_terms import SequentialTerms, planned_share, proof_probabilities
 from suffice.presentation.answer_plan_words import answer_plan_sentences, sample_sentences
 from suffice.presentation.html_parts import card
 
@@ -32,6 +32,7 @@ class AnswerPlan:
     Attributes:
         at_most: The target: the largest acceptable share of wrong predictions.
         expected: The share of wrong predictions that is assumed.
+        planned_for: The share of wrong predictions that the check is planned for.
         pool: Number of predictions.
         confidence: The confidence of all checks of these predictions together.
         alpha: Error probability that this check spends.
@@ -48,11 +49,12 @@ class AnswerPlan:
         >>> print(plan_answers(0.05, 0.02, 20_000))
         To prove that at most 5 % of 20,000 predictions are wrong (95 % confidence) takes about 240 answers, if 2 % are
         wrong. One check of ten ends within 110 answers, and nine of ten within 560. A check of fixed size takes 310
-        answers, and succeeds with a probability of 80 %.
+        answers, and succeeds with a probability of 80 %. The check is planned for 2 % wrong.
     """
 
     at_most: float
     expected: float
+    planned_for: float
     pool: int
     confidence: float
     alpha: float
@@ -78,9 +80,10 @@ class AnswerPlan:
 
 def plan_answers(  # noqa: PLR0913 - all but three by keyword
     at_most: float,
-    expected: float,
+    expected: float | None,
     pool: int,
     *,
+    planned_for: float | None = None,
     alpha: float = 0.05,
     number: int = 1,
     corrected: bool = False,
@@ -89,8 +92,10 @@ def plan_answers(  # noqa: PLR0913 - all but three by keyword
 
     Args:
         at_most: The target: the largest acceptable share of wrong predictions, above 0 and below 1.
-        expected: The share of wrong predictions that is assumed, from 0 to 1. The number of them is rounded.
+        expected: The share of wrong predictions that is assumed, from 0 to 1; half of ``at_most`` if None. The number
+            of wrong ones is rounded.
         pool: Number of predictions, from which the check is drawn.
+        planned_for: The share that the check is planned for, before the truth is known; ``expected`` if left out.
         alpha: Probability with which the proofs may be wrong, for all checks of these predictions together.
         number: Number of the check of these predictions, from 1; see :func:`spent_alpha`.
         corrected: Whether predictions that are found wrong are corrected, as for a target for all final labels.
@@ -106,30 +111,52 @@ def plan_answers(  # noqa: PLR0913 - all but three by keyword
         True
     """
     target, size = probability(at_most, "at_most"), pool_size(pool)
-    guess = float(exact_share(expected, "expected"))
+    guess = float(exact_share(planned_share(target, expected), "expected"))
+    wanted = guess if planned_for is None else planned_share(target, planned_for)
     spent = spent_alpha(number, alpha)
-    terms = SequentialTerms.of_share(target, pool=size, alpha=spent, expected=guess, corrected=corrected)
+    terms = SequentialTerms.of_share(target, pool=size, alpha=spent, expected=wanted, corrected=corrected)
     terms.require_provable()
     fewest = terms.proof([])
     assert fewest is not None
     low, median, high = _quantiles(terms, round(guess * size))
     # A check of fixed size is about the predictions as they are.
     fixed = None if corrected else plan(target, guess, size, alpha=spent, probability=SUCCESS, items="all").labels
-    return AnswerPlan(target, guess, size, 1.0 - alpha, spent, corrected, fewest, low, median, high, fixed)
+    return AnswerPlan(target, guess, wanted, size, 1.0 - alpha, spent, corrected, fewest, low, median, high, fixed)
 
 
-def answer_table(
-    at_most: float, pool: int, *, alpha: float = 0.05, number: int = 1, corrected: bool = False
+def answer_table(  # noqa: PLR0913 - all but two by keyword
+    at_most: float,
+    pool: int,
+    *,
+    expected: float | None = None,
+    alpha: float = 0.05,
+    number: int = 1,
+    corrected: bool = False,
 ) -> list[AnswerPlan]:
-    """The plans for expected shares from 0 to four fifths of the target; arguments as for :func:`plan_answers`.
+    """How many answers one check takes if from none to four fifths of the share of the target are wrong.
+
+    Args:
+        at_most: As for :func:`plan_answers`.
+        pool: The same.
+        expected: The share of wrong predictions that the check is planned for; half of ``at_most`` if left out.
+        alpha: As for :func:`plan_answers`.
+        number: The same.
+        corrected: The same.
+
+    Raises:
+        InvalidValueError: An argument is out of range, or the target cannot be proven at all.
 
     Examples:
         >>> [made.median for made in answer_table(0.05, 20_000)]
-        [77, 132, 243, 607, 2341]
+        [119, 163, 286, 562, 3585]
+        >>> [made.median for made in answer_table(0.05, 20_000, expected=0.01)]
+        [94, 132, 255, 856, 4526]
     """
     target = probability(at_most, "at_most")
+    options: dict[str, Any] = {"alpha": alpha, "number": number, "corrected": corrected}
+    options["planned_for"] = planned_share(target, expected)
     shares = [float(f"{part * target:.12g}") for part in TABLE_PARTS]
-    return [plan_answers(target, share, pool, alpha=alpha, number=number, corrected=corrected) for share in shares]
+    return [plan_answers(target, share, pool, **options) for share in shares]
 
 
 def _quantiles(terms: SequentialTerms, wrong_items: int) -> list[int | None]:

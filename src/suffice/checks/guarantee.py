@@ -599,8 +599,10 @@ class Guarantee:
             said = [f"A random check of {self.checked:,} of {items} found {self.wrong:,} {what}."]
         if self.unlabelable:
             how = "wrong" if self.unlabelable_as == "wrong" else "not wrong"
-            how = "of the class" if self.quantity == "recall" and self.unlabelable_as == "wrong" else how
-            counts = "counts" if self.unlabelable == 1 else "count"
+            one = self.unlabelable == 1
+            if self.quantity == "recall" and self.unlabelable_as == "wrong":
+                how = "an item of the class" if one else "items of the class"
+            counts = "counts" if one else "count"
             said.append(f"{count(self.unlabelable, 'item')} could not be labelled and {counts} as {how}.")
         if self.predicted is not None:
             sample = self.predicted

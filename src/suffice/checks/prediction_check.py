@@ -18,7 +18,7 @@ from suffice.checks.guarantee import Guarantee
 from suffice.checks.planner import plan
 from suffice.checks.random_check import Check, sequential_progress, spent_alpha
 from suffice.checks.random_source import CHECK_STREAM, check_rng
-from suffice.checks.sequential_terms import SequentialTerms
+from suffice.checks.sequential_terms import SequentialTerms, planned_share
 from suffice.errors import InvalidValueError
 from suffice.presentation.given_words import result_sentences
 from suffice.presentation.html_parts import card
@@ -39,7 +39,7 @@ class CheckDesign:
     Attributes:
         at_most: Largest acceptable share of wrong predictions; None if there is no target.
         size: Number of rows to draw; None for a check that ends when the target is proven.
-        expected: Expected share of wrong predictions, to plan the check.
+        expected: Expected share of wrong predictions, to plan the check; half of ``at_most`` if None.
         confidence: Confidence of all statements together.
         earlier_checks: Number of checks of the same rows before this one.
         tolerance: For numbers: the largest error that is not wrong.
@@ -107,9 +107,8 @@ class CheckDesign:
         alpha = spent_alpha(number, self.alpha) / self.parts(given)
         size = min(DEFAULT_SIZE, pool)
         if share is not None and not quantities:
-            expected = 0.5 * share if self.expected is None else self.expected
             # The predictions stay as they are, so that the target is about all rows, those of the check included.
-            planned = plan(share, expected, len(given), alpha=alpha, items="all")
+            planned = plan(share, planned_share(share, self.expected), len(given), alpha=alpha, items="all")
             size = len(given) if planned.labels is None else planned.labels
         return CheckDesign(**{**vars(self), "at_most": share, "size": size})
 

@@ -159,8 +159,7 @@ class SequentialTerms:
         size = whole(pool, "pool", least=1)
         allowed = math.floor(share * size)
         if planned is None:
-            guess = _EXPECTED_SHARE * float(share) if expected is None else expected
-            guess = real(guess, "expected", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+            guess = planned_share(float(share), expected)
             planned = planned_answers(allowed, guess, size, probability(alpha, "alpha"))
         return SequentialTerms(size, allowed, planned, alpha, corrected)
 
@@ -424,6 +423,25 @@ def _after_answers(reached: Floats, most_wrong: Floats, left: int, answers: int)
     for more in range(most + 1):
         following[:, more : more + reached.shape[1]] += reached * moved[..., more]
     return following
+
+
+def planned_share(at_most: float, expected: float | None = None) -> float:
+    """The share of wrong items that a check is planned for.
+
+    Args:
+        at_most: The target: the largest acceptable share of wrong items.
+        expected: The expected share; half of ``at_most`` if None.
+
+    Raises:
+        InvalidTypeError: The expected share is not a number.
+        InvalidValueError: It is not from 0 to 1.
+
+    Examples:
+        >>> planned_share(0.05), planned_share(0.05, 0.01)
+        (0.025, 0.01)
+    """
+    guess = _EXPECTED_SHARE * at_most if expected is None else expected
+    return real(guess, "expected", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
 
 
 def planned_answers(allowed: int, expected: float, pool: int, alpha: float) -> int:

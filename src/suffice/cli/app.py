@@ -183,7 +183,11 @@ def command_location(name: str) -> str:
 def _loaded_command(name: str) -> Any:
     """Import a command and return it as typer builds it from the function or the group."""
     module, attribute = command_location(name).split(":")
-    function_or_group = getattr(import_module(module), attribute)
+    return _built_command(name, getattr(import_module(module), attribute))
+
+
+@cache
+def _built_command(name: str, function_or_group: Any) -> Any:
     holder = typer.Typer(rich_markup_mode="rich")
     if isinstance(function_or_group, typer.Typer):
         holder.add_typer(function_or_group, name=name)
@@ -195,7 +199,7 @@ def _loaded_command(name: str) -> Any:
 app = typer.Typer(
     cls=_LazyGroup,
     help="Know when you have labelled enough.",
-    epilog="Exit codes: 0 done, 1 could not be done, 2 called wrongly.",
+    epilog="Exit codes: 0 done, 1 could not be done, 2 invalid arguments.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",

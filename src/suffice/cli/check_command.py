@@ -113,7 +113,7 @@ def _started(
     from suffice.project.check_offers import expected_share
     from suffice.project.learned_project import predictions_after
 
-    learned = expected = None
+    learned, expected = None, asked["expected"]
     if size is None:
         project.require_no_open_check()
         tolerance = asked["tolerance"]
@@ -122,8 +122,9 @@ def _started(
         if project.settings.task == "regression" and tolerance is None:
             raise InvalidValueError("a check of numbers needs --tolerance, the largest error that is not wrong")
         learned = learned_project(project, place)
-        screening = project.settings.screens_to_goal(asked["of"])
-        expected = expected_share(learned.learning_status, tolerance, screening=screening)
+        if expected is None:
+            screening = project.settings.screens_to_goal(asked["of"])
+            expected = expected_share(learned.learning_status, tolerance, screening=screening)
 
     def predict(model: str, answers: Any) -> Any:
         if learned is not None and (learned.settings.model, learned.answers) == (model, answers):
@@ -132,7 +133,7 @@ def _started(
             X = project.X  # the settings of the model depend on the features
             return predictions_after(project.settings.using(model), X, answers, project.learned_files)
 
-    project.start_check(size, at_most=at_most, expected=expected, predict=predict, **asked)
+    project.start_check(size, at_most=at_most, predict=predict, **{**asked, "expected": expected})
     result = _result(project, action="started")
     check = result["check"]
     if check["sequential"] is not None:
@@ -143,7 +144,8 @@ def _started(
             class_name = check["class_name"] if check["quantity"] == "recall" else None
             goal = goal_words(check["at_most"], check["tolerance"], class_name=class_name)
             words += f", until it is proven that {goal}."
-        return result, [words.replace("\u00a0", " "), *_standing(result, place)]
+        lines = [f"{words} {check['plan_words']}".replace("\u00a0", " "), *_standing(result, place)]
+        return result, lines
     which = f" predicted as {check['class_name']!r}" if check["quantity"] == "precision" else ""
     drawn = f"{check['size']:,} of {count(check['pool'], 'unlabelled item')}{which}, drawn at random"
     return result, [f"Check {check['number']} is started: {drawn}.", *_standing(result, place)]

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from suffice.arguments import whole
-from suffice.cli.goal_options import target_of
+from suffice.cli.goal_options import Expected, expected_of, target_of
 from suffice.cli.rule_options import share_of
 from suffice.errors import InvalidValueError
 
@@ -32,6 +32,7 @@ class CheckOptions:
             show_default=False,
         ),
     ] = None
+    expected: Expected = None
     of: Annotated[
         str | None,
         typer.Option(
@@ -124,13 +125,14 @@ class CheckOptions:
         return any(quantity is not None for quantity in quantities)
 
     def arguments(self, person: str) -> dict[str, Any]:
-        """The arguments of :meth:`suffice.project.Project.start_check`.
+        """The arguments of :meth:`suffice.project.Project.start_check`, without size and target.
 
         Raises:
             InvalidValueError: A share cannot be used.
         """
         return {
             "person": person,
+            "expected": expected_of(self.expected),
             "recall_of": self.recall_of,
             "precision_of": self.precision_of,
             "tolerance": self.tolerance,
@@ -156,6 +158,10 @@ class CheckOptions:
         whole(self.earlier_checks, "--earlier-checks", least=0)
         if self.size is not None:
             whole(self.size, "--size", least=1)
+        if self.expected is not None and (self.size is not None or target_of(self.of) == "all"):
+            raise InvalidValueError(
+                "--expected plans a check that ends when --at-most is proven; leave it out with --size and --of all"
+            )
 
     @property
     def starts(self) -> bool:
@@ -176,11 +182,13 @@ class CheckOptions:
             )
         if self.size is not None and (self.of is not None or self.annotator_error is not None):
             raise InvalidValueError("--of and --annotator-error are for --at-most; leave them out with --size")
+        if self.expected is not None and (self.size is not None or not self.starts):
+            raise InvalidValueError("--expected plans a check for --at-most; give --at-most too, and no --size")
         if self.annotator_error is not None and target_of(self.of) == "rest":
             raise InvalidValueError("--annotator-error is for a goal about all labels; give --of all")
         whole(self.earlier_checks, "--earlier-checks", least=0)
-        sized = self.size is not None or self.at_most is not None
-        others = sized or self.quantity_given or self.confidence is not None or self.exclude_unlabelable
+        planned = self.size is not None or self.at_most is not None or self.expected is not None
+        others = planned or self.quantity_given or self.confidence is not None or self.exclude_unlabelable
         others = others or self.earlier_checks > 0 or self.of is not None or self.annotator_error is not None
         if self.abort and others:
             raise InvalidValueError(

@@ -1,5 +1,6 @@
 """``suffice check FILE --prediction COLUMN``: a check of predictions that were made elsewhere."""
 
+import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from rich.console import Console
 from suffice.arguments import whole
 from suffice.cli.argument_names import option_names
 from suffice.cli.check_options import CheckOptions
-from suffice.cli.goal_options import target_of
+from suffice.cli.goal_options import expected_of, target_of
 from suffice.cli.json_output import print_json
 from suffice.cli.prediction_options import PredictionChoice
 from suffice.cli.project_options import ProjectOptions, opened_project, person_name, plain_console, say, shown_place
@@ -145,6 +146,7 @@ class PredictionCheckOptions:
         values: dict[str, Any] = {name: getattr(self, name) for name in same}
         values |= {name: getattr(self.checked, name) for name in vars(self.checked)}
         values |= {"at_most": options.at_most, "of": options.of, "annotator_error": options.annotator_error}
+        values["expected"] = options.expected
         return settings_of(ProjectOptions, data=place, person=person, tolerance=options.tolerance, **values)
 
 
@@ -298,17 +300,31 @@ def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionC
     if open_check is not None:
         _require_as_open(project, open_check, design)
         return ""
-    if done and done[-1].state == "complete" and not _differences(done[-1].draw, design):
+    # Another plan alone is no other check: what is proven does not depend on it.
+    if done and done[-1].state == "complete" and not _differences(done[-1].draw, {**design, "expected": None}):
         return ""
     target = project.settings.at_most if design["at_most"] is None else design["at_most"]
     _require_target({**design, "at_most": target}, wanted.budget)
     start_prediction_check(project, person=person, budget=wanted.budget, **{**design, "at_most": target})
     with project.lock:
         started = project.state().checks.open_check
-    if started is None or started.terms is not None:
+    if started is None:
         return ""
+    if started.terms is not None:
+        return _plan_words(started)
     given = options.size is not None or wanted.budget is not None
     return fixed_size_sentence(len(started.items), started.pool, parts=1 if given else started.asked.parts)
+
+
+def _plan_words(draw: "CheckDraw") -> str:
+    """How many answers a check that ends by itself is planned to take."""
+    from suffice.checks.answer_plan import plan_answers
+
+    target, alpha = draw.asked.at_most or 0.0, draw.alpha
+    if not 0.0 < target < 1.0:
+        return ""
+    plan = plan_answers(target, draw.asked.expected, draw.pool, alpha=alpha, number=draw.spends_as)
+    return str(dataclasses.replace(plan, fixed=None))
 
 
 def _keep_conditions(project: "Project", design: Mapping[str, Any], person: str) -> None:
@@ -328,6 +344,7 @@ def _design(options: CheckOptions, wanted: PredictionCheckOptions) -> dict[str, 
     confidence = share_of(options.confidence, "--confidence")
     return {
         "at_most": share_of(options.at_most, "--at-most"),
+        "expected": expected_of(options.expected),
         "size": options.size,
         "share_of": wanted.share_of,
         "recall_of": options.recall_of,
@@ -361,14 +378,15 @@ def _differences(draw: "CheckDraw", design: Mapping[str, Any]) -> list[str]:
     there |= {f"{name}_of": before.class_name if before.quantity == name else None for name in ("recall", "precision")}
     there |= {"at_most": before.target if before.at_most is None else before.at_most}
     there |= {"size": None if draw.terms is not None else len(draw.items)}
-    there |= {"confidence": round(1.0 - draw.alpha, 15)}
+    there |= {"confidence": round(1.0 - draw.alpha, 15), "expected": before.expected}
     given = {name: design[name] for name in there if design.get(name) is not None}
     differ = [name for name, value in given.items() if value != there[name]]
     asked = [name for name in _QUANTITIES if name in given]
     if not asked and any(there[name] is not None for name in _QUANTITIES):
         # A target or a size alone asks for a check of the error.
         differ += [name for name in ("at_most", "size") if name in given]
-    shown: dict[str, Any] = {name: f"{100.0 * given[name]:g}%" for name in ("at_most", "confidence") if name in given}
+    shares = ("at_most", "expected", "confidence")
+    shown: dict[str, Any] = {name: f"{100.0 * given[name]:g}%" for name in shares if name in given}
     return [f"--{name.replace('_', '-')} {shown.get(name, given[name])}" for name in dict.fromkeys(differ)]
 
 
@@ -412,6 +430,7 @@ def _report(project: "Project", wanted: PredictionCheckOptions, *, as_json: bool
     result, batches = check_result(project, newest), batch_results(project)
     change = batch_change(project) if result.complete else None
     more: dict[str, Any] = {"project": _place(project), "change": change, "batches": batches}
+    more["expected"] = newest.draw.asked.expected
     if result.complete:
         more["statement_file"] = str(_write_statement(project, wanted))
     how = [] if change is None else list(change["sentences"])
@@ -557,7 +576,7 @@ def _require_for_truth(options: CheckOptions, wanted: PredictionCheckOptions, *,
     if options.at_most is None:
         raise InvalidValueError("--of all needs --at-most, the share of wrong labels that is acceptable, such as 5%")
     others: dict[str, Any] = {name: getattr(wanted, name) for name in ("share_of", "accept", "budget", "statement")}
-    others |= {name: getattr(options, name) for name in ("size", "recall_of", "precision_of")}
+    others |= {name: getattr(options, name) for name in ("size", "expected", "recall_of", "precision_of")}
     others |= {"group": wanted.checked.group}
     if unused := [name for name, value in others.items() if value is not None]:
         name = unused[0].replace("_", "-")

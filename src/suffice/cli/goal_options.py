@@ -40,6 +40,29 @@ CorrectionCost = Annotated[
     Before("error_cost"),
 ]
 
+Expected = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SHARE",
+        help="With --at-most: the share of wrong predictions that you expect, for which the check is planned. A wrong "
+        "guess costs answers, and does not change what is proven.",
+        show_default="half of --at-most; in a project with a model, its estimate",
+    ),
+]
+
+
+def expected_of(text: str | None) -> float | None:
+    """The share of ``--expected``, at least 0 and below 1; None if it was not given.
+
+    Raises:
+        InvalidValueError: It is not such a share.
+
+    Examples:
+        >>> expected_of("2%"), expected_of(None)
+        (0.02, None)
+    """
+    return share_of(text, "--expected", or_none=True)
+
 
 def target_of(text: str | None) -> str | None:
     """What ``--of`` says: ``"rest"`` or ``"all"``; None if it was not given.

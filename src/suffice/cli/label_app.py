@@ -284,7 +284,7 @@ class ProgressPanel(_Fitted):
         if self.standing is not None:
             words = self.standing.words()
             self.border_title = cut(words.headline, 60)
-            self.border_subtitle = "q leaves, a label goes on" if self.standing.stop else ""
+            self.border_subtitle = "q to stop, or continue" if self.standing.stop else ""
             self.set_class(words.tone == "good", "-good")
             self.set_class(words.tone == "limit", "-limit")
             self.fit()
@@ -464,7 +464,7 @@ class AnswerInput(Input):
 
     def restricted(self) -> None:
         """Report that the input is too long."""
-        self.app.say(f"more than {_LONGEST} characters are no label", bad=True)
+        self.app.say(f"a label has at most {_LONGEST} characters", bad=True)
 
 
 _DRIVER: type[Driver] | None = None
@@ -660,7 +660,7 @@ class LabelApp(App[None]):
                 and letter.isprintable()
                 and letter not in _BEGINNINGS
             ):
-                raise SufficeError(f"{letter!r} is no number and no key here; ? shows the keys")
+                raise SufficeError(f"{letter!r} is neither a number nor a key here; ? shows the keys")
             return False
         return True
 
@@ -701,7 +701,7 @@ class LabelApp(App[None]):
             return
         if letter not in self._direct:
             raise SufficeError(
-                f"{repr(letter) if letter.isprintable() and letter else key} is no key here; ? shows the keys"
+                f"{repr(letter) if letter.isprintable() and letter else key} is not a key here; ? shows the keys"
             )
         self._give(self._settings.classes[self._direct.index(letter)])
 
@@ -773,7 +773,7 @@ class LabelApp(App[None]):
             answer = ("a-z", "type a class's number or the beginning of its name, then Enter")
         return [
             answer,
-            (keys["skip"], "never ask for this item again, and learn nothing of it"),
+            (keys["skip"], "never ask for this item again, and learn nothing from it"),
             (keys["undo"], "take back your newest label, skip or correction (also Ctrl-Z)"),
             (keys["correct"], "change one of the last ten labels"),
             (keys["quit"], "leave; every label is on the disk already (also Ctrl-C and Ctrl-D)"),

@@ -66,7 +66,7 @@ def label_command(
 
         start_first_check(project, person_name(options.person))
 
-        with opened_labeller(project, person_name(options.person)) as labeller:
+        with opened_labeller(project, person_name(options.person), by_keys=by_keys) as labeller:
             _label(labeller, console, by_keys=by_keys)
             _summarise(labeller, options, console, as_json=as_json)
 
@@ -86,7 +86,7 @@ def label_in_terminal(project: "Project", console: Console, person: str, most: i
     from suffice.cli.labeller import opened_labeller
 
     by_keys = _by_keys(console)
-    with opened_labeller(project, person, most) as labeller:
+    with opened_labeller(project, person, most, by_keys=by_keys) as labeller:
         _label(labeller, console, by_keys=by_keys)
 
 
@@ -125,24 +125,18 @@ def _label(labeller: "Labeller", console: Console, *, by_keys: bool) -> None:
 
 def _summarise(labeller: "Labeller", options: ProjectOptions, console: Console, *, as_json: bool) -> None:
     from suffice.cli.terminal_display import visible
-    from suffice.project.status_summary import learning_sentences, status
+    from suffice.project.status_summary import status
 
-    learning_status, project = labeller.background.learning_status, labeller.project
+    project = labeller.project
     if as_json:
         about: dict[str, Any] = {"project": project.place, "person": labeller.person, "given": labeller.labels}
-        print_json("label", about | status(project, learning_status))
+        print_json("label", about | status(project, labeller.background.learning_status))
         return
     counts = labeller.counts()
     command = "label" if project.settings.checked is None else "check"
     lines = [
         given_sentence(labeller.labels, counts.labelled, counts.size, counts.skipped),
-        *learning_sentences(
-            learning_status,
-            project.settings,
-            counts.labelled,
-            size=counts.size - counts.skipped,
-            checks=counts.checks,
-        ),
+        *labeller.status_sentences(counts),
         f"Go on with: suffice {command} {_place_to_type(options)}",
     ]
     for line in lines:
@@ -167,7 +161,7 @@ class PageOptions:
         typer.Option(
             "--token/--no-token",
             help="Admit only people who know a token; the address with it is printed. "
-            f"{TOKEN_VARIABLE} in the environment, of at least 16 characters, is used instead of one that is made. "
+            f"{TOKEN_VARIABLE} in the environment, of at least 16 characters, is used instead of a random one. "
             "Without a token, everybody on this machine is admitted.",
         ),
     ] = True
@@ -409,7 +403,7 @@ def _welcome(address: str, *, own: bool, accounts: int) -> str:
             f"Open {address} in a browser and sign in, or open a personal link ({count(accounts, 'account')}). Every "
             "label is saved at once; stop with Ctrl+C."
         )
-    how = f"; the first time with ?token= and your {TOKEN_VARIABLE} behind it" if own else ""
+    how = f"; the first time append ?token= and your {TOKEN_VARIABLE}" if own else ""
     return f"Open {address} in a browser{how}. Every label is saved at once; stop with Ctrl+C."
 
 

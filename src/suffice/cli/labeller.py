@@ -159,9 +159,11 @@ class Counts:
 
 
 # Seconds that a key waits for the model to learn from it, so that the next item is chosen with it; then it goes on,
-# and sooner where the disk has taken its time already.
+# and sooner where the disk has taken longer than that already.
 _LEARN: Final = 0.05
 _ALL: Final = 0.1
+# The same for a line, whose next item need not appear at once; so the advice is about all labels.
+_LEARN_BY_LINE: Final = 1.0
 _PICTURE: Final = 0.03
 # If no items are left, another person may return an item.
 _ASK_AGAIN: Final = 2.0
@@ -177,6 +179,7 @@ class Labeller:
         background: Learns in the background.
         person: Who labels.
         most: Number of labels at most; no limit if None.
+        patience: Seconds that an answer waits for the model to learn from it.
 
     Attributes:
         item: The item to label, or None where nothing is left.
@@ -188,8 +191,15 @@ class Labeller:
     """
 
     def __init__(
-        self, project: "Project", background: "BackgroundLearner", person: str, most: int | None = None
+        self,
+        project: "Project",
+        background: "BackgroundLearner",
+        person: str,
+        most: int | None = None,
+        *,
+        patience: float = _LEARN,
     ) -> None:
+        self._patience = patience
         self.project, self.background, self.person, self.most = project, background, person, most
         self.item: Item | None = None
         self.why = ""
@@ -344,6 +354,20 @@ class Labeller:
             checks = check_status(state, self.project.settings)
             return Counts(state.n_labelled, state.n_skipped, self.project.size, classes, checks)
 
+    def status_sentences(self, counts: Counts) -> list[str]:
+        """The status of the project in sentences, the most important first.
+
+        Args:
+            counts: The progress.
+        """
+        return learning_sentences(
+            self.background.learning_status,
+            self.project.settings,
+            counts.labelled,
+            size=counts.size - counts.skipped,
+            checks=counts.checks,
+        )
+
     def newest(self, most: int) -> tuple[Given, ...]:
         """The labels that were given last, the newest first."""
         with self.project.lock:
@@ -396,7 +420,7 @@ class Labeller:
         try:
             self.ask()
         except SufficeError as error:
-            raise SufficeError(f"that is saved, but the next item cannot be asked for: {error}") from None
+            raise SufficeError(f"your answer is saved, but the next item could not be requested: {error}") from None
 
     def _item(self) -> Item:
         if self.item is None:
@@ -408,7 +432,7 @@ class Labeller:
         # written twice if it was written after all.
         self._request = uuid4().hex
         self.background.wake()
-        self.caught_up(max(0.0, min(_LEARN, begun + _ALL - time.monotonic())))
+        self.caught_up(max(0.0, min(self._patience, begun + 2.0 * self._patience - time.monotonic())))
 
     def _show(self, position: int, why: str, *, in_check: bool) -> Item:
         self.item, self.why, self.in_check = self.project.item(position), why, in_check
@@ -416,13 +440,16 @@ class Labeller:
 
 
 @contextmanager
-def opened_labeller(project: "Project", person: str, most: int | None = None) -> Iterator[Labeller]:
+def opened_labeller(
+    project: "Project", person: str, most: int | None = None, *, by_keys: bool = True
+) -> Iterator[Labeller]:
     """A labeller for a project, with a background learner that runs until this is left.
 
     Args:
         project: The project.
         person: Who labels.
         most: Number of labels at most; no limit if None.
+        by_keys: Whether the person answers by keys; a line may wait longer for the model.
     """
     from suffice.project.background_learner import BackgroundLearner
 
@@ -430,7 +457,8 @@ def opened_labeller(project: "Project", person: str, most: int | None = None) ->
         # Loaded before the first key, which would otherwise wait for it.
         _ = project.X
     with BackgroundLearner(project, project.learned_files) as background:
-        labeller = Labeller(project, background, person, most)
+        patience = _LEARN if by_keys else _LEARN_BY_LINE
+        labeller = Labeller(project, background, person, most, patience=patience)
         try:
             yield labeller
         finally:
@@ -452,7 +480,7 @@ def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) 
     _say(console, _how(labeller))
     labeller.ask()
     _print_item(labeller, console)
-    told = False
+    said, headline = 0, _headline(_progress(labeller))
     for line in source:
         open_check = labeller.counts().checks.awaits_answers
         try:
@@ -461,21 +489,40 @@ def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) 
         except SufficeError as error:
             _say(console, str(error))
             continue
-        learning_status, settings = labeller.background.learning_status, labeller.project.settings
-        stop = decision_of(learning_status, settings, learning_status.n_labelled).stop
-        if stop and not told:
-            _say(console, learning_sentences(learning_status, settings, learning_status.n_labelled)[0])
-        told = stop
         checks = labeller.counts().checks
         # What a check of predictions made elsewhere has shown is stated by the command, for all of its rows.
-        stated_later = settings.checked is not None and settings.goal is None
-        if open_check and not checks.awaits_answers and not stated_later:
-            for sentence in checks.sentences():
-                _say(console, sentence)
+        if open_check and not checks.awaits_answers and not _stated_later(labeller):
+            _say(console, *checks.sentences())
+            said, headline = labeller.labels, _headline(_progress(labeller))
+        progress = _progress(labeller)
+        if _headline(progress) != headline or labeller.labels >= said + _STATED_EVERY:
+            said, headline = labeller.labels, _headline(progress)
+            _say(console, *progress)
         if labeller.item is None:
             _say(console, labeller.nothing_left())
             return
         _print_item(labeller, console)
+
+
+# By lines, progress is stated when the advice changes, and after this number of labels.
+_STATED_EVERY: Final = 10
+
+
+def _stated_later(labeller: Labeller) -> bool:
+    """Whether a command states what a check of predictions made elsewhere has shown."""
+    settings = labeller.project.settings
+    return settings.checked is not None and settings.goal is None
+
+
+def _progress(labeller: Labeller) -> list[str]:
+    """The status of the project in sentences; none while a check is answered, which has its own progress."""
+    counts = labeller.counts()
+    return [] if counts.checks.awaits_answers or _stated_later(labeller) else labeller.status_sentences(counts)
+
+
+def _headline(progress: Sequence[str]) -> str:
+    """The advice in a few words, with which the first sentence begins."""
+    return progress[0].partition(":")[0] if progress else ""
 
 
 def _how(labeller: Labeller) -> str:
@@ -496,7 +543,7 @@ def _done(labeller: Labeller, console: Console, line: str) -> bool:
     if labeller.verdicts:
         line, correction = _verdict(line)
     if len(line) > _LONGEST_LINE:
-        raise InvalidValueError(f"a line of {len(line)} characters is no label; at most {_LONGEST_LINE} are read")
+        raise InvalidValueError(f"a label has at most {_LONGEST_LINE} characters, not {len(line)}")
     # A class with the name of a command takes precedence; with a colon it is the command.
     command = COMMANDS.get(line.removeprefix(":"), line) if line not in settings.classes else ""
     if command == "quit":
@@ -558,7 +605,7 @@ def _print_item(labeller: Labeller, console: Console) -> None:
         return
     counts = labeller.counts()
     why = f"; {labeller.why}" if labeller.in_check else ""
-    if labeller.in_check and counts.checks.sequential_open and counts.checks.check is not None:
+    if labeller.in_check and counts.checks.check is not None and counts.checks.check["sentence"]:
         _say(console, f"\n{counts.checks.check['sentence']}")
     _say(console, f"\n{item.id} ({counts.labelled:,} of {counts.size:,} labelled{why})")
     for name, value in _marked(item, labeller.project.settings):
@@ -566,5 +613,6 @@ def _print_item(labeller: Labeller, console: Console) -> None:
         _say(console, f"  {one_line(name)}: {text}".replace("\n", "\n    "))
 
 
-def _say(console: Console, sentence: str) -> None:
-    console.print(visible(sentence, console.encoding), markup=False, highlight=False, emoji=False, soft_wrap=True)
+def _say(console: Console, *sentences: str) -> None:
+    for sentence in sentences:
+        console.print(visible(sentence, console.encoding), markup=False, highlight=False, emoji=False, soft_wrap=True)

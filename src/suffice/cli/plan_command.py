@@ -9,6 +9,7 @@ from rich.table import Table
 from suffice.arguments import real, whole
 from suffice.checks.annotation_budget import annotation_budget
 from suffice.checks.hypergeometric import exact_share
+from suffice.cli.goal_options import Expected, expected_of
 from suffice.cli.json_output import AsJson, print_json
 from suffice.cli.project_options import plain_console
 from suffice.cli.rule_options import share_of
@@ -28,14 +29,7 @@ def plan_command(
         str | None,
         typer.Option(metavar="SHARE", help="The target: at most this share is wrong, such as 5%.", show_default=False),
     ] = None,
-    expected: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARE",
-            help="With --at-most: the share of wrong predictions that you expect. A table has other shares.",
-            show_default=False,
-        ),
-    ] = None,
+    expected: Expected = None,
     of: Annotated[
         str,
         typer.Option(
@@ -74,10 +68,10 @@ def plan_command(
 
     A check ends by itself as soon as the target is proven, so that the number of its answers depends on them. The
     command states the median, and the numbers within which one check of ten and nine checks of ten end. These are
-    exact for the share that is expected and a check that is planned for it; suffice check --prediction plans for half
-    of the target. What a check proves does not depend on it.
+    exact for a check that is started with the same --expected, if that share is wrong; a table has other shares. What
+    a check proves does not depend on it.
     """
-    target, guess = share_of(at_most, "--at-most"), share_of(expected, "--expected", or_none=True)
+    target, guess = share_of(at_most, "--at-most"), expected_of(expected)
     alpha = float(1 - exact_share(share_of(confidence, "--confidence"), "--confidence"))
     if of not in ("predictions", "all"):
         raise InvalidValueError(f"--of must be predictions or all, not {of!r}")

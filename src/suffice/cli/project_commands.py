@@ -343,7 +343,7 @@ accounts_app = typer.Typer(
     "page.\n\nRoles: label (answer, skip, correct one's own labels, see the progress), review (also the review, and "
     "the labels of others), manage (also settings, classes, checks, imports and exports). People who can write the "
     "files of the project can do everything, also here.\n\nExample: suffice accounts mails.suffice",
-    epilog="Exit codes: 0 done, 1 could not be done, 2 called wrongly.",
+    epilog="Exit codes: 0 done, 1 could not be done, 2 invalid arguments.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -402,7 +402,7 @@ def add_account(
         token = project.add_account(name, role=role.value, person=who, password=given)
     _tell(
         "add",
-        f"The account {name.strip()} is made, with the role {role.value}.",
+        f"The account {name.strip()} is created, with the role {role.value}.",
         (name, token, address),
         as_json=as_json,
     )

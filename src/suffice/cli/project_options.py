@@ -17,7 +17,7 @@ from rich.console import Console
 
 from suffice.acquisition import RANDOM_SHARES
 from suffice.arguments import real, whole
-from suffice.cli.goal_options import GoalOptions, require_no_rule, target_of
+from suffice.cli.goal_options import Expected, GoalOptions, expected_of, require_no_rule, target_of
 from suffice.cli.prediction_options import PredictionChoice
 from suffice.cli.rule_options import (
     MayMiss,
@@ -145,6 +145,7 @@ class ProjectOptions:
     stopping: ProjectRuleOptions = field(default_factory=ProjectRuleOptions)
     goal: GoalOptions = field(default_factory=GoalOptions)
     checked: PredictionChoice = field(default_factory=PredictionChoice)
+    expected: Annotated[Expected, Before("error_cost")] = None
     positive: Annotated[
         str | None,
         typer.Option(
@@ -278,6 +279,11 @@ class ProjectOptions:
         from suffice.project.create import CreationOptions
         from suffice.project.read_items import parse_classes
 
+        if self.expected is not None:
+            raise InvalidValueError(
+                "--expected is for --prediction; a check of a model is planned by its estimate, or by --expected of "
+                "suffice check"
+            )
         if self.classes is not None and self.regression:
             raise InvalidValueError("--classes and --regression exclude each other: give one of them")
         if self.goal.whole:
@@ -554,9 +560,10 @@ def made_check(
     classes = () if options.classes is None else parse_classes(options.classes)
     reading = ReadingOptions(text=options.text, image=options.image, id=options.id, ignore=tuple(options.ignore or ()))
     target = {"at_most": at_most, "tolerance": options.stopping.tolerance, **options.goal.arguments(at_most)}
+    target["expected"] = _expected_for_check(options)
     numbers = options.stopping.tolerance is not None
     if first_check is None and at_most is not None:
-        first_check = {"at_most": at_most}
+        first_check = {"at_most": at_most, "expected": target["expected"]}
     with progress_bar(console, "reading the predictions") as bar:
         report = no_progress if bar is None else lambda what, done, total: bar(done, total, what)
         project = make_prediction_project(
@@ -582,6 +589,18 @@ def made_check(
         how = "people see each prediction and say whether it is right"
     say(console, f"Project {hidden(place)}: made, {project.size:,} rows with predictions; {how}.")
     return project
+
+
+def _expected_for_check(options: ProjectOptions) -> float | None:
+    """The share of wrong predictions that the check is planned for, or None.
+
+    Raises:
+        InvalidValueError: No check is planned by it.
+    """
+    share = expected_of(options.expected)
+    if share is not None and (options.goal.whole or options.stopping.at_most is None):
+        raise InvalidValueError("--expected plans a check for --at-most; give --at-most too, and not --of all")
+    return share
 
 
 def _require_for_predictions(options: ProjectOptions) -> None:
@@ -880,7 +899,7 @@ def project_place(place: str) -> str:
     location = place_of(place)[0]
     if location != place and not is_url(location) and not project_file(location).is_file():
         raise SufficeError(
-            f"there is no project in {place!r}, nor in {location} beside it; suffice label DATA makes one"
+            f"there is no project in {place!r}, nor in {location} beside it; suffice label DATA creates one"
         )
     return location
 

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from statistics import median
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -23,21 +23,15 @@ __all__ = ["ExpectedCost", "LabelWorth"]
 _AVERAGED_LABELS: Final = 5.0
 _AVERAGED_SHARE: Final = 0.1
 _MEDIAN_STEPS: Final = 3
-# Gain by the next label as a share of the reducible error and of the recent gain, times the labels so far.
-_SHARE: Final = 0.5
-# The same as a share of the whole error, after the first label.
-_CAUTION: Final = 2.0
-# Before this many labels after the first step, and for numbers before this many labels, the whole error counts as
-# reducible, times a factor, and as at least this share of the error of a trivial prediction. Models for numbers learn
-# their hyper-parameters again at 20 labels, and are often far worse before.
-_FIRST_LABELS: Final = 3
+# A label counts for the mistakes of labels while no more than this share of all labels was bought before it.
+_RECENT_SHARE: Final = 0.5
+# Before this many labels, and at the first step, the whole error counts as reducible, times a factor, and as at least
+# this share of the error of a trivial prediction. Models for numbers learn their hyper-parameters again at 20 labels,
+# and are often far worse before.
+_FIRST_CLASSES: Final = 12
 _FIRST_NUMBERS: Final = 20
 _DOUBT: Final = 2.0
 _LEAST_DOUBT: Final = 0.25
-# The interval of a forecast, from the runs on which the rule was developed: with d the logarithm of all labels at the
-# forecast over those of now, its ends are at d times the first number, and at the second plus the third times d; and at
-# least as far as the forecasts for an error that is smaller or larger by the factor exp(fourth + fifth d).
-_INTERVAL: Final = (0.4, 0.2, 1.2, 0.3, 0.5)
 # Number of labels that are always waited for; the largest d of a forecast; the largest ratio of its ends; its coverage.
 _WAIT: Final = 3
 _FARTHEST: Final = 2.0
@@ -48,6 +42,55 @@ _HALVINGS: Final = 60
 _CURVE: Final = 1.0 + CURVE_POWER
 _LEAST_WORTH: Final = 1e-300
 _LARGEST_NUMBER: Final = 1e150
+
+
+class _Shares(NamedTuple):
+    """What the next label avoids, as shares of the parts of an estimate; chosen on the sets of development.
+
+    Attributes:
+        reducible: Of the reducible error, divided by the number of labels.
+        gain: Of the recent gain, divided by the number of labels.
+        error: Of the whole error, divided by the square of the number of labels.
+        own: Of the expected mistake of the label's own item.
+    """
+
+    reducible: float
+    gain: float
+    error: float
+    own: float
+
+
+class _Interval(NamedTuple):
+    """The interval of a forecast; chosen on the sets of development.
+
+    With ``d`` the logarithm of all labels at the forecast over those of now, the ends are at the following multiples of
+    ``d``; and at least as far as the forecasts for an error that is smaller or larger.
+
+    Attributes:
+        near: The lower end, as a multiple of ``d``.
+        wait: Added to the upper end.
+        far: The upper end, as a multiple of ``d``.
+        certain: Logarithm of the factor by which the error may be smaller or larger.
+        uncertain: The same for each unit of ``d``.
+        vanishing: How fast the mistakes of the own items may end: they are gone after the labels so far, divided by
+            this number. 0 if they fall like the error.
+    """
+
+    near: float
+    wait: float
+    far: float
+    certain: float
+    uncertain: float
+    vanishing: float
+
+
+_INTERVAL: Final = _Interval(0.4, 0.2, 1.2, 0.3, 0.5, 0.0)
+_INTERVAL_WITH_MISTAKES: Final = _Interval(0.4, 0.15, 1.1, 0.3, 0.5, 4.0)
+_SHARES: Final = _Shares(0.5, 0.5, 2.0, 1.0)
+# For classes, if it is known which labels were predicted wrong. The item of a label that is chosen because the model is
+# not sure of it is often predicted wrong, and this is a large part of what a label avoids. It counts with less than 1,
+# because some of these labels are noise, from which the model learns nothing good.
+_SHARES_WITH_MISTAKES: Final = _Shares(0.15, 0.9, 0.5, 0.75)
 
 
 @dataclass
@@ -126,29 +169,33 @@ class LabelWorth(Criterion):
     r"""Stop when one more label is expected to be worth less than it costs.
 
     The worth of a label is the cost of the errors that it avoids on the :math:`M` unlabelled items. The rule expects the
-    next label, after :math:`n` others, to lower their error by
+    next label, after :math:`n` others, to lower the error of the other items by
 
-    .. math:: \Delta = \frac1n \max\Bigl( \frac12 (\rho \, r + g), \frac{2 \rho \, e}{n} \Bigr).
+    .. math:: \Delta = \frac1n \max\Bigl( a \rho \, r + b g, \frac{c \rho \, e}{n} \Bigr),
 
-    It is the average of two estimates:
+    and to avoid :math:`d q` wrong predictions of its own item. It combines these estimates:
 
     - :math:`r`, the *reducible error*: the model's estimate of how much its error would fall if it knew its parameters.
       :math:`\rho` is the calibration by random labels. This estimate is about the labels to come.
     - :math:`g`, the *recent gain*: the fall of the error from the predictions at half of the labels to the present
       ones, as estimated by the current model. This estimate is about the labels already bought.
+    - :math:`q`, the share of wrong predictions of the items that are labelled: with :math:`k` of the newer half of the
+      labels, :math:`m` of them, predicted wrong before they were learned, :math:`q = (k + \rho e) / (m + 1)`. Items
+      that are chosen because the model is not sure of them are often predicted wrong.
 
-    Neither includes the irreducible part of the error, so noise does not increase the worth of a label. The second term
-    of the maximum, with :math:`e` the expected error, is for the first labels, from which a model may conclude that all
-    of its error is noise. A label avoids :math:`M \Delta` wrong predictions of other items, and with probability
-    :math:`\rho e` that of its own item. The rule stops when
+    Neither :math:`r` nor :math:`g` includes the irreducible part of the error, so noise does not increase the worth of a
+    label for other items. The second term of the maximum, with :math:`e` the expected error, is for the first labels,
+    from which a model may conclude that all of its error is noise. For classes :math:`a = 0.15, b = 0.9, c = 0.5,
+    d = 0.75`. For numbers, and for classes if it is not known which labels were predicted wrong, :math:`a = b = 0.5,
+    c = 2, d = 1` and :math:`q = \rho e`. The rule stops when
 
-    .. math:: \textrm{mistake\_cost} \cdot (M \Delta + \rho e) < \textrm{label\_cost}.
+    .. math:: \textrm{mistake\_cost} \cdot (M \Delta + d q) < \textrm{label\_cost}.
 
     The error is expected to fall as on a :class:`suffice.forecast.LearningCurve`, and the forecast of the stop is where
     this inequality holds on that curve. To reduce the noise of single steps, :math:`\log(n^{4/3} \Delta)`, which is
     constant on the curve, is averaged with weights that fall by a factor of :math:`e` within 5 labels, or a tenth of
-    the labels if these are more. So a batch counts by its labels. Before three labels were added to the first step, and
-    for numbers before 20 labels, the rule stops only if a label is not worth its cost even if a pessimistic error is
+    the labels if these are more. So a batch counts by its labels. At the first step, before 12 labels, and for numbers
+    before 20 labels, the rule stops only if a label is not worth its cost even if a pessimistic error is
     reducible completely: with :math:`\Delta = \max(1/4, \min(1, 2 \rho e)) / n`, where 1 is the error of a trivial
     prediction.
 
@@ -186,10 +233,14 @@ class LabelWorth(Criterion):
     # log(n^(4/3) times the fall of the error) at each step, and its average.
     falls: list[float] = field(default_factory=list, init=False, repr=False)
     levels: list[float] = field(default_factory=list, init=False, repr=False)
+    # Up to each step: labels that were predicted before they were learned, and those of them that were predicted wrong.
+    predicted: list[int] = field(default_factory=list, init=False, repr=False)
+    mistakes: list[float] = field(default_factory=list, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset(
         {"unlabelled_error", "reducible_error", "recent_gain", "error_scale", "calibration", "pool_size"}
     )
+    optional: ClassVar[frozenset[str]] = frozenset({"selected_wrong"})
     info: ClassVar[RuleInfo] = RuleInfo(
         family="two costs, no threshold",
         example=lambda: LabelWorth(30.0, 1.0),
@@ -212,22 +263,29 @@ class LabelWorth(Criterion):
         cls, params: Mapping[str, Any], state: Mapping[str, Any]
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return the costs of a rule saved by an earlier version, which then starts without its history."""
-        if "levels" in state:
+        if "mistakes" in state:
             return params, state
         names = ("error_cost", "label_cost", "mistake_cost", "tolerance")
         costs = {name: params[name] for name in names if name in params}
-        return costs, {"counts": [], "falls": [], "levels": []}
+        return costs, {name: [] for name in ("counts", "falls", "levels", "predicted", "mistakes")}
 
     def check_state(self) -> None:
         """Refuse a saved state whose counts do not rise, or whose averages do not follow from the falls."""
         require_state(self, "counts", "rising", holds=rises(self.counts))
-        lengths = len(self.falls) == len(self.levels) == len(self.counts)
-        require_state(self, "falls", "as many as counts and levels", holds=lengths)
+        lengths = {len(series) for series in self._series()}
+        require_state(self, "falls", "as many as counts, levels, predicted and mistakes", holds=len(lengths) == 1)
+        wrong = np.diff([0.0, *self.mistakes])
+        possible = bool((wrong >= 0.0).all() and (wrong <= np.diff([0, *self.predicted]) + 1e-6).all())
+        require_state(self, "mistakes", "those of predicted labels", holds=possible)
         least, most = math.log(_LEAST_WORTH) - 1.0, math.log(_LARGEST_NUMBER) + 100.0
         require_state(self, "falls", f"from {least:.0f} to {most:.0f}", holds=within(self.falls, least, most))
         follow = all(math.isclose(level, self._average(at), abs_tol=1e-9) for at, level in enumerate(self.levels))
         require_state(self, "levels", "those that follow from falls", holds=follow)
         self._last_labelled = [0, *self.counts][-1]
+
+    def _series(self) -> tuple[list[Any], ...]:
+        """What is known of each step."""
+        return self.counts, self.falls, self.levels, self.predicted, self.mistakes
 
     def _average(self, at: int) -> float:
         """Return the average of the falls at a step, from the average at the step before."""
@@ -249,16 +307,13 @@ class LabelWorth(Criterion):
 
     def judge(self, step: Step) -> Verdict:
         """Estimate the worth of a label, and compare it with its cost."""
-        if self.counts and step.n_labelled == self.counts[-1]:
-            # No label was bought since the last step: keep the newest value for this count.
-            for series in (self.counts, self.falls, self.levels):
-                del series[-1]
-        self.counts.append(step.n_labelled)
+        self._count(step)
         error, fall, at_most = self._expected(step)
         self.falls.append(math.log(fall) + _CURVE * math.log(max(step.n_labelled, 1)))
         self.levels.append(self._average(len(self.counts) - 1))
         curve = LearningCurve(max(step.n_labelled, 1), error, self.fall)
-        costs = _Costs(self._unlabelled(step), self._cost_of_mistake, self.error_cost, self.label_cost)
+        own = self._own_mistake(step, error)
+        costs = _Costs(self._unlabelled(step), self._cost_of_mistake, self.error_cost, self.label_cost, own / error)
         worth = judged = costs.worth(curve)
         wait = self._wait(step)
         early = wait > 0
@@ -272,13 +327,56 @@ class LabelWorth(Criterion):
             value=worth,
             threshold=self.label_cost,
             reason=self._reason(step, judged, early=early, stop=stop),
-            outlook=_WorthOutlook(curve, costs, wait),
+            outlook=_WorthOutlook(curve, costs, wait, self._interval(step)),
         )
+
+    def _count(self, step: Step) -> None:
+        """Add the labels of a step, and those of them that were predicted wrong."""
+        again = bool(self.counts) and step.n_labelled == self.counts[-1]
+        if again:
+            # No label was bought since the last step: keep the newest value for this count.
+            known = self.predicted[-1], self.mistakes[-1]
+            for series in self._series():
+                del series[-1]
+        before = (self.predicted[-1], self.mistakes[-1]) if self.counts else (0, 0.0)
+        if step.selected_wrong is not None and self.counts:
+            new = step.n_labelled - self.counts[-1]
+            before = before[0] + new, before[1] + new * step.selected_wrong
+        elif again:
+            before = known
+        self.counts.append(step.n_labelled)
+        self.predicted.append(before[0])
+        self.mistakes.append(before[1])
+
+    def _knows_mistakes(self, step: Step) -> bool:
+        """Whether the mistakes of labels are known and count."""
+        known = step.selected_wrong is not None or self.predicted[-1] > 0
+        return known and self._counts_own_items(step)
+
+    def _shares(self, step: Step) -> _Shares:
+        return _SHARES_WITH_MISTAKES if self._knows_mistakes(step) else _SHARES
+
+    def _interval(self, step: Step) -> _Interval:
+        return _INTERVAL_WITH_MISTAKES if self._knows_mistakes(step) else _INTERVAL
+
+    def _counts_own_items(self, step: Step) -> bool:
+        """Whether the worth of a label includes its own item, and this is predicted right or wrong."""
+        return self.error_cost is None and self._of_classes(step)
+
+    def _own_mistake(self, step: Step, error: float) -> float:
+        """Return the expected mistake of the next label's own item, as it counts."""
+        shares = self._shares(step)
+        if not self._counts_own_items(step):
+            return shares.own * error
+        recent = bisect_right(self.counts, _RECENT_SHARE * step.n_labelled)
+        older = (self.predicted[recent - 1], self.mistakes[recent - 1]) if recent else (0, 0.0)
+        predicted, mistakes = self.predicted[-1] - older[0], self.mistakes[-1] - older[1]
+        return shares.own * (max(mistakes, 0.0) + error) / (predicted + 1.0)
 
     def _wait(self, step: Step) -> int:
         """Return the number of labels until the estimates are taken as they are; 0 if they are now."""
         numbers = self.tolerance is not None or self._error_scale(step) != 1.0
-        first = max(self.counts[0] + _FIRST_LABELS, _FIRST_NUMBERS if numbers else 0)
+        first = max(self.counts[0] + 1, _FIRST_NUMBERS if numbers else _FIRST_CLASSES)
         return max(first - step.n_labelled, 0)
 
     def _expected(self, step: Step) -> tuple[float, float, float]:
@@ -299,8 +397,8 @@ class LabelWorth(Criterion):
             gain = _share_above(w, variance + gain) - error
         elif self.error_cost is None:
             error, reducible, gain = (value / self._error_scale(step) for value in (error, reducible, gain))
-        n = max(step.n_labelled, 1)
-        fall = max(_SHARE * (reducible + gain), _CAUTION * error / n) / n
+        n, shares = max(step.n_labelled, 1), self._shares(step)
+        fall = max(shares.reducible * reducible + shares.gain * gain, shares.error * error / n) / n
         # If all labels are equal, they do not determine the error of a trivial prediction.
         known = self._error_scale(step) > _LEAST_WORTH
         at_most = min(trivial, max(_DOUBT * error, _LEAST_DOUBT * trivial)) / n if known else _LARGEST_NUMBER
@@ -373,32 +471,41 @@ class _Costs:
         mistake_cost: Cost of one wrong prediction among them.
         error_cost: In its place, the cost of an error that is larger by 1, for a number of items that does not change.
         label_cost: Cost of a label.
+        own: The expected mistake of the next label's own item, relative to the error.
     """
 
     left: int
     mistake_cost: float
     error_cost: float | None
     label_cost: float
+    own: float = 1.0
 
-    def worth(self, curve: LearningCurve, more: float = 0.0) -> float:
-        """Return the worth of a label after ``more`` others: for other items, and for its own item."""
+    def worth(self, curve: LearningCurve, more: float = 0.0, vanishing: float = 0.0) -> float:
+        """Return the worth of a label after ``more`` others: for other items, and for its own item.
+
+        Args:
+            curve: The error, and its fall.
+            more: Number of further labels.
+            vanishing: How fast the mistakes of the own items end, as in :class:`_Interval`.
+        """
         fall = curve.fall_after(more)
         if self.error_cost is not None:
             return min(self.error_cost * fall, _LARGEST_NUMBER)
         left = max(self.left - more, 0.0)
-        own = curve.error_after(more) if left else 0.0
+        own = min(self.own * curve.error_after(more), 1.0) if left else 0.0
+        own *= max(0.0, 1.0 - vanishing * more / curve.n_labelled)
         return min(self.mistake_cost * (left * fall + own), _LARGEST_NUMBER)
 
-    def labels_until_cost(self, curve: LearningCurve) -> float:
+    def labels_until_cost(self, curve: LearningCurve, vanishing: float = 0.0) -> float:
         """Return the number of labels until a label is worth less than it costs; all if it never is."""
         if self.worth(curve) < self.label_cost:
             return 0.0
-        if self.worth(curve, max(self.left - 1.0, 0.0)) >= self.label_cost:
+        if self.worth(curve, max(self.left - 1.0, 0.0), vanishing) >= self.label_cost:
             return float(self.left)
         low, high = math.log(curve.n_labelled), math.log(curve.n_labelled + self.left)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2.0
-            if self.worth(curve, math.exp(middle) - curve.n_labelled) >= self.label_cost:
+            if self.worth(curve, math.exp(middle) - curve.n_labelled, vanishing) >= self.label_cost:
                 low = middle
             else:
                 high = middle
@@ -413,11 +520,13 @@ class _WorthOutlook:
         curve: The error, and its fall at the next label.
         costs: What an error and a label cost.
         wait: Number of labels before which the rule hardly stops, because there are too few.
+        interval: How the interval is computed.
     """
 
     curve: LearningCurve
     costs: _Costs
     wait: int = 0
+    interval: _Interval = _INTERVAL
 
     def forecast(self) -> Forecast | None:
         """Return the number of labels, with an interval from the errors of such forecasts in past runs.
@@ -432,14 +541,16 @@ class _WorthOutlook:
         distance = math.log1p(likely / n)
         if distance > _FARTHEST:
             return None
-        near, wait, far, certain, uncertain = _INTERVAL
-        factor = math.exp(certain + uncertain * distance)
-        smaller, larger = (
-            self.costs.labels_until_cost(replace(self.curve, error=min(error, _LARGEST_NUMBER)))
+        interval = self.interval
+        factor = math.exp(interval.certain + interval.uncertain * distance)
+        # The largest error is also limited, like every number.
+        better, worse = (
+            replace(self.curve, error=min(error, _LARGEST_NUMBER))
             for error in (self.curve.error / factor, self.curve.error * factor)
         )
-        low = min(n * math.expm1(near * distance), smaller)
-        high = max(n * math.expm1(wait + far * distance) + _WAIT, larger)
+        smaller, larger = self.costs.labels_until_cost(better, interval.vanishing), self.costs.labels_until_cost(worse)
+        low = min(n * math.expm1(interval.near * distance), smaller)
+        high = max(n * math.expm1(interval.wait + interval.far * distance) + _WAIT, larger)
         labels, first, last = (
             max(1, min(round_(value), left))
             for round_, value in ((math.ceil, likely), (math.floor, low), (math.ceil, high))

@@ -222,20 +222,24 @@ def relevance_facts(probabilities: Any, labelled: Any) -> dict[str, Any]:
 
 
 def selected_losses(p: Floats, codes: NDArray[Any]) -> dict[str, float]:
-    """Return the mean cross entropy of labels under the predictions before they were learned, and its expectation.
+    """Return the losses of labels under the predictions before they were learned, and the expected cross entropy.
 
     Args:
         p: Predictions, ``k x K``.
-        codes: Columns of the labels; -1 for a new class. A new class, or a label of probability 0, counts as one of
-            probability 1e-6.
+        codes: Columns of the labels; -1 for a new class. A new class is predicted wrong. It, or a label of probability
+            0, counts as one of probability 1e-6 in the cross entropy.
+
+    Returns:
+        The share of wrong predictions, the mean cross entropy, and its expectation, as fields of a step.
 
     Examples:
-        >>> losses = selected_losses(np.array([[0.5, 0.5]]), np.array([1]))
-        >>> [round(value, 4) for value in losses.values()]
-        [0.6931, 0.6931]
+        >>> losses = selected_losses(np.array([[0.5, 0.5], [0.25, 0.75]]), np.array([1, 1]))
+        >>> {name: round(value, 3) for name, value in losses.items()}
+        {'selected_wrong': 0.5, 'selected_loss': 0.49, 'selected_expected_loss': 0.628}
     """
     given = np.where(codes >= 0, p[np.arange(len(p)), codes], 0.0)
     return {
+        "selected_wrong": float(np.mean(likeliest(p) != codes)),
         "selected_loss": float(-np.log(np.maximum(given, 1e-6)).mean()),
         "selected_expected_loss": float(entropies(p).mean()),
     }

@@ -57,6 +57,7 @@ class Step:
             new to the model.
         selected_agreement: Agreement of a committee on these items before it learned their labels, 0 to 1, see
             :func:`suffice.criteria.committee_agreement`.
+        selected_wrong: Share of the labels just bought that the model predicted wrong before it learned them.
         selected_loss: Mean loss of the labels just bought under the model before it learned them.
         selected_expected_loss: The mean loss that the model expected of them, on the same scale.
         pool_max_entropy: Largest ``H`` over the pool.
@@ -136,6 +137,7 @@ class Step:
     selected_probabilities: _ProbabilitiesField = None
     selected_labels: _LabelsField = None
     selected_agreement: _ShareField = None
+    selected_wrong: _ShareField = None
     selected_loss: _AmountField = None
     selected_expected_loss: _AmountField = None
     pool_max_entropy: _AmountField = None
@@ -381,6 +383,7 @@ PREDICTION_FIELDS: Final = frozenset(
         "recent_gain",
         "selected_probabilities",
         "selected_agreement",
+        "selected_wrong",
         "selected_loss",
         "selected_expected_loss",
         "pool_max_entropy",

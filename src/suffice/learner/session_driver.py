@@ -444,7 +444,7 @@ class SessionDriver(ABC):
             of: With ``at_most``: what it is a share of, as for :meth:`decision`. With ``"all"``, at most so many wrong
                 predictions are proven for the items that nobody labels that ``at_most`` of all final labels are wrong.
                 In a screening (``positive``), at most so many missed items of the class are proven that ``at_most`` of
-                the class are missed; items that cannot be labelled count as of the class.
+                the class are missed; items that cannot be labelled count as items of the class.
             annotator_error: With ``of="all"``: as for :meth:`decision`.
             confidence: Confidence of all checks together; 0.95 if left out at the first check, and that of the first
                 check afterwards.

@@ -149,7 +149,12 @@ CLASS_COUNT_FIELDS: Final = frozenset({"classes_seen"})
 VALIDATION_FIELDS: Final = frozenset({"validation_error", "validation_labels"})
 #: Losses of the selected items before their labels were learned, and the losses that the model expected.
 LOSS_FIELDS: Final = frozenset({"selected_loss", "selected_expected_loss"})
-SELECTED_FIELDS: Final = LOSS_FIELDS | {"selected_probabilities", "selected_labels", "selected_agreement"}
+SELECTED_FIELDS: Final = LOSS_FIELDS | {
+    "selected_probabilities",
+    "selected_labels",
+    "selected_agreement",
+    "selected_wrong",
+}
 #: Values of the fields about the pool for an empty pool.
 NOTHING_LEFT: Final = {
     "pool_max_entropy": 0.0,

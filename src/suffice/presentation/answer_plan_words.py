@@ -1,6 +1,7 @@
 """How many answers a check takes, and what a random sample has shown, in sentences."""
 
 from collections.abc import Mapping, Sequence
+from math import isclose
 from typing import Any
 
 from suffice.presentation.text_format import (
@@ -22,8 +23,9 @@ def answer_plan_sentences(plan: Mapping[str, Any], seconds: float | None = None)
         seconds: Seconds that an answer takes, to state the time; None if it is not known.
 
     Examples:
-        >>> plan = {"at_most": 0.05, "expected": 0.06, "pool": 900, "confidence": 0.95, "alpha": 0.025, "fixed": None,
-        ...     "corrected": False, "fewest": 74, "low": None, "median": None, "high": None}
+        >>> plan = {"at_most": 0.05, "expected": 0.06, "planned_for": 0.06, "pool": 900, "confidence": 0.95,
+        ...     "alpha": 0.025, "fixed": None, "corrected": False, "fewest": 74, "low": None, "median": None,
+        ...     "high": None}
         >>> for sentence in answer_plan_sentences(plan):
         ...     print(sentence.replace("\xa0", " "))
         That at most 5 % of 900 predictions are wrong cannot be proven if 6 % are wrong.
@@ -56,7 +58,27 @@ def answer_plan_sentences(plan: Mapping[str, Any], seconds: float | None = None)
             f"A check of fixed size takes {count(plan['fixed'], 'answer')}, and succeeds with a probability of "
             f"{percent(0.8)}."
         )
-    return sentences
+    return [*sentences, planned_for_sentence(plan["planned_for"], plan["at_most"])]
+
+
+def planned_for_sentence(share: float, at_most: float) -> str:
+    r"""Which share of wrong predictions a check is planned for.
+
+    Args:
+        share: That share.
+        at_most: The target.
+
+    Examples:
+        >>> for share in (0.0, 0.01, 0.025):
+        ...     print(planned_for_sentence(share, 0.05).replace("\xa0", " "))
+        The check is planned for no wrong prediction.
+        The check is planned for 1 % wrong.
+        The check is planned for 2.5 % wrong, half of the target.
+    """
+    if not share:
+        return "The check is planned for no wrong prediction."
+    half = ", half of the target" if isclose(share, 0.5 * at_most) else ""
+    return f"The check is planned for {percent(share)} wrong{half}."
 
 
 def answer_table_rows(plans: Sequence[Mapping[str, Any]], seconds: float | None = None) -> list[list[str]]:

@@ -102,7 +102,7 @@ def check_sentence(check: Mapping[str, Any]) -> str:
         >>> progress = {"state": "open", "answered": 100, "wrong": 7, "needed": 150, "allowed": 150}
         >>> print(check_sentence({"sequential": progress, "pool": 3000, "of": "rest"}))
         Check: 100 answers, 7 wrong predictions. The target is proven if the next 150 predictions are all right. So far
-        more predictions are wrong than the target allows: if that goes on, it will not be proven.
+        more predictions are wrong than the target allows: if this continues, it will not be proven.
     """
     if check.get("sequential") is not None:
         return sequential_words(check["sequential"]) + _doubt(check)
@@ -123,7 +123,7 @@ def _doubt(check: Mapping[str, Any]) -> str:
         return ""
     if progress["wrong"] * check["pool"] <= progress["allowed"] * progress["answered"]:
         return ""
-    return " So far more predictions are wrong than the target allows: if that goes on, it will not be proven."
+    return " So far more predictions are wrong than the target allows: if this continues, it will not be proven."
 
 
 def sequential_words(check: Mapping[str, Any]) -> str:
@@ -195,7 +195,7 @@ def how_to_answer(check: Mapping[str, Any]) -> str:
         counts as predicted wrong.
     """
     screening = check["quantity"] == "recall" and not check["predicted_as_found"]
-    counts = "counts as of the class" if screening else "counts as predicted wrong"
+    counts = "counts as an item of the class" if screening else "counts as predicted wrong"
     drawn = "These items are drawn at random, without the model's prediction."
     return f"{drawn} Skip one only if it cannot be answered: it then {counts}."
 

@@ -8,6 +8,7 @@ from suffice.presentation.check_words import guarantee_sentences
 from suffice.presentation.error_words import error_figure, error_value, error_words
 from suffice.presentation.finish_words import finish_words
 from suffice.presentation.plan_words import (
+    NOT_LEARNED,
     forecast_sentence,
     labels_to_give,
     more_labels,
@@ -310,6 +311,10 @@ def _too_early_sentences(decision: Mapping[str, Any], initial: int) -> list[str]
         return [f"Too early to say: {count(missing, 'more label')} {are} needed before the model starts."]
     if decision.get("rule") == CATCHING_UP:
         return [f"{_LEARNING}: {decision['reason']}. You can continue to label meanwhile."]
+    if decision.get("far_behind"):
+        learned = decision["n_labelled"]
+        total = count(learned + decision["not_learned"], "label")
+        return [f"Too early to say: the model has learned {learned:,} of the {total}.", NOT_LEARNED]
     if not decision.get("reason") or decision.get("rule") == _LEARNER:
         return ["Too early to say: the model is learning the first labels."]
     return [f"Too early to say: {decision['reason']}."]
@@ -503,9 +508,9 @@ def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
     if decision.get("hardly_better"):
         baseline, common = decision["baseline"], decision.get("common")
         if decision["share"]:
-            sentences.append(f"Always answering {shortened(str(common), 40)} would be wrong on {percent(baseline)}.")
+            sentences.append(f"Always predicting {shortened(str(common), 40)} would be wrong on {percent(baseline)}.")
         else:
-            sentences.append(f"Always answering the mean of the labels would be off by {number(baseline)}.")
+            sentences.append(f"Always predicting the mean of the labels would be off by {number(baseline)}.")
     alternative = decision.get("alternative")
     if alternative is None and not decision.get("hardly_better"):
         sentences.append("A higher cost of a wrong prediction leads to more labels; another model may need fewer.")
@@ -590,6 +595,6 @@ def status_sentences(
     sentences = [*first, *([] if problem and early else words.sentences), *last]
     sentences += [warning] if warning else []
     if behind > 0 and not early:
-        newest = f"{behind} labels" if behind > 1 else "label"
+        newest = f"{behind:,} labels" if behind > 1 else "label"
         sentences.append(f"The model is still learning the last {newest}.")
     return sentences + ([problem] if problem else [])

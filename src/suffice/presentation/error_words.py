@@ -105,9 +105,9 @@ def worsening_sentence(random_labels: int) -> str:
 
     Examples:
         >>> worsening_sentence(12)
-        'The newest labels have made the model worse: it predicts the last 12 random labels worse than it did before.'
+        'The newest labels made the model worse: it predicts the last 12 random labels less accurately than before.'
     """
     return (
-        "The newest labels have made the model worse: it predicts the last "
-        f"{random_labels} random labels worse than it did before."
+        "The newest labels made the model worse: it predicts the last "
+        f"{random_labels} random labels less accurately than before."
     )

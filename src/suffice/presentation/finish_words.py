@@ -70,7 +70,7 @@ def finish_words(decision: Mapping[str, Any]) -> FinishWords:
     goal = "" if plan is None else f" Your goal: {goal_and_number_words(plan)}."
     if pending:
         headline = "A check is running"
-        now = f"{count(pending, 'random item')} {'is' if pending == 1 else 'are'} to be answered now"
+        now = f"{count(pending, 'random item')} {'has' if pending == 1 else 'have'} no answer yet"
         return FinishWords(headline, "on", [f"{headline}: {now}.", f"It ends as soon as your goal is proven.{goal}"])
     goal = goal.lstrip()
     screening = plan.get("class_name") is not None

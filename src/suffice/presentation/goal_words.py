@@ -211,7 +211,7 @@ def goal_check_sentences(goal: Mapping[str, Any]) -> list[str]:
         You read items that are drawn at random from those that nobody has read. The check ends by itself when the goal
         is proven.
         An item of class 'yes' that the check finds is found, so each answer improves the result.
-        Answer without the prediction. An item that you skip counts as of the class.
+        Answer without the prediction. An item that you skip counts as an item of the class.
         You can pause, and others can help. If the check is given up, it proves nothing, and a later one is a little
         longer.
     """
@@ -223,7 +223,7 @@ def goal_check_sentences(goal: Mapping[str, Any]) -> list[str]:
         return [
             f"You read items that are drawn at random from those that nobody has read. {ends}",
             f"An item of class {name} that the check finds is found, so each answer improves the result.",
-            "Answer without the prediction. An item that you skip counts as of the class.",
+            "Answer without the prediction. An item that you skip counts as an item of the class.",
             pause,
         ]
     return [

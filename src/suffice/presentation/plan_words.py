@@ -1,10 +1,13 @@
 """Sentences about the effect of more labels: forecasts of their number, and plans for a target."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from suffice.presentation.error_words import error_figure, error_then
 from suffice.presentation.text_format import as_sentence, count, percent, two_digits
+
+#: In place of a number of labels while many are not learned yet.
+NOT_LEARNED: Final = "How many more labels are needed is stated when the model has learned the newest ones."
 
 
 def more_labels(labels: int, low: int, high: int, *, coverage: float | None = None) -> str:
@@ -49,7 +52,7 @@ def labels_to_give(decision: Mapping[str, Any]) -> tuple[int, int, int]:
 def forecast_sentence(decision: Mapping[str, Any]) -> str:
     """Forecast of the number of labels, and their effect."""
     if decision.get("forecast") is None:
-        return "How many more labels it takes is not yet predictable."
+        return NOT_LEARNED if decision.get("far_behind") else "How many more labels it takes is not yet predictable."
     labels, low, high = labels_to_give(decision)
     if not labels:
         return "The labels that the model is still learning may be enough."

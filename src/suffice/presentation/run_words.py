@@ -112,10 +112,10 @@ def trivial_error_words(baseline: float, *, share: bool, common: str = "") -> st
 
     Examples:
         >>> trivial_error_words(0.37, share=True, common="benign").replace("\xa0", " ")
-        'always answering benign: 37 %'
+        'always predicting benign: 37 %'
     """
     what = shortened(common, 40) if share else "the mean"
-    return f"always answering {what}: {error_value(baseline, share=share)}"
+    return f"always predicting {what}: {error_value(baseline, share=share)}"
 
 
 def try_sentence(name: str, *, command: str) -> str:

@@ -261,7 +261,7 @@ def not_covered(guarantee: Mapping[str, Any], *, added: int = 0, data: str = "")
         )
     if checked and screening:
         said.append(
-            "Wrong answers in the check. A row of the class that a person overlooks counts as not of the class."
+            "Wrong answers in the check. A row of the class that a person overlooks counts as a row outside the class."
         )
     elif checked:
         said.append("Wrong answers in the check. If an answer in the check is wrong, the result can be wrong.")

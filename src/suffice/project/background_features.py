@@ -12,7 +12,7 @@ from suffice.project.item_learner import reason
 from suffice.project.learning_status import LearningStatus
 
 #: Why there is no model yet, for an error message.
-WAITING: Final = "the features of the items are being computed, which the model needs; try again in a while"
+WAITING: Final = "the features of the items are being computed, which the model needs; try again in a minute"
 
 
 # Seconds before the computation starts. The program starts and shows the first item meanwhile.

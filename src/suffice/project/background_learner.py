@@ -289,6 +289,10 @@ class BackgroundLearner:
         if behind and self._afresh:
             shown = saved_status or _on_the_way(learning_status, len(work.answers))
             learning_status = replace(shown, queue=learning_status.queue)
+        decision = self._decision(learning_status, work) if started and not behind else None
+        # Before the results are seen, because nothing is compared once somebody has started a check.
+        if started and self._switched(work, decision):
+            return True
         self._publish(learning_status)
         if behind:
             return True
@@ -297,13 +301,9 @@ class BackgroundLearner:
             self._saver.note_saved(work)
         self._saved_results.forget()
         self._afresh = not started
-        if started:
-            # Record the decision to stop or to continue, if it differs from the journal.
-            decision = self._decision(learning_status, work)
-            if decision.stop != work.advised:
-                self._project.advise(decision)
-            if self._switched(work, decision):
-                return True
+        # Record the decision to stop or to continue, if it differs from the journal.
+        if decision is not None and decision.stop != work.advised:
+            self._project.advise(decision)
         self._done = work
         self._settle(number)
         return False
@@ -330,14 +330,19 @@ class BackgroundLearner:
             size, checks = state.labels.size - state.n_skipped, check_status(state, work.settings)
             return decision_of(learning_status, work.settings, state.n_labelled, size=size, checks=checks)
 
-    def _switched(self, work: LearningWork, decision: Decision) -> bool:
-        """Compare models if that is due, because the model is chosen on the labels; return whether it has changed."""
+    def _switched(self, work: LearningWork, decision: Decision | None) -> bool:
+        """Compare models if that is due, because the model is chosen on the labels; return whether it has changed.
+
+        Args:
+            work: All answers; the current model need not have learned them.
+            decision: The decision; None if it does not count all answers yet.
+        """
         with self._project.lock:
             state = self._project.state()
             if work.answers == self._not_compared or not chooses_model(state, self._project.settings):
                 return False
             compared = 0 if state.comparison is None else state.comparison.n_labelled
-        before_check = decision.finish is not None and decision.finish.check_now
+        before_check = decision is not None and decision.finish is not None and decision.finish.check_now
         options: dict[str, Any] = {"compared": compared, "before_check": before_check}
         try:
             found = compared_models(work.settings, work.answers, self._project.X, **options)

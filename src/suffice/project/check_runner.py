@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from suffice.arguments import whole
 from suffice.checks import Guarantee, spent_alpha
 from suffice.checks.random_source import PROJECT_STREAM, check_rng
+from suffice.checks.sequential_terms import planned_share
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
 from suffice.project.events import Draft, Event, EventKind, checked_person, checked_request
@@ -260,6 +261,8 @@ class CheckRunner:
         if asked.at_most is not None:
             labels = [state.labels.by_item[item] for item in before.labelled]
             terms = sequential_terms(asked, pool, spent, plan.expected, labels)
+            target = asked.at_most if asked.of == "rest" else terms.allowed / terms.pool
+            asked = replace(asked, expected=planned_share(target, plan.expected))
         probable = None
         if asked.of == "all" or asked.accept is not None:
             known = predictions.probabilities

@@ -332,8 +332,8 @@ def make_prediction_project(  # noqa: PLR0913 - options of a project, by keyword
         data: Path of a table, or a table in memory.
         reading: Which columns are the text, the image and the id.
         options: Which columns are predictions.
-        target: ``at_most`` and, as for :class:`suffice.project.create.CreationOptions`, ``of``, ``annotator_error``,
-            ``correction_cost`` and ``tolerance``.
+        target: ``at_most``, ``expected`` and, as for :class:`suffice.project.create.CreationOptions`, ``of``,
+            ``annotator_error``, ``correction_cost`` and ``tolerance``.
         guidelines: How to answer, in Markdown.
         overlap: Share of the items that several people answer.
         opinions: Number of people who answer such an item.

@@ -115,7 +115,7 @@ def layout_of(database: Database, connection: Connection) -> int:
         layout = connection.execute(sa.select(about_table.c.value).where(about_table.c.key == "layout")).scalar()
         if layout is not None and layout.isdecimal() and int(layout) >= min(_STEPS):
             return int(layout)
-    raise SufficeError(f"there is no project in {database.place}; suffice label DATA.csv makes one")
+    raise SufficeError(f"there is no project in {database.place}; suffice label DATA.csv creates one")
 
 
 def _keep_aside(database: Database, connection: Connection, layout: int) -> None:
@@ -644,7 +644,7 @@ def open_project(path: str | Path) -> Project:
         return _opened(Database(str(path)))
     file = project_file(path)
     if not file.is_file():
-        raise SufficeError(f"there is no project in {path}; suffice label DATA.csv makes one")
+        raise SufficeError(f"there is no project in {path}; suffice label DATA.csv creates one")
     try:
         return _opened(Database(file))
     except StorageFullError:
@@ -853,7 +853,7 @@ def _require_free(file: Path) -> None:
         return
     if has_project(file):
         raise _there_already(str(file))
-    raise ConflictError(f"the file {file} is there already, and is no project; give another place with --project")
+    raise ConflictError(f"the file {file} exists already, and is not a project; give another place with --project")
 
 
 def _there_already(place: str) -> ConflictError:

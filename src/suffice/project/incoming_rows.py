@@ -367,7 +367,7 @@ def _matching(
     if by == "id" and ids is None:
         raise InvalidValueError(f"{path} has no column called id; name the column of ids")
     if by == "text" and key is None and text is None:
-        raise InvalidValueError("the items of the project are no texts; name the column to match by, or match by id")
+        raise InvalidValueError("the items of the project are not texts; name the column to match by, or match by id")
     if by == "row" and rows != project.size:
         raise InvalidValueError(
             f"{path} has {rows:,} rows and the project {project.size:,} items, so rows cannot be matched by their "
@@ -400,7 +400,7 @@ def _names_of(project: ReadableProject, by: MatchBy) -> Iterator[str]:
 def _text_column(project: ReadableProject) -> str:
     main = project.settings.main
     if main is None:
-        raise InvalidValueError("the items of the project are no texts; match by id")
+        raise InvalidValueError("the items of the project are not texts; match by id")
     return main
 
 

@@ -40,6 +40,7 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
     *,
     person: str,
     at_most: float | None = None,
+    expected: float | None = None,
     of: TargetOf | None = None,
     size: int | None = None,
     share_of: str | None = None,
@@ -59,6 +60,8 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
         project: The project.
         person: Who starts it.
         at_most: Largest acceptable share of wrong predictions; that of the settings if left out.
+        expected: Expected share of wrong predictions, to plan the check; if left out, that of the settings for their
+            target, and half of the target otherwise.
         of: What it is a share of; as for :meth:`suffice.project.Project.start_check`.
         size: Number of rows of a check of fixed size; planned if it is needed and left out.
         share_of: Class whose share of the rows is stated.
@@ -88,8 +91,9 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
         )
     common: dict[str, Any] = {"person": person, "confidence": confidence, "request": request}
     if (of or settings.of) == "all":
-        others = {"size": size, "share_of": share_of, "recall_of": recall_of, "precision_of": precision_of}
-        if given_too := [name for name, value in {**others, "accept": accept}.items() if value is not None]:
+        others: dict[str, Any] = {"size": size, "share_of": share_of, "recall_of": recall_of}
+        others |= {"precision_of": precision_of, "accept": accept, "expected": expected}
+        if given_too := [name for name, value in others.items() if value is not None]:
             raise InvalidValueError(
                 f"{given_too[0]} is not used in a check for a goal about all labels, which ends by itself; leave it out"
             )
@@ -98,11 +102,14 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
     if not len(rows):
         raise InvalidValueError("every row has an answer, so there is nothing to check")
     target = settings.at_most if at_most is None else at_most
+    if expected is None and target == settings.at_most:
+        expected = settings.expected
     sure = 1.0 - project.check_runner.alpha(confidence)
     part = given.part(rows)
     design = CheckDesign(
         at_most=target,
         size=size,
+        expected=expected,
         tolerance=settings.tolerance,
         share_of=share_of,
         recall_of=recall_of,
@@ -123,7 +130,13 @@ def start_prediction_check(  # noqa: PLR0913 - all but one by keyword
     tolerance = settings.tolerance
     if design.sequential(given):
         return project.check_runner.start(
-            at_most=target, of="rest", tolerance=tolerance, earlier_checks=earlier_checks, shared=shared, **common
+            at_most=target,
+            expected=expected,
+            of="rest",
+            tolerance=tolerance,
+            earlier_checks=earlier_checks,
+            shared=shared,
+            **common,
         )
     shared["target"] = design.at_most
     return project.check_runner.start(
@@ -178,6 +191,7 @@ def check_result(project: Project, check: ProjectCheck) -> PredictionResult:
     design = CheckDesign(
         at_most=asked.target if asked.at_most is None else asked.at_most,
         size=None if draw.terms is not None else len(draw.items),
+        expected=asked.expected,
         tolerance=asked.tolerance,
         share_of=asked.share_of,
         recall_of=asked.class_name if asked.quantity == "recall" else None,

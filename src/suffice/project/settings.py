@@ -55,7 +55,7 @@ CHANGEABLE: Final = (
 _ONLY_SHOWN: Final = frozenset(
     {
         *("name", "target", "shown", "columns", "main", "overlap", "opinions", "lease", "source", "root", "notes"),
-        *("guidelines", "descriptions", "choose_model", "model_reason", *_OF_NUMBERS),
+        *("guidelines", "descriptions", "choose_model", "model_reason", "expected", *_OF_NUMBERS),
     }
 )
 
@@ -80,6 +80,7 @@ _WHERE_USED: Final[Mapping[str, Any]] = {
     "unit": "",
     "lowest": None,
     "highest": None,
+    "expected": None,
     "opinions": FEWEST_OPINIONS,
 }
 
@@ -136,6 +137,8 @@ class Settings:
         lowest: For numbers: smallest plausible label; a smaller one must be confirmed. None for no limit.
         highest: The same for the largest.
         opinions: Number of people who are asked for an item of the overlap, at least 2.
+        expected: For predictions made elsewhere: the share of wrong ones for which a check is planned that starts with
+            ``at_most``; half of it if None.
     """
 
     name: str
@@ -176,6 +179,7 @@ class Settings:
     lowest: float | None = None
     highest: float | None = None
     opinions: int = FEWEST_OPINIONS
+    expected: float | None = None
 
     @property
     def usual_model(self) -> str:

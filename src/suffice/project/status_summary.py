@@ -12,6 +12,7 @@ from suffice.checks import Guarantee, GuaranteePlan, plan_total, spent_alpha
 from suffice.checks.data_set import FinalGuarantee
 from suffice.checks.finish_plan import FinishPlan
 from suffice.criteria import Verdict
+from suffice.presentation.answer_plan_words import planned_for_sentence
 from suffice.presentation.check_words import (
     check_sentence,
     checks_sentences,
@@ -186,6 +187,8 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
     has_result = draw.model == GIVEN and newest.state == "complete" and newest.progress is None
     told["sentence"], told["how_to_answer"] = "" if has_result else check_sentence(told), how_to_answer(told)
     told["target_words"] = None if draw.asked.at_most is None else sequential_target_words(told)
+    expected = told["expected"] = draw.asked.expected
+    told["plan_words"] = "" if expected is None else planned_for_sentence(expected, told["at_most"])
     guarantee = None
     if found is not None:
         guarantee = found.as_dict()
@@ -261,8 +264,7 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
     with project.lock:
         state = project.state()
         counted, model = _counted(state, project.settings, project.size), project.settings.using(state.model).model
-        n_counted = learning_status.n_answers + learning_status.n_checked
-        behind = max(0, len(state.learned()) + len(state.checked()) - n_counted)
+        behind = answers_behind(state, learning_status)
         checks, choice = check_status(state, project.settings), model_choice(state, project.settings)
         n_labelled, size = counted["n_labelled"], project.size - counted["n_skipped"]
         decision = decision_of(learning_status, project.settings, n_labelled, size=size, checks=checks)
@@ -315,6 +317,17 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         told = with_result(project, {**told, "held": 0})
     finite: dict[str, Any] = _finite(told)
     return finite
+
+
+def answers_behind(state: ProjectState, learning_status: LearningStatus) -> int:
+    """Number of answers that the decision does not count yet.
+
+    Args:
+        state: The state of the project.
+        learning_status: Results of the model.
+    """
+    n_counted = learning_status.n_answers + learning_status.n_checked
+    return max(0, len(state.learned()) + len(state.checked()) - n_counted)
 
 
 def model_choice(state: ProjectState, settings: Settings) -> dict[str, Any] | None:
@@ -451,10 +464,15 @@ def decision_of(
         finish = plan_now(finish, checks.goal_check, n_labelled)
         # The goal may be reached while another check is open.
         pending = pending if reached is None else 0
+        if numbers.far_behind and not pending and finish is not None and not finish.check_now:
+            finish = None
         return decide(verdict, replace(numbers, check_pending=pending, data_set=reached, finish=finish))
     plan = next_check_plan(numbers.plan, checks)
     if plan is not None and given:
         plan = _not_yet_due(plan, plan.after(plan.n_labelled + given, max(left, 0)))
+    if numbers.far_behind:
+        numbers = replace(numbers, forecast=None, error_then=None)
+        plan = plan if plan is not None and plan.check_now else None
     found = replace(numbers, check_pending=pending, guarantee=checks.proven, plan=plan, least_error=checks.least_error)
     return decide(verdict, found)
 

@@ -275,7 +275,7 @@ class UploadStore:
             raise self.too_large()
         self._remove_old()
         if len(self._uploads) >= _MOST_UPLOADS:
-            raise ConflictError(f"{_MOST_UPLOADS} files are being sent at this moment; try again in a while")
+            raise ConflictError(f"{_MOST_UPLOADS} files are being sent; try again in a minute")
         self._require_room(size or 0)
         upload = Upload(secrets.token_urlsafe(24), name, self._folder / secrets.token_hex(8))
         try:
@@ -716,7 +716,7 @@ _PLAIN: Final = (
     (re.compile(r"; give features that tell them apart with --features FILE\.npy"), ""),
     (re.compile(r"add it to --classes"), "add it to the classes"),
     (re.compile(r"; give --(target|image) .+? (if it holds labels|to show them)"), ""),
-    (re.compile(r"--regression takes them as numbers"), "choose numbers if they are no classes"),
+    (re.compile(r"--regression takes them as numbers"), "choose numbers if they are not classes"),
     (re.compile(r"give --classes if labels are classes"), "write the classes if labels are classes"),
     (re.compile(r"given as --target"), "chosen as the label"),
     (re.compile(r"--classes: "), ""),

@@ -36,6 +36,9 @@ _FEWEST_TRIVIAL: Final = 10
 # An error above this share of wrong classes, or above this share of the error of the mean of the labels, is large.
 _LARGE_SHARE: Final = 0.2
 _LARGE_RELATIVE: Final = 0.7
+# Above this number of labels, and this share of the learned ones, many are not learned yet.
+_FEW_NOT_LEARNED: Final = 10
+_SHARE_NOT_LEARNED: Final = 0.05
 
 
 class ErrorNow(NamedTuple):
@@ -281,6 +284,11 @@ class DecisionNumbers:
         return self.baseline is not None and self.error.value > _LARGE_RELATIVE * self.baseline
 
     @property
+    def far_behind(self) -> bool:
+        """Whether so many labels are not learned yet that no number of further labels follows from the learned ones."""
+        return self.not_learned > max(_FEW_NOT_LEARNED, _SHARE_NOT_LEARNED * self.n_labelled)
+
+    @property
     def above_target(self) -> bool:
         """Whether the error of the unlabelled items is above the one that the user asked for them."""
         if self.of == "all" or self.error is None or self.at_most is None:
@@ -331,6 +339,7 @@ class Decision(DecisionNumbers):
         names = (
             "wrong",
             "corrected",
+            "far_behind",
             "hardly_better",
             "above_target",
             "large_error",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from suffice.acquisition import Indices
 
 
-# Fields for predictions made elsewhere, each with its value if it is not used.
+# Fields that are stored only where they are used, each with its value if it is not.
 _FOR_GIVEN: Final[Mapping[str, Any]] = {
     "parts": 1,
     "share_of": None,
@@ -32,6 +32,7 @@ _FOR_GIVEN: Final[Mapping[str, Any]] = {
     "first_item": 0,
     "batch_check": None,
     "target": None,
+    "expected": None,
 }
 
 
@@ -57,6 +58,7 @@ class CheckedQuantity:
         first_item: The check is about items from this one on.
         batch_check: Number of the check among those of the same items, if later items have checks of their own.
         target: The share that a check of fixed size is to prove, fixed before the draw; None for none.
+        expected: The share of wrong predictions that a sequential check is planned for; None if it is not known.
     """
 
     quantity: Quantity
@@ -75,6 +77,7 @@ class CheckedQuantity:
     first_item: int = 0
     batch_check: int | None = None
     target: float | None = None
+    expected: float | None = None
 
     def as_dict(self, *, given: bool = True) -> dict[str, Any]:
         """The quantity as JSON values.

@@ -94,7 +94,7 @@ def granted_access(host: str, token: str | None = None) -> Access:
     if not _SHORTEST_TOKEN <= len(token) <= _LONGEST_TOKEN or not all("!" <= letter <= "~" for letter in token):
         raise InvalidValueError(
             f"the token (SUFFICE_TOKEN) must be {_SHORTEST_TOKEN} to {_LONGEST_TOKEN} letters, digits or signs of "
-            f"ASCII without spaces, but it has {len(token)} characters; without SUFFICE_TOKEN a good one is made"
+            f"ASCII without spaces, but it has {len(token)} characters; without SUFFICE_TOKEN a random one is used"
         )
     # Derived from the token, so that an open page continues to work after a restart with the same token.
     return Access(host=host, token=token, csrf=keyed_digest(token, "csrf"))

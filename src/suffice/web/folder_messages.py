@@ -132,7 +132,7 @@ class CreatedAnswer(_FolderResponse):
 
 
 class AnswerPlanAnswer(_FolderResponse):
-    """How many answers a check takes if the share ``expected`` of the predictions is wrong.
+    """How many answers a check that is planned for ``planned_for`` takes if the share ``expected`` is wrong.
 
     One check of ten ends within ``low`` answers, half within ``median``, nine of ten within ``high``; null if a proof
     is not that likely. ``fixed`` is the size of a check of fixed size that succeeds with a probability of 80 %.
@@ -140,6 +140,7 @@ class AnswerPlanAnswer(_FolderResponse):
 
     at_most: float
     expected: float
+    planned_for: float
     pool: int
     confidence: float
     alpha: float

@@ -46,7 +46,7 @@ MEANINGS: Final = {
     "label": "the name of a class (up to 1000 characters) or a finite number",
     "model": "the name of a model, one of those that GET /api/project lists",
     "classes": "the names of 2 to 200 classes, in the order of their keys",
-    "moved": "present names of classes, each with the name that its labels get",
+    "moved": "current names of classes, each with the name that its labels get",
     "before": "the names of the current classes, in order",
     "size": "the number of items to check, a whole number of at least 1",
     "share": "a number above 0 and below 1",
@@ -312,13 +312,15 @@ class CheckSent(_Request):
 
     For classes it guarantees the share of wrong predictions, or the recall or the precision of a class. For numbers it
     guarantees the share of predictions that are off by more than ``tolerance``, or the tolerance that ``share`` of them
-    exceed at most. With ``of`` all, ``at_most`` is a share of all final labels; in a project that screens for a class,
-    the share of its items that may be missed. In a project with such a goal, what is left out is taken from its
-    settings.
+    exceed at most. With ``at_most``, the check is planned for the share ``expected`` of wrong predictions: for the
+    estimate of the model if it is left out, or half of ``at_most`` if there is none. With ``of`` all, ``at_most`` is a
+    share of all final labels; in a project that screens for a class, the share of its items that may be missed. In a
+    project with such a goal, what is left out is taken from its settings.
     """
 
     size: Annotated[int | None, Field(ge=1, le=LAST_ITEM, description=MEANINGS["size"]), BeforeValidator(whole)] = None
     at_most: _Share | None = None
+    expected: Annotated[float | None, Field(ge=0.0, lt=1.0, description=MEANINGS["expected"])] = None
     recall_of: _ClassName | None = None
     precision_of: _ClassName | None = None
     tolerance: _Tolerance | None = None
@@ -509,11 +511,15 @@ class NextAnswer(_Response):
 
 
 class Receipt(_Response):
-    """Receipt of a written event, with its number; ``repeated`` if it had been written before."""
+    """Receipt of a written event, with its number; ``repeated`` if it had been written before.
+
+    ``behind`` is the number of answers that the model has not counted yet; a script waits until it is 0 in the status.
+    """
 
     seq: int
     item: int | None
     repeated: bool
+    behind: int
 
 
 class CertificateAnswer(_Response):
@@ -685,7 +691,8 @@ class SequentialAnswer(_Response):
 class CheckAnswer(_Response):
     """The newest check: what it is to guarantee, how far it is, and the model that it is about.
 
-    ``target_words`` is the target of a check that ends by itself, and ``how_to_answer`` says what people do.
+    ``target_words`` is the target of a check that ends by itself, ``expected`` the share of wrong predictions that it
+    is planned for, and ``plan_words`` says so; ``how_to_answer`` says what people do.
     """
 
     number: int
@@ -712,6 +719,8 @@ class CheckAnswer(_Response):
     corrected: bool
     of: Literal["rest", "all"] = "rest"
     annotator_error: float = 0.0
+    expected: float | None = None
+    plan_words: Text = ""
     sequential: SequentialAnswer | None
 
 
@@ -1004,7 +1013,8 @@ class DecisionAnswer(_Response):
     ``error`` and ``rare_class`` are estimated; ``forecast``, ``error_then`` and ``corrected`` are extrapolated.
     ``since`` is the number of labels at which the stop was stated, if it stands; ``held_back`` is why a stop of the
     rule is not stated, and ``withdrawn`` is why the last stop does not stand. ``not_learned`` is the number of labels
-    since ``n_labelled``; the labels of the forecast include them. ``outlook`` holds figures with their notes.
+    since ``n_labelled``; the labels of the forecast include them. If they are many (``far_behind``), nothing is
+    forecast or planned until the model has learned them. ``outlook`` holds figures with their notes.
     """
 
     answer: Literal["too early", "keep going", "enough", "limit", "complete"]
@@ -1023,6 +1033,7 @@ class DecisionAnswer(_Response):
     reason: Text
     wrong: int | None
     corrected: int | None
+    far_behind: bool
     hardly_better: bool
     above_target: bool
     target_out_of_reach: bool
@@ -1437,7 +1448,7 @@ def add_problem_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         assert isinstance(error, HTTPException)
         if error.status_code == 405:
             allowed = _allowed(request, routes)
-            answer = problem(405, f"{request.method} cannot be done here; {allowed} can")
+            answer = problem(405, f"{request.method} is not possible here; use {allowed}")
             answer.headers["Allow"] = allowed
             return answer
         answer = problem(error.status_code, _said(request, error))
@@ -1445,7 +1456,7 @@ def add_problem_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         return answer
 
     async def on_anything(_: Request, __: Exception) -> Response:
-        answer = problem(500, "something went wrong that should not have; what suffice serve printed says more")
+        answer = problem(500, "an internal error occurred; the output of suffice serve says more")
         # This response is created outside the middleware that adds the headers.
         answer.headers.update(SECURITY_HEADERS)
         return answer
@@ -1472,7 +1483,7 @@ def sentence_of(errors: Sequence[Any]) -> str:
         return f"the body must be JSON, but {first['ctx']['error']} at character {where[-1]}"
     name = where[1] if len(where) > 1 else "the body"
     if kind == "extra_forbidden":
-        return f"{shown(where[-1])} is not known here; leave it out"
+        return f"{shown(where[-1])} is not a field of this request; leave it out"
     meaning = MEANINGS.get(name)
     if name == "format" and kind == "literal_error":
         # The formats of the final file are others.
@@ -1496,9 +1507,9 @@ def _came(value: Any) -> str:
 def _said(request: Request, error: HTTPException) -> str:
     # Starlette's messages for these two errors are not sentences.
     if error.status_code == 404 and error.detail == "Not Found":
-        return f"there is nothing at {request.url.path[:200]}; /api/openapi.json says what there is"
+        return f"there is nothing at {request.url.path[:200]}; /api/openapi.json lists what there is"
     if error.status_code == 400:
-        return "the body must be JSON in UTF-8, not nested too deeply, without endless numbers"
+        return "the body must be JSON in UTF-8, not nested too deeply, without infinite numbers"
     return str(error.detail)
 
 

@@ -52,7 +52,7 @@ from suffice.project.review import review
 from suffice.project.sequential_offer import sequential_offer
 from suffice.project.settings import Settings, described_model
 from suffice.project.state import Opinion, PredictedLabel, ProjectState
-from suffice.project.status_summary import status
+from suffice.project.status_summary import answers_behind, status
 from suffice.project.storage import StorageError
 from suffice.project.unmatched_ids import NoMatchError
 from suffice.tables.table_columns import number_name
@@ -174,7 +174,7 @@ class AppContext:
             ConflictError: It has not learned everything within the time limit.
         """
         if not self.background.wait_settled(patience) and not self.background.gave_up:
-            raise ConflictError("the model is still learning what was labelled or corrected last; try again in a while")
+            raise ConflictError("the model is still learning the last labels and corrections; try again in a minute")
 
     def is_alone(self, person: str) -> bool:
         """Whether this person is the only recently active one."""
@@ -1028,15 +1028,14 @@ def start_check(sent: CheckSent, context: Context) -> Receipt:
     if context.project.settings.checked is not None:
         return _done(context, lambda: _or_conflict(lambda: _start_prediction_check(sent, context.project)))
 
-    expected = None
-    if sent.size is None:
+    if sent.size is None and sent.expected is None:
         tolerance = context.project.settings.tolerance if sent.tolerance is None else sent.tolerance
         screening = context.project.settings.screens_to_goal(sent.of)
-        expected = expected_share(context.background.learning_status, tolerance, screening=screening)
+        asked["expected"] = expected_share(context.background.learning_status, tolerance, screening=screening)
 
     def start() -> WriteReceipt:
         predict = context.background.predictions_after
-        return context.project.check_runner.start(sent.size, expected=expected, predict=predict, **asked)
+        return context.project.check_runner.start(sent.size, predict=predict, **asked)
 
     return _done(context, lambda: _or_conflict(start))
 
@@ -1051,7 +1050,7 @@ def _start_prediction_check(sent: CheckSent, project: Project) -> WriteReceipt:
         value = getattr(sent, name)
         if value not in (CheckSent.model_fields[name].default, fixed.get(name)):
             raise InvalidValueError(f"{name} is not used in a check of predictions made elsewhere; leave it out")
-    names = ("person", "at_most", "of", "size", "recall_of", "precision_of", "confidence", "request")
+    names = ("person", "at_most", "expected", "of", "size", "recall_of", "precision_of", "confidence", "request")
     return start_prediction_check(project, **sent.model_dump(include=set(names)))
 
 
@@ -1067,7 +1066,9 @@ def abort_check(sent: AbortSent, context: Context) -> Receipt:
 def _done(context: AppContext, write: Callable[[], WriteReceipt]) -> Receipt:
     written = write()
     context.background.wake()
-    return Receipt(seq=written.seq, item=written.position, repeated=written.repeated)
+    with context.project.lock:
+        behind = answers_behind(context.project.state(), context.background.learning_status)
+    return Receipt(seq=written.seq, item=written.position, repeated=written.repeated, behind=behind)
 
 
 file_router = APIRouter(prefix="/api", tags=["files"])

@@ -281,7 +281,8 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         )[0]
         listener = LimitedListener(family, kind, protocol)
     except (OSError, UnicodeError) as error:
-        raise SufficeError(f"--host {host} is no address of this machine: {_reason(error)}; try 127.0.0.1") from None
+        reason = _reason(error)
+        raise SufficeError(f"--host {host} is not an address of this machine: {reason}; try 127.0.0.1") from None
     with listener:
         try:
             if os.name == "posix":
@@ -365,7 +366,7 @@ def _refusal(error: OSError, host: str, port: int) -> str:
         )
     if error.errno in {errno.EACCES, errno.EPERM}:
         return f"permission denied for port {port} on {host}: ports below 1024 need an administrator; give --port 8000"
-    return f"{host} cannot be listened on: {_reason(error)}; give --host 127.0.0.1, or an address of this machine"
+    return f"cannot listen on {host}: {_reason(error)}; give --host 127.0.0.1, or an address of this machine"
 
 
 def _reason(error: Exception) -> str:

@@ -312,7 +312,7 @@ class Sessions:
         end = time.monotonic() + _SIGN_IN_PATIENCE
         while not free():
             if time.monotonic() > end:
-                raise HTTPException(429, "too many people sign in at this moment; try again in a while")
+                raise HTTPException(429, "too many people are signing in; try again in a minute")
             await asyncio.sleep(_LOOK_AGAIN)
 
     def _key_of(self, name: str) -> tuple[str, str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 data_app = typer.Typer(
     help="List, fetch and check the data sets of the paper and four extra ones. They are stored in the folder that "
     "SUFFICE_DATA names, or else in the user's cache folder.",
-    epilog="Exit codes: 0 done, 1 could not be done, 2 called wrongly.",
+    epilog="Exit codes: 0 done, 1 could not be done, 2 invalid arguments.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

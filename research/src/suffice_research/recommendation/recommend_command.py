@@ -33,8 +33,8 @@ from suffice.cli.table_run import Ignore
 from suffice.criteria import Criterion, ErrorStability, ExpectedCost, LabelWorth
 from suffice.errors import InvalidValueError
 from suffice.models.factory import MODEL_FAMILIES, default_model, model_description, model_names
-from suffice.presentation.recommend_words import assumed_costs_sentence, expected_cost_sentence
 from suffice.presentation.text_format import count, rounded_percent
+from suffice_research.recommendation.recommend_words import assumed_costs_sentence, expected_cost_sentence
 
 if TYPE_CHECKING:
     from suffice_research.recommendation.compared_rules import Expectation, Recommendation

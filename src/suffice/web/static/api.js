@@ -62,7 +62,7 @@ async function json(response) {
   try {
     return await response.json();
   } catch {
-    throw new ApiError(0, "The answer of the server was cut off.");
+    throw new ApiError(0, "The response of the server was cut off.");
   }
 }
 

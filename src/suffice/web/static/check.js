@@ -39,14 +39,16 @@ function predictionCheckButton(status, properties) {
 function offerPredictionCheck() {
   const problem = h("p", { class: "problem", role: "alert" });
   const target = h("input", { id: "prediction-target", type: "text", inputmode: "decimal", value: "5", autocomplete: "off" });
+  const expected = h("input", { id: "prediction-expected", type: "text", inputmode: "decimal", autocomplete: "off" });
   const begin = async (event) => {
     event.preventDefault();
     const read = readShare(target.value);
-    problem.textContent = read.problem ?? "";
-    if (read.problem) return;
+    const guess = expected.value.trim() ? readShare(expected.value, { orNone: true }) : {};
+    problem.textContent = read.problem ?? guess.problem ?? "";
+    if (problem.textContent) return;
     start.disabled = true;
     try {
-      await submit("api/checks", { person: person(), at_most: read.value });
+      await submit("api/checks", { person: person(), at_most: read.value, expected: guess.value ?? null });
       dialog.close();
       refreshSoon();
     } catch (error) {
@@ -57,7 +59,10 @@ function offerPredictionCheck() {
   const start = h("button", { type: "submit", class: "primary" }, "Start");
   const form = h("form", { class: "stack", novalidate: true, on: { submit: begin } },
     h("label", { for: "prediction-target" }, "How many of the predictions may be wrong at most, in %?"), target,
-    quiet("Rows are drawn at random and you answer them. The check ends by itself when this is proven."), problem,
+    h("label", { for: "prediction-expected" }, "How many are probably wrong, in %? (optional)"), expected,
+    quiet("The check is planned for this share, or for half of the target if the box is empty. A wrong guess costs answers, " +
+      "and does not change what is proven."),
+    quiet("Rows are drawn at random and you answer them. The check ends by itself when the target is proven."), problem,
     h("div", { class: "row end" }, button(() => dialog.close(), {}, "Cancel"), start));
   const dialog = openDialog("Start a check", [form]);
   target.focus();
@@ -134,9 +139,11 @@ function ofSize(check) {
 }
 
 function untilProven(check, open) {
+  const pause = "To pause, just leave: the check continues when you come back.";
+  const about = [`Target: ${check.target_words}.`, check.plan_words, pause].filter(Boolean).join(" ");
   return [h("p", { role: "status" }, h("b", {}, unbroken(check.sentence))),
     can("manage") && button(() => confirmAbort(check), { class: "quiet small" }, "Give the check up"),
-    h("p", { class: "muted" }, `Target: ${check.target_words}. To pause, just leave: the check continues when you come back.`),
+    h("p", { class: "muted" }, about),
     h("details", { open }, h("summary", {}, "How to answer"), h("p", { class: "muted" }, unbroken(check.how_to_answer)))];
 }
 
@@ -160,7 +167,7 @@ function confirmAbort(check) {
     ? ["It then proves nothing, and its part of the error probability is spent: a later check needs more answers for the " +
         "same target.",
       "The labels are kept, and the model learns them.",
-      "For a pause you need not give it up: leave the page, and continue another day."]
+      "To pause, you do not need to give it up: leave the page, and continue another day."]
     : ["It then guarantees nothing: a part of a check is not a smaller check.",
       "The labels given so far stay, and the model learns them.",
       "A later check has to be a little larger to guarantee the same."];
@@ -173,12 +180,14 @@ function confirmAbort(check) {
 }
 
 /** A share in percent as it was typed, or a sentence that says why it is none. */
-function readShare(typed) {
+function readShare(typed, { orNone = false } = {}) {
   const text = typed.trim().replace(/\s*%$/, "");
-  if (!text) return { problem: "Write a share in %, such as 5." };
+  if (!text) return { problem: "Enter a share in %, such as 5." };
   const read = readNumber(text);
-  if (read.problem) return { problem: /,/.test(text) ? read.problem : `“${text.slice(0, 40)}” is no share. Write a number such as 5.` };
-  if (read.value <= 0 || read.value >= 100) return { problem: "Write a share above 0 % and below 100 %, such as 5." };
+  if (read.problem) return { problem: /,/.test(text) ? read.problem : `“${text.slice(0, 40)}” is not a share. Enter a number such as 5.` };
+  if (read.value < 0 || (read.value === 0 && !orNone) || read.value >= 100) {
+    return { problem: `Enter a share ${orNone ? "of at least" : "above"} 0 % and below 100 %, such as 5.` };
+  }
   return { value: Number((read.value / 100).toPrecision(12)) };
 }
 
@@ -228,7 +237,7 @@ async function offerCheck(status) {
     ownWords.textContent = "";
     if (!own.value.trim()) return;
     if (!Number.isInteger(size) || size < 1 || size > status.left) {
-      ownWords.textContent = `Write a whole number from 1 to ${status.left}.`;
+      ownWords.textContent = `Enter a whole number from 1 to ${status.left}.`;
       return;
     }
     choose(size);
@@ -368,7 +377,7 @@ async function offerCheck(status) {
     event.preventDefault();
     const read = readNumber(tolerance.value);
     if (read.problem || read.value < 0) {
-      problem.textContent = read.problem ?? "Write a number that is not below 0.";
+      problem.textContent = read.problem ?? "Enter a number of at least 0.";
       return;
     }
     state.tolerance = read.value;

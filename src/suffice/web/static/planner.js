@@ -17,8 +17,8 @@ export function makePlanner(element) {
   const corrected = h("input", { id: "plan-corrected", type: "checkbox" });
   const form = h("form", { class: "fields planner", novalidate: true },
     field("pool", "Predictions to check", { min: 1, step: 1, value: 20000 }),
-    field("at-most", "Prove that at most so many are wrong, in %", { min: 0.5, max: 99, step: "any", value: 5 }),
-    field("expected", "So many are probably wrong, in %", { min: 0, max: 99, step: "any", value: 2 }, "A guess. It changes the plan, not what a check proves."),
+    field("at-most", "Largest share that may be wrong, in %", { min: 0.5, max: 99, step: "any", value: 5 }),
+    field("expected", "Share that is probably wrong, in %", { min: 0, max: 99, step: "any", value: 2 }, "A guess. It changes the plan and the number of answers, not what a check proves."),
     field("seconds", "Seconds per answer", { min: 1, step: "any", value: 10 }),
     field("checked", "Rows drawn at random and checked already", { min: 1, step: 1 }, "Leave both fields empty if there are none."),
     field("wrong", "Wrong predictions among these", { min: 0, step: 1 }),
@@ -67,15 +67,15 @@ function query(form, corrected) {
   const [pool, atMost, expected, seconds, checked, wrong] =
     ["pool", "at-most", "expected", "seconds", "checked", "wrong"].map(number);
   const problem = (sentence) => ({ problem: sentence });
-  if ([pool, atMost, expected, seconds, checked, wrong].some(Number.isNaN)) return problem("Write numbers only.");
-  if (!Number.isInteger(pool) || pool < 1) return problem("Say how many predictions there are: a whole number.");
-  if (atMost === null && checked === null) return problem("Say which share of wrong predictions you want to prove.");
+  if ([pool, atMost, expected, seconds, checked, wrong].some(Number.isNaN)) return problem("Enter numbers only.");
+  if (!Number.isInteger(pool) || pool < 1) return problem("Enter the number of predictions, a whole number.");
+  if (atMost === null && checked === null) return problem("Enter the share of wrong predictions that you want to prove.");
   if (atMost !== null && !(atMost >= 0.5 && atMost < 100)) return problem("The share to prove must be from 0.5 to below 100 %.");
   if (expected !== null && !(expected >= 0 && expected < 100)) return problem("The expected share must be from 0 to below 100 %.");
-  if (seconds !== null && !(seconds > 0)) return problem("An answer takes more than 0 seconds.");
-  if ((checked === null) !== (wrong === null)) return problem("Say both: how many were checked, and how many of them were wrong.");
+  if (seconds !== null && !(seconds > 0)) return problem("The seconds per answer must be above 0.");
+  if ((checked === null) !== (wrong === null)) return problem("Enter both: how many were checked, and how many of them were wrong.");
   if (checked !== null && !(Number.isInteger(checked) && Number.isInteger(wrong) && wrong >= 0 && wrong <= checked && checked <= pool)) {
-    return problem("Of the predictions, some were checked, and of these some were wrong: whole numbers, each at most the one before.");
+    return problem("Enter whole numbers: at most as many checked ones as predictions, and at most as many wrong as checked ones.");
   }
   const share = (value) => value !== null && Number((value / 100).toPrecision(12));
   const sent = { pool, prove: share(atMost), expected: checked === null && share(expected), corrected, seconds, checked, wrong };

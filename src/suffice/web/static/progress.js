@@ -27,7 +27,7 @@ function ruleNames({ rule }) {
 export function makeProgressView(root, project) {
   const [name, limit] = ruleNames(project);
   const error = makeChart("The estimated error");
-  const totals = makeChart("Labels of people at the end, as expected");
+  const totals = makeChart("Expected number of labels by people at the end");
   const compared = makeChart(`The ${name} and the ${limit}`);
   const course = makeCheckPlot({ table: true });
   const parts = {

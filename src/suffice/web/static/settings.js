@@ -177,7 +177,7 @@ function goalField(isClasses) {
     changes(found) {
       const all = of.value === "all";
       if (all && !atMost.value.trim()) throw new Error("A target of all labels needs a share, such as 5 %.");
-      if (all && !isClasses && !tolerance.value.trim()) throw new Error("Write how far off a number may be at most.");
+      if (all && !isClasses && !tolerance.value.trim()) throw new Error("Enter how far off a number may be at most.");
       const read = inPercent() ? share : numberOf;
       const now = { at_most: atMost.value.trim() ? read(atMost.value, "Target error") : null, of: of.value };
       if (all) {

@@ -24,7 +24,7 @@ export function signIn({ reload = false } = {}) {
     const accept = async (event) => {
       event.preventDefault();
       const empty = [name, password].find((each) => !each.value.trim());
-      problem.textContent = empty ? "Both are needed: the name and the password." : "";
+      problem.textContent = empty ? "Enter both the name and the password." : "";
       if (empty) {
         empty.focus();
         return;

@@ -162,7 +162,7 @@ export function makeUpload(section, { folder, close }) {
           "give all labels anew.";
       }
       if (!column.labels) words = `The column ${column.name} is empty so far. You give all labels.`;
-      if (column.problem) words = `The column ${column.name} can hardly be the label: ${column.problem}`;
+      if (column.problem) words = `The column ${column.name} is unlikely to be the label: ${column.problem}`;
     }
     parts.held.textContent = words;
     document.getElementById(numbers ? "kind-numbers" : "kind-classes").checked = true;

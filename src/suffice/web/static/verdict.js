@@ -215,9 +215,9 @@ function confirmSwitch(status, alternative, name) {
   const yes = button(change, { class: "primary" }, "Switch");
   const dialog = openDialog(`Switch to ${name}?`, [
     h("div", { class: "stack" },
-      h("p", {}, `From now on ${alternative.description} learns, in place of ${status.model.description}.`),
+      h("p", {}, `From now on, the model is ${alternative.description} instead of ${status.model.description}.`),
       h("ul", {},
-        h("li", {}, `All ${many(status.n_labelled, "label")} stay, and all items that were skipped.`),
+        h("li", {}, `All ${many(status.n_labelled, "label")} and all skips are kept.`),
         h("li", {}, "The new model learns them again from the first one. That takes a few seconds to minutes; you " +
           "can continue to label meanwhile."),
         h("li", {}, "The error, the predictions and the decision are computed again. They may say that more labels are " +

@@ -22,7 +22,7 @@ export function noItem({ reached, trouble, pending, left, next = null }) {
     const told = `${those} with other people. What they leave comes to you: this page looks again by itself.`;
     return words("Others are busy with the rest", told);
   }
-  if (next) return words("No row waits for an answer", "Nothing has to be answered now.", h("p", { class: "row centre" }, next));
+  if (next) return words("No row waits for an answer", "Nothing needs an answer now.", h("p", { class: "row centre" }, next));
   return words("Nothing is left to label", "Every item has a label or was skipped.",
     h("p", { class: "row centre" },
       can("manage") && h("a", { class: "button primary", href: "#export" }, "Export"),
