@@ -195,10 +195,10 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_planned_picks_by_reduction_are_those_in_memory(device: str, single: bool, ties: bool, most: int) -> None:
     # The grid has 49 distinct points.
     n, X, sizes = 45 if ties else 50, points(600, ties=ties), list[int]()
-    found = reduction_picks(
+    picks = reduction_picks(
         X, n, lambda state, sample: TorchSums(state, X, sample, n, device, single=single), most=most, sizes=sizes
     )
-    assert found == reduction_picks(X, n, in_memory(X, n))
+    assert picks == reduction_picks(X, n, in_memory(X, n))
     if not ties:
         assert max(sizes) > 2
 
@@ -218,8 +218,8 @@ def test_plans_from_few_points_are_cut_where_another_point_is_better(
         return valid
 
     monkeypatch.setattr(TorchSums, "_confirm", watched)
-    found = reduction_picks(X, n, lambda state, sample: TorchSums(state, X, sample, n), most=n, sizes=sizes)
-    assert found == reduction_picks(X, n, in_memory(X, n))
+    picks = reduction_picks(X, n, lambda state, sample: TorchSums(state, X, sample, n), most=n, sizes=sizes)
+    assert picks == reduction_picks(X, n, in_memory(X, n))
     assert any(cut)
 
 
@@ -282,8 +282,8 @@ def test_picks_are_not_planned_without_memory_for_it(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(TorchSums, "_planned", fail)
     n, X, sizes = 20, points(300), list[int]()
-    found = reduction_picks(X, n, lambda state, sample: TorchSums(state, X, sample, n), most=n, sizes=sizes)
-    assert found == reduction_picks(X, n, in_memory(X, n))
+    picks = reduction_picks(X, n, lambda state, sample: TorchSums(state, X, sample, n), most=n, sizes=sizes)
+    assert picks == reduction_picks(X, n, in_memory(X, n))
     assert set(sizes) == {1}
 
 

@@ -458,29 +458,26 @@ class TorchSums:
         """
         if len(self._rows) < _PLANNED_FROM:
             return None
-        where = self._leading()
-        if len(where) > 4 * _LEADING[1]:
-            return None
+        size = min(max(len(self._rows) // _ONE_OF, _LEADING[0]), _LEADING[1])
+        where = self._leading(size)
         place = torch.searchsorted(where, first)
-        if place == len(where) or where[place] != first or len(where) < most:
+        if not most <= len(where) <= 4 * size or place == len(where) or where[place] != first:
             return None
         try:
             return self._planned(where, place[None], most)
         except torch.OutOfMemoryError:
             return None
 
-    def _leading(self) -> Any:
-        """The points of the largest upper bounds, ascending."""
-        m = len(self._rows)
-        share = min(max(m // _ONE_OF, _LEADING[0]), _LEADING[1]) / m
+    def _leading(self, size: int) -> Any:
+        """The points of the largest upper bounds, about so many, ascending."""
         high = self._bound(slice(None), 1.0, self._updates).masked_fill_(self._taken, -torch.inf)
-        some = torch.topk(high[::_STRIDE], int(4.0 * share * m / _STRIDE))
+        some = torch.topk(high[::_STRIDE], min(4 * size, len(high)) // _STRIDE)
         if self._rows.n - self._computed >= _RENEWED_AFTER:
             # With many labels, sums are small, and may be smaller than the errors of the first updates.
             error, squares = (values[::_STRIDE][some.indices] for values in (self._errors[1], self._squares))
             if (error > _LOOSE * squares).double().mean() > 0.5:
                 self._compute_all()
-                return self._leading()
+                return self._leading(size)
         return torch.nonzero(high >= some.values[len(some.values) // 4])[:, 0]
 
     def _planned(self, where: Any, place: Any, most: int) -> PlannedPicks:
