@@ -437,10 +437,9 @@ class LargestVariance:
 
     def block(self, indices: Indices) -> Block | None:
         """Return the first picks of a new plan as a block; None for other points."""
-        block, k = self._block, len(indices)
-        if block is None or not np.array_equal(self._queue[:k], indices):
+        if self._block is None or not np.array_equal(self._queue[: len(indices)], indices):
             return None
-        return Block(block.features[:k], block.whitened[:, :k], block.lower[:k, :k], block.latent[:k])
+        return self._block.first(len(indices))
 
     def skip(self, indices: Indices) -> None:
         """Leave points out that have no label. The plan depends on their labels and is made again."""

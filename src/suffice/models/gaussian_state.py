@@ -46,6 +46,10 @@ class Block:
     lower: Floats
     latent: Floats
 
+    def first(self, k: int) -> "Block":
+        """Its first points."""
+        return Block(self.features[:k], self.whitened[:, :k], self.lower[:k, :k], self.latent[:k])
+
 
 @dataclass(frozen=True)
 class Extension:
