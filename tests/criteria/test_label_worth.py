@@ -151,7 +151,7 @@ def test_states_with_impossible_mistakes_are_refused() -> None:
             criterion_from_dict({**saved, "state": {**saved["state"], name: series}})
 
 
-def test_states_of_1_0_0_continue_without_their_history() -> None:
+def test_states_of_1_0_0_continue_with_their_history() -> None:
     rule = LabelWorth(mistake_cost=3.0)
     rule.observe_all([step(n) for n in (50, 60, 70)])
     saved = rule.state_dict()
@@ -159,7 +159,8 @@ def test_states_of_1_0_0_continue_without_their_history() -> None:
         del saved["state"][name]
     restored = criterion_from_dict(saved)
     assert isinstance(restored, LabelWorth)
-    assert (restored.mistake_cost, restored.counts, restored.mistakes) == (3.0, [], [])
+    assert (restored.mistake_cost, restored.counts, restored.mistakes) == (3.0, [50, 60, 70], [0.0, 0.0, 0.0])
+    assert restored.observe(step(80)) == rule.observe(step(80))
 
 
 def test_numbers_are_relative_to_the_variance_of_the_labels() -> None:

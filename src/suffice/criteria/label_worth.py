@@ -262,9 +262,15 @@ class LabelWorth(Criterion):
     def from_older_version(
         cls, params: Mapping[str, Any], state: Mapping[str, Any]
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Return the costs of a rule saved by an earlier version, which then starts without its history."""
+        """Return a rule saved by an earlier version.
+
+        Version 1.0.0 did not count mistakes of labels. A rule of a version before starts without its history.
+        """
         if "mistakes" in state:
             return params, state
+        if "levels" in state and isinstance(state.get("counts"), list):
+            steps = len(state["counts"])
+            return params, {**state, "predicted": [0] * steps, "mistakes": [0.0] * steps}
         names = ("error_cost", "label_cost", "mistake_cost", "tolerance")
         costs = {name: params[name] for name in names if name in params}
         return costs, {name: [] for name in ("counts", "falls", "levels", "predicted", "mistakes")}
