@@ -355,6 +355,16 @@ def test_a_label_that_pays_for_its_own_item_is_always_worth_it() -> None:
     assert verdict.forecast.labels == 1100 - 909
 
 
+def test_labelling_everything_is_forecast_for_few_items_only() -> None:
+    """The mistakes of the labelled items end sooner than the curve says, which no data so far show."""
+    for left, stated in ((30, True), (300, False)):
+        rule = LabelWorth(mistake_cost=50.0)
+        verdicts = rule.observe_all([step(n, selected_wrong=0.4, pool_size=100 + left) for n in (80, 90, 100)])
+        assert not verdicts[-1].stop
+        assert (verdicts[-1].forecast is not None) == stated
+        assert verdicts[-1].forecast is None or verdicts[-1].forecast.labels == left
+
+
 def test_a_stop_that_depends_on_the_error_itself_is_not_forecast() -> None:
     # The item of each label alone pays for it, but only just.
     rule = LabelWorth(mistake_cost=11.0)
