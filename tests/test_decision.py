@@ -504,7 +504,7 @@ def test_a_large_error_is_never_green(share: bool, value: float, large: bool) ->
     assert (words.tone, words.headline) == (
         ("limit", "More labels are not worth their cost") if large else ("good", "You can stop now")
     )
-    assert ("too many for you" in str(found)) == large
+    assert ("too large for you" in str(found)) == large
     # The lead is not repeated, and no sentence refers to a subject of the one before.
     assert str(found).count("not worth their cost") == 1
     assert not any(sentence.startswith("Each is ") for sentence in words.sentences)
