@@ -293,6 +293,7 @@ def _cells(sheet: Any, path: Path) -> _Sheet:
     first, values = next(rows)
     head = {k: _text(value) for k, value in enumerate(values) if not _is_empty(value)}
     columns, errors = {k: CellColumn() for k in head}, dict[int, tuple[int, str]]()
+    error_cells: frozenset[tuple[int, int]] | None = None
     numbers = [first]
     while block := list(islice(rows, BLOCK)):
         parts = [*zip_longest(*(values for _, values in block))]
@@ -303,7 +304,10 @@ def _cells(sheet: Any, path: Path) -> _Sheet:
                 columns[k] = CellColumn(len(numbers) - 1)
             if k in columns:
                 texts = [*map(_text, part)]
-                _take_errors(texts, errors, k, places)
+                if not _ERRORS.isdisjoint(texts):
+                    # Few sheets have error values, and the types of cells take time to read.
+                    error_cells = _error_cells(sheet) if error_cells is None else error_cells
+                    _take_errors(texts, errors, k, places, error_cells)
                 columns[k].add(texts)
         for k, cells in columns.items():
             if k >= len(parts):
@@ -313,10 +317,26 @@ def _cells(sheet: Any, path: Path) -> _Sheet:
     return _Sheet(head, {k: columns[k].cells for k in sorted(columns)}, numbers, errors, titles)
 
 
-def _take_errors(texts: list[str], errors: dict[int, tuple[int, str]], k: int, numbers: Sequence[int]) -> None:
+def _error_cells(sheet: Any) -> frozenset[tuple[int, int]]:
+    """The row (from 1) and the column (from 0) of each cell with an error value; a text such as ``#REF!`` is none."""
+    return frozenset(
+        (number, k)
+        for number, row in enumerate(sheet.iter_rows(), start=1)
+        for k, cell in enumerate(row)
+        if cell.data_type == "e"
+    )
+
+
+def _take_errors(
+    texts: list[str],
+    errors: dict[int, tuple[int, str]],
+    k: int,
+    numbers: Sequence[int],
+    error_cells: frozenset[tuple[int, int]],
+) -> None:
     """Remove the error values of a column."""
     for place, text in enumerate(texts):
-        if text in _ERRORS:
+        if text in _ERRORS and (numbers[place], k) in error_cells:
             count, first = errors.get(k, (0, f"{text} in row {numbers[place]}"))
             errors[k] = count + 1, first
             texts[place] = ""
