@@ -489,10 +489,12 @@ def test_the_workbooks_of_this_package_come_back() -> None:
     assert cells(in_lines) == [*map(tuple, [[*wanted[0][:2], "1.50", *wanted[0][3:]], *wanted[1:]])]
 
 
-TEXT = st.text(st.characters(exclude_characters="\ufffe\uffff"), max_size=6)
+# Lone surrogates, which are no text in any file, are written as escapes.
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\ufffe\uffff"), max_size=6)
 
 
 @example([("#REF!", "#N/A")])
+@example([("", " ")])
 @given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=6))
 def test_any_texts_come_back_from_a_workbook_of_this_package(rows: list[tuple[str, str]]) -> None:
     written = [("first", *row) for row in rows]
