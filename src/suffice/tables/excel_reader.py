@@ -273,7 +273,7 @@ def _sheet_notes(chosen: Any, others: Sequence[Any]) -> list[str]:
 
 
 def _filled_rows(sheet: Any, path: Path) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Yield the number (from 1) and the values of each row that is not empty, without cells without a value at its end."""
+    """Yield the number (from 1) and the values of each row that is not empty, up to its last cell with a value."""
     for number, values in enumerate(sheet.iter_rows(values_only=True), start=1):
         if number > _MOST_ROWS:
             raise _damaged(path, ValueError(f"it has more than {_MOST_ROWS:,} rows, the most that a sheet can have"))
