@@ -172,7 +172,7 @@ def _value_sentence(error: typer.BadParameter) -> str:
     value = number["value"]
     if value is None:
         # Pydantic does not name the value in its sentence.
-        details = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []
+        details: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
         value = details[0].get("input") if details else None
     return message if value is None else not_a_number(str(value), whole=number["kind"] == "integer")
 

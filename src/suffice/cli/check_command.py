@@ -129,7 +129,7 @@ def _started(
     def predict(model: str, answers: Any) -> Any:
         if learned is not None and (learned.settings.model, learned.answers) == (model, answers):
             return learned.predictions()
-        with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
+        with Console(stderr=True).status(f"learning {count(len(answers), 'label')}", spinner="line"):
             X = project.X  # the settings of the model depend on the features
             return predictions_after(project.settings.using(model), X, answers, project.learned_files)
 

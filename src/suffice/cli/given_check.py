@@ -596,12 +596,14 @@ def _known_result(known: "KnownAnswers", options: CheckOptions, wanted: Predicti
     if options.size is not None or wanted.budget is not None:
         raise InvalidValueError(
             "--size and --budget are for a check that is drawn now; column "
-            f"{wanted.truth!r} has the answers of {len(known.answered):,} rows, which are the sample"
+            f"{wanted.truth!r} has the answers of {count(len(known.answered), 'row')}, which are the sample"
         )
+    have = "has" if len(known.answered) == 1 else "have"
     print(
-        f"{len(known.answered):,} rows have an answer. The result holds if they are a random sample of all rows, whose "
-        "size was fixed before anybody saw an answer. A row of the sample that nobody could label must count as wrong: "
-        "do not leave its answer empty, but write a class that is never predicted, named with --classes.",
+        f"{count(len(known.answered), 'row')} {have} an answer. The result holds if they are a random sample of all "
+        "rows, whose size was fixed before anybody saw an answer. A row of the sample that nobody could label must "
+        "count as wrong: do not leave its answer empty, but write a class that is never predicted, named with "
+        "--classes.",
         file=sys.stderr,
     )
     return known.sample_result(design)
