@@ -148,7 +148,7 @@ def sentences_with(n: int) -> list[str]:
                 "value": 0.1,
                 "items": n,
                 "unlabelled": True,
-                **{k: n for k in ("checked", "wrong", "unlabelable")},
+                **dict.fromkeys(("checked", "wrong", "unlabelable"), n),
                 "tolerance": None,
             }
         ),
@@ -167,7 +167,7 @@ ONE = re.compile(
 )
 MANY = re.compile(
     rf"(?<![\d,.])[02-9] (?:more |wrong |other |relevant |unlabelled )?(?:{NOUNS}|person)\b(?!s)"
-    rf"|(?<!of )(?<![\d,.])[02-9] (?:{NOUNS})s (?:is|was|has|counts)\b"
+    rf"|(?<!of )(?<!of all )(?<![\d,.])[02-9] (?:{NOUNS})s (?:is|was|has|counts)\b"
 )
 ONE_OF = re.compile(r"(?<![\d,.])1 of [\d,]+ [a-z ]*?(?:are|were|have)\b")
 

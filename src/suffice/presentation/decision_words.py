@@ -216,7 +216,8 @@ def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:
     """The decision of a screening in words."""
     screening, screened = decision["screening"], decision["n_labelled"]
     size, n_found = screened + decision["unlabelled"], screening["found"]
-    progress = f"{n_found:,} of about {_about_all(screening):,} relevant items {is_or_are(n_found)} found (estimate)"
+    relevant = count(_about_all(screening), "relevant item")
+    progress = f"{n_found:,} of about {relevant} {is_or_are(n_found)} found (estimate)"
     done, uncovered = f"{screened:,} of {count(size, 'item')} {is_or_are(screened)} screened", ""
     if decision["answer"] == "keep going" and decision.get("check_pending"):
         headline, tone = "A check is running", "on"

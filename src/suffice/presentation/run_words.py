@@ -233,8 +233,8 @@ def screening_sentences(screening: Mapping[str, Any]) -> list[str]:
     until = "until the rule {} said stop" if screening["stopped"] else "without a stop of the rule {}"
     share = f"{screened:,} ({percent(screened / size)})"
     sentences = [
-        f"Of {count(size, 'record')}, {share} {was_or_were(screened)} screened in the order of their predicted relevance, "
-        f"{until.format(screening['rule'])}; {n_found:,} of {name} {was_or_were(n_found)} found."
+        f"Of {count(size, 'record')}, {share} {was_or_were(screened)} screened in the order of their predicted "
+        f"relevance, {until.format(screening['rule'])}; {n_found:,} of {name} {was_or_were(n_found)} found."
     ]
     if screening["relevant"]:
         reached = percent(n_found / screening["relevant"])
