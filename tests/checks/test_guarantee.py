@@ -51,8 +51,8 @@ def test_the_evidence_names_sample_and_model() -> None:
         "as wrong. The predictions are those of this model: logistic regression."
     )
     assert EVERY_KIND[7].evidence == (
-        "A random check of 300 of 4,000 items found 1 of the class. 1 item could not be labelled and counts as of the "
-        "class. Of 90 other items predicted as the class, 20 were checked and 19 belong to it."
+        "A random check of 300 of 4,000 items found 1 of the class. 1 item could not be labelled and counts as an item "
+        "of the class. Of 90 other items predicted as the class, 20 were checked and 19 belong to it."
     )
     assert "counts as not wrong" in Guarantee.of_error(0, 9, 90, unlabelable=1, unlabelable_as="excluded").evidence
 

@@ -1,6 +1,7 @@
 """Sentences of reports and commands that no other test reads word by word."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def test_a_forecast_of_a_check_never_exceeds_the_number_of_items() -> None:
     check = {"size": 230, "low": 65, "high": 1055, "success": 0.7}
     offers = {"target_check": check, "pool": 1055, "seconds": None, "at_most": 0.2}
     assert "about 230 labels (65 to 1,055)" in target_check_words(offers)
-    plan = {f"check_{name}": check[name] for name in ("size", "low", "high")}
+    plan: dict[str, Any] = {f"check_{name}": check[name] for name in ("size", "low", "high")}
     words = plan_sentence({**plan, "check_now": True, "success": 0.7, "target": 0.2}, 1055)
     assert "about 230 random labels (65 to 1,055)" in words
 
@@ -107,26 +108,59 @@ def test_several_orders() -> None:
 
 def sentences_with(n: int) -> list[str]:
     """Sentences in which every number of things is the same, if it may be."""
-    part = {"goal": "share", "pool": 9, "threshold": 0.71, "accepted": n, "predicted": n, "allowed": n, "at_most": 0.5}
+    part: dict[str, Any] = {
+        "goal": "share",
+        "pool": 9,
+        "threshold": 0.71,
+        "accepted": n,
+        "predicted": n,
+        "allowed": n,
+        "at_most": 0.5,
+    }
     part |= {"left": n, "confidence": 0.95, "number": 1, "tolerance": None, "checked": 9, "accepted_checked": n + 1}
     part |= {"wrong": n, "unlabelable": n, "model": ""}
-    screening = {"positive": "yes", "size": n + 3, "screened": n, "found": n, "relevant": n + 3, "rule": "RecallTest"}
+    screening: dict[str, Any] = {
+        "positive": "yes",
+        "size": n + 3,
+        "screened": n,
+        "found": n,
+        "relevant": n + 3,
+        "rule": "RecallTest",
+    }
     screening |= {"stopped": True, "recall": 0.95, "checks": [(n, 0.8)], "check_for_recall": None, "confidence": 0.95}
-    decision = {"answer": "keep going", "n_labelled": n, "unlabelled": 5, "check_pending": n, "rule": "RecallTest"}
+    decision: dict[str, Any] = {
+        "answer": "keep going",
+        "n_labelled": n,
+        "unlabelled": 5,
+        "check_pending": n,
+        "rule": "RecallTest",
+    }
     decision |= {"screening": {"found": n, "estimated": n + 1.0, "positive": "yes", "recall": 0.9}, "error": None}
-    wrong = {"forecast": {"labels": n + 1, "low": n + 1, "high": n + 1}, "unlabelled": 9, "corrected": n, "wrong": n}
+    wrong: dict[str, Any] = {
+        "forecast": {"labels": n + 1, "low": n + 1, "high": n + 1},
+        "unlabelled": 9,
+        "corrected": n,
+        "wrong": n,
+    }
     plan = {"at_most": 0.5, "size": 9, "expected": n / 9, "confidence": 0.95, "corrected": False, "median": n, "low": n}
     plan |= {"high": None, "fixed": n, "number": 1, "alpha": 0.05, "planned_for": None, "pool": 9}
-    damage = {"events": n, "items": n, "intact": False, "structure": "", "lost_events": [*range(n)]}
+    damage: dict[str, Any] = {"events": n, "items": n, "intact": False, "structure": "", "lost_events": [*range(n)]}
     damage |= {"missing_events": n, "damaged_digests": [*range(n)], "other_events": 0, "damaged_items": [*range(n)]}
     damage |= {"features_damaged": False, "kept": "", "repaired": True, "labels_file": ""}
-    imported = {"matched_by": "id", "matched": n, "rows": n, "unmatched": n, "unmatched_examples": ["a"], "empty": n}
+    imported: dict[str, Any] = {
+        "matched_by": "id",
+        "matched": n,
+        "rows": n,
+        "unmatched": n,
+        "unmatched_examples": ["a"],
+        "empty": n,
+    }
     imported |= {"unknown": {}, "notes": [], "conflicting": 0}
     outcomes = ("labelled", "opinions", "replaced", "same", "kept", "predicted", "contradictory", "in_check")
     imported |= dict.fromkeys(outcomes, n)
     people = [{"name": f"p{k}", "sentences": [f"{n} of many."]} for k in range(n + 20)]
     change = {"changed": True, "first": (n, n + 3), "second": (n, n + 3), "p_value": 0.01}
-    reached = {"rows": n + 3, "by_people": n, "predicted": 3, "wrong_at_most": n, "confidence": 0.95}
+    reached: dict[str, Any] = {"rows": n + 3, "by_people": n, "predicted": 3, "wrong_at_most": n, "confidence": 0.95}
     return [
         with_labels(n, 500),
         run_headline("keep going", n, 500, "it is so"),
