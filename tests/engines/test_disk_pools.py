@@ -400,6 +400,7 @@ class _Posterior:
     def __init__(self, weights: Any, information: Any) -> None:
         self.weights, self.information = weights, information
         self.factor = np.linalg.cholesky(information)
+        self.inverse_factor = np.linalg.inv(self.factor)
 
 
 @pytest.mark.parametrize("averaged", [False, True])

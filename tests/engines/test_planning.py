@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import suffice as sf
-from suffice.engines import largest
+from suffice.engines import PoolCandidates, largest
+from suffice.engines.variance_pool import plan
 from suffice.errors import NotEnoughMemoryError
-from suffice.models import BayesianRidge, GaussianProcess
+from suffice.models import BayesianRidge, GaussianKernel, GaussianProcess
+from suffice.models.gaussian_state import KernelState, WeightState
 from suffice.numerics import Floats
 from tests.thoroughness import examples
 
@@ -129,3 +131,38 @@ def test_largest_is_a_sort_by_value_then_index(values: list[float], n: int) -> N
         assert (rest, rest_index) == (values[order[n]], order[n])
     else:
         assert rest == -np.inf
+
+
+@pytest.mark.parametrize("labels", [0, 1, 40])
+@pytest.mark.parametrize("size", [1, 3, 50])
+def test_rows_of_the_covariance_are_those_of_the_whole(labels: int, size: int) -> None:
+    rng = np.random.default_rng(size)
+    X, Z = rng.normal(size=(size, 3)), rng.normal(size=(labels, 3))
+    states: list[Any] = [KernelState(GaussianKernel((1.0, 1.0, 1.0)), 0.1, 3), WeightState(0.5, 0.1, 3)]
+    for state in states:
+        if labels:
+            state.learn(Z, rng.normal(size=labels))
+        whitened = state.whiten(X)
+        whole = state.covariance(X, whitened)
+        for places in (np.arange(size), np.arange(0, size, 2), np.zeros(0, dtype=np.intp)):
+            rows = state.covariance_rows(X, whitened, places)
+            np.testing.assert_allclose(rows, whole[places], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["rows", "whole"])
+def test_a_plan_is_that_of_the_dense_covariance(given: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 12))
+    state = WeightState(0.5, 0.1, 12)
+    state.learn(rng.normal(size=(30, 12)), rng.normal(size=30))
+    covariance = state.covariance(X, state.whiten(X))
+    candidates = PoolCandidates(np.arange(60), X, None, -np.inf, 60, 0.0, covariance.copy() if given else None)
+    picks, block = plan(state, candidates, 45)
+    variance = np.diag(covariance).copy()
+    for pick, latent in zip(picks, block.latent, strict=True):
+        assert variance[pick] == pytest.approx(latent, rel=1e-10)
+        assert variance.max() == pytest.approx(latent, rel=1e-10)
+        row = covariance[pick] / np.sqrt(covariance[pick, pick] + state.noise)
+        covariance -= np.outer(row, row)
+        variance = np.diag(covariance).copy()
+        variance[picks[: picks.tolist().index(pick) + 1]] = -np.inf

@@ -135,15 +135,24 @@ def test_small_variances_in_single_precision_are_warned_of() -> None:
 
 
 def reduction_picks(
-    X: Any, n: int, pool: Callable[[KernelState, Any], ReductionPool], noise: float = 0.01
+    X: Any,
+    n: int,
+    pool: Callable[[KernelState, Any], ReductionPool],
+    noise: float = 0.01,
+    most: int = 1,
+    sizes: list[int] | None = None,
 ) -> list[int]:
+    """Picks, at most so many at a time; their numbers are appended to ``sizes``."""
     state = new_state(X, noise)
     planner, found = LargestReduction(state, pool(state, sample_of(len(X), np.random.default_rng(1)))), list[int]()
     while len(found) < n:
-        new = planner.propose(1)
-        state.extend(block_of(state, X[new]), np.zeros(1))
+        new = planner.propose(min(most, n - len(found)))
+        block = planner.block(new)
+        state.extend(block_of(state, X[new]) if block is None else block, np.zeros(len(new)))
         planner.take(new)
         found += new.tolist()
+        if sizes is not None:
+            sizes.append(len(new))
     return found
 
 
@@ -162,6 +171,143 @@ def test_the_picks_by_reduction_are_those_in_memory(
     n, X = 40, points(700, ties=ties)
     found = reduction_picks(X, n, lambda state, sample: TorchSums(state, X, sample, n, device, single=single))
     assert found == reduction_picks(X, n, in_memory(X, n))
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Picks are planned in small pools too, and all points are computed again now and then."""
+    for name, value in {
+        "_PLANNED_FROM": 1,
+        "_LEADING": (60, 200),
+        "_STRIDE": 3,
+        "_RENEWED_AFTER": 9,
+        "_PART": 7,
+    }.items():
+        monkeypatch.setattr(torch_pools, name, value)
+    monkeypatch.setattr(torch_pools, "_LOOSE", 1e-5)
+
+
+@DEVICES
+@pytest.mark.usefixtures("planned")
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("most", [3, 1000])
+def test_planned_picks_by_reduction_are_those_in_memory(device: str, single: bool, ties: bool, most: int) -> None:
+    # The grid has 49 distinct points.
+    n, X, sizes = 45 if ties else 50, points(600, ties=ties), list[int]()
+    picks = reduction_picks(
+        X, n, lambda state, sample: TorchSums(state, X, sample, n, device, single=single), most=most, sizes=sizes
+    )
+    assert picks == reduction_picks(X, n, in_memory(X, n))
+    if not ties:
+        assert max(sizes) > 2
+
+
+@pytest.mark.usefixtures("planned")
+@pytest.mark.parametrize("size", [1, 2])
+def test_plans_from_few_points_are_cut_where_another_point_is_better(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch_pools, "_LEADING", (12 * size, 12 * size))
+    n, X, sizes, cut = 30, points(600), list[int](), list[bool]()
+    confirm = TorchSums._confirm
+
+    def watched(self: TorchSums, where: Any, least: Any) -> int:
+        valid = confirm(self, where, least)
+        cut.append(valid <= len(least))
+        return valid
+
+    monkeypatch.setattr(TorchSums, "_confirm", watched)
+    picks = reduction_picks(X, n, lambda state, sample: TorchSums(state, X, sample, n), most=n, sizes=sizes)
+    assert picks == reduction_picks(X, n, in_memory(X, n))
+    assert any(cut)
+
+
+@pytest.mark.usefixtures("planned")
+@pytest.mark.parametrize("seed", range(4))
+def test_people_depart_from_planned_picks(seed: int) -> None:
+    """They take some of them, other points, or leave points out, and ask for batches in between."""
+    rng, X = np.random.default_rng(seed), points(500, seed)
+    sample, states = np.arange(0, 500, 3), [new_state(X) for _ in range(2)]
+    pools: list[ReductionPool] = [
+        TorchSums(states[0], X, sample, 30),
+        KernelSums(states[1], KernelRows(states[1], X, 30, np.float64), sample, 30),
+    ]
+    planners = [LargestReduction(state, pool) for state, pool in zip(states, pools, strict=True)]
+    left = set(range(500))
+    for _ in range(12):
+        batch = planners[0].batch(int(rng.integers(1, 9)))
+        assert planners[1].batch(len(batch)).tolist() == batch.tolist()
+        proposed = planners[0].propose(6)
+        assert proposed[0] == batch[0]
+        what = rng.integers(4)
+        new = proposed[: int(rng.integers(1, len(proposed) + 1))]
+        if what == 0:
+            new = batch[::-1].copy()
+        elif what == 1:
+            new = rng.choice(sorted(left), 2, replace=False)
+        left -= set(new.tolist())
+        for state, planner in zip(states, planners, strict=True):
+            if what == 2:
+                planner.skip(new)
+                continue
+            block = planner.block(new)
+            state.extend(block_of(state, X[new]) if block is None else block, np.zeros(len(new)))
+            planner.take(new)
+
+
+@pytest.mark.usefixtures("planned")
+def test_initial_labels_after_a_plan_are_learned_anew() -> None:
+    X = points(500)
+    state = new_state(X)
+    planner, taken = LargestReduction(state, TorchSums(state, X, np.arange(100), 60, single=False)), list[int]()
+    while len(planner.propose(4)) == 1:
+        new = planner.propose(1)
+        state.extend(block_of(state, X[new]), np.zeros(1))
+        planner.take(new)
+        taken += new.tolist()
+    rows = np.setdiff1d(np.arange(30), taken)
+    state.extend(block_of(state, X[rows]), np.zeros(len(rows)))
+    planner.jump()
+    planner.take(rows)
+    other = LargestReduction(state, KernelSums(state, KernelRows(state, X, 60, np.float64), np.arange(100), 60))
+    other.take(np.append(rows, taken).astype(np.intp))
+    assert planner.batch(5).tolist() == other.batch(5).tolist()
+
+
+@pytest.mark.usefixtures("planned")
+def test_picks_are_not_planned_without_memory_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(TorchSums, "_planned", fail)
+    n, X, sizes = 20, points(300), list[int]()
+    picks = reduction_picks(X, n, lambda state, sample: TorchSums(state, X, sample, n), most=n, sizes=sizes)
+    assert picks == reduction_picks(X, n, in_memory(X, n))
+    assert set(sizes) == {1}
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("labels", [1, 5, 16])
+def test_scores_after_each_planned_label_are_within_their_bounds(single: bool, labels: int) -> None:
+    X, rng = points(300), np.random.default_rng(labels)
+    state, sample = new_state(X), np.arange(0, 300, 2)
+    sums = TorchSums(state, X, sample, 40, single=single)
+    first, rows = np.arange(6), rng.choice(np.arange(6, 300), labels, replace=False)
+    state.extend(block_of(state, X[first]), np.zeros(6))
+    sums.follow()
+    mark = state.mark()
+    state.extend(block_of(state, X[rows]), np.zeros(labels))
+    hidden = torch.zeros(300, dtype=torch.bool)
+    hidden[rows] = True
+    largest = sums._update_all(hidden).numpy()
+    state.rewind(mark)
+    for row, bound in zip(rows, largest, strict=True):
+        state.extend(block_of(state, X[[row]]), np.zeros(1))
+        covariance = state.covariance(X, state.whiten(X))
+        scores = (covariance[sample] ** 2).sum(axis=0) / (np.diag(covariance) + state.noise)
+        best = scores[~hidden.numpy()].max()
+        assert best <= bound <= best + 1e-2
 
 
 @pytest.mark.slow
@@ -255,6 +401,7 @@ def test_batches_by_reduction_leave_the_pool_as_it_was(device: str) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.usefixtures("planned")
 @pytest.mark.parametrize("acquisition", ["variance", "variance-reduction", None])
 @DEVICES
 def test_a_run_and_a_learner_on_a_device_are_those_in_memory(device: str, acquisition: str | None) -> None:

@@ -14,7 +14,8 @@ from suffice.divergence import KLPair
 from suffice.learner.backend import StepResults
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess, RadialBasis
 from suffice.models.laplace import Laplace, SoftmaxLaplace
-from suffice.models.predictive import AveragedPredictions, quality
+from suffice.models.latent_series import most_together
+from suffice.models.predictive import AveragedPredictions, BinaryCrossEntropy, quality
 from suffice.numerics import Floats
 from suffice.trace import Trace
 from tests.thoroughness import crossed, examples
@@ -118,6 +119,22 @@ def test_of_classes_it_is_the_log_loss_of_predict_proba(name: str, batch: int) -
     assert bool(trace.relearned) == (name in ("two, learned", "three, learned", "four, met late"))
     assert ((trace.wrong_share >= 0.0) & (trace.wrong_share <= 1.0)).all()
     assert len(trace.predictive_error) == len(trace.wrong_share) == len(trace.error) == len(trace)
+
+
+def test_losses_of_many_steps_are_those_of_each() -> None:
+    """More steps than are computed together, and some that are left at the end."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(330, 3))
+    y = (X[:, 0] + 0.5 * rng.normal(size=330) > 0.0).astype(int)
+    data = Data(X[:230], y[:230], X[230:], y[230:])
+    trace, models = watched(BayesianLogistic(alpha=1.0), data, steps=200)
+    assert 2 * most_together(data.X_test) < len(trace) < 4 * most_together(data.X_test)
+    for step, fitted in enumerate(models):
+        p = fitted.predict_proba(data.X_test)[np.arange(100), data.y_test]
+        assert trace.predictive_error[step] == pytest.approx(-np.log(p).mean(), rel=1e-9)
+        assert trace.wrong_share[step] == pytest.approx(np.mean(fitted.predict(data.X_test) != data.y_test))
+        expected = BinaryCrossEntropy(np.column_stack([np.ones(100), data.X_test]), data.y_test)
+        assert trace.error[step] == pytest.approx(expected.error(fitted.state_), rel=1e-6)
 
 
 def test_with_one_class_all_others_are_wrong() -> None:

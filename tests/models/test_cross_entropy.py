@@ -121,3 +121,20 @@ def test_losses_from_logits_are_those_of_the_posterior() -> None:
     assert predictions.losses(posterior) == predictions.losses_of(logits)
     assert predictions.losses(posterior).log_loss == pytest.approx(expected, rel=1e-14)
     assert BinaryCrossEntropy(X, y).error(posterior) == BinaryCrossEntropy(X, y).error_of(*posterior.latent(X))
+
+
+@pytest.mark.parametrize("classes", [1, 2])
+@pytest.mark.parametrize("unknown", [0, 3])
+def test_losses_under_several_posteriors_are_those_under_each(classes: int, unknown: int) -> None:
+    rng = np.random.default_rng(0)
+    mean, variance = 3.0 * rng.normal(size=(5, 30)), rng.uniform(0.0, 4.0, size=(5, 30))
+    codes = rng.integers(0, classes, size=30)
+    expected = BinaryCrossEntropy(np.zeros((30, 1)), codes)
+    alone = [expected.error_of(*row) for row in zip(mean, variance, strict=True)]
+    np.testing.assert_allclose(expected.errors_of(mean, variance), alone, rtol=1e-6)
+    averaged = AveragedPredictions(np.zeros((30, 1)), codes, classes=classes, unknown=unknown)
+    for row, losses in zip(mean, averaged.losses_of_two(mean), strict=True):
+        assert losses.log_loss == pytest.approx(np.logaddexp(0.0, np.where(codes == 1, -row, row)).mean(), rel=1e-12)
+        wrong = np.count_nonzero((row > 0.0) != (codes == 1)) if classes > 1 else 0
+        assert losses.wrong_share == pytest.approx((wrong + unknown) / (30 + unknown))
+        assert losses == averaged.losses_of(row)

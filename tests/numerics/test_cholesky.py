@@ -1,10 +1,12 @@
+from typing import Literal
+
 import mpmath as mp
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from suffice.errors import NotPositiveDefiniteError
-from suffice.numerics import cholesky, solve_lower
+from suffice.numerics import cholesky, solve_lower, solve_upper
 
 
 def ill_conditioned(size: int, condition: float, seed: int) -> NDArray[np.float64]:
@@ -65,3 +67,19 @@ def test_solve_lower() -> None:
     lower = np.tril(np.random.default_rng(0).normal(size=(5, 5))) + 3 * np.eye(5)
     right = np.random.default_rng(1).normal(size=(5, 2))
     assert lower @ solve_lower(lower, right) == pytest.approx(right)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("sides", [2, 31, 32, 100])
+def test_many_right_sides_are_solved_as_one_by_one(sides: int, order: Literal["C", "F"]) -> None:
+    rng = np.random.default_rng(sides)
+    # Of different scales, so that the smallest components have digits to lose.
+    lower = (np.tril(rng.normal(size=(20, 20))) + 5.0 * np.eye(20)) * np.logspace(-6, 6, 20)[:, None]
+    lower, right = np.array(lower, order=order), np.array(rng.normal(size=(20, sides)), order=order)
+    given = right.copy()
+    for solve in (solve_lower, solve_upper):
+        alone = np.column_stack([solve(lower, right[:, k]) for k in range(sides)])
+        np.testing.assert_allclose(solve(lower, right), alone, rtol=1e-9)
+    np.testing.assert_array_equal(right, given)
+    with pytest.raises(np.linalg.LinAlgError, match="the triangular matrix is singular"):
+        solve_lower(np.diag([1.0, 0.0]), np.ones((2, sides)))

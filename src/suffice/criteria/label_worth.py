@@ -37,6 +37,8 @@ _LEAST_DOUBT: Final = 0.25
 _WAIT: Final = 3
 _FARTHEST: Final = 2.0
 _WIDEST: Final = 30.0
+# Largest d of a forecast that all items will be labelled, if the mistakes of the own items count: these end sooner.
+_WHOLE_REST: Final = 0.4
 _COVERAGE: Final = 0.9
 _HALVINGS: Final = 60
 # The fall of the error at one label is in proportion to the labels to the power of minus this number.
@@ -263,9 +265,15 @@ class LabelWorth(Criterion):
     def from_older_version(
         cls, params: Mapping[str, Any], state: Mapping[str, Any]
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Return the costs of a rule saved by an earlier version, which then starts without its history."""
+        """Return a rule saved by an earlier version.
+
+        Version 1.0.0 did not count mistakes of labels. A rule of a version before starts without its history.
+        """
         if "mistakes" in state:
             return params, state
+        if "levels" in state and isinstance(state.get("counts"), list):
+            steps = len(state["counts"])
+            return params, {**state, "predicted": [0] * steps, "mistakes": [0.0] * steps}
         names = ("error_cost", "label_cost", "mistake_cost", "tolerance")
         costs = {name: params[name] for name in names if name in params}
         return costs, {name: [] for name in ("counts", "falls", "levels", "predicted", "mistakes")}
@@ -533,8 +541,8 @@ class _WorthOutlook:
     def forecast(self) -> Forecast | None:
         """Return the number of labels, with an interval from the errors of such forecasts in past runs.
 
-        None if it is more than 7.4 times the labels so far in all, or if the ends of the interval are too far apart:
-        such stops are not predictable.
+        None if it is more than 7.4 times the labels so far in all, if the ends of the interval are too far apart, or if
+        it would be that all of many items will be labelled: such stops are not predictable.
         """
         n, left = self.curve.n_labelled, self.costs.left
         if not left:
@@ -544,6 +552,8 @@ class _WorthOutlook:
         if distance > _FARTHEST:
             return None
         interval = self.interval
+        if interval.vanishing and likely >= left and distance > _WHOLE_REST:
+            return None
         factor = math.exp(interval.certain + interval.uncertain * distance)
         # The largest error is also limited, like every number.
         better, worse = (

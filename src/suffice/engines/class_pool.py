@@ -5,7 +5,6 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dtrtri
 
 from suffice.engines.disk_rows import DiskRows
 from suffice.engines.variance_pool import Indices
@@ -121,6 +120,10 @@ class WeightPosterior(Protocol):
         """Lower factor of the precision, ``J x J``."""
 
     @property
+    def inverse_factor(self) -> Floats:
+        """The inverse of the factor."""
+
+    @property
     def information(self) -> Floats:
         """The precision."""
 
@@ -140,8 +143,7 @@ class _Layer:
     """Some points of the pool, and an inner layer of those that can be the best at present."""
 
     def __init__(self, columns: Floats, indices: Indices, *, averaged: bool) -> None:
-        # Columns in single precision belong to a pool on disk, of which there is only one copy.
-        self._columns = columns if columns.dtype == np.float32 else contiguous(columns)
+        self._columns = contiguous(columns)
         self.indices = indices
         # Scores and spreads of the last look, and ranks. The memory of new arrays of this size, returned to the system
         # after each look, would take longer than the scores.
@@ -213,7 +215,7 @@ class _Layer:
         """Score all points of the layer, and choose the inner layer for the picks to come."""
         self.looks += 1
         self._inner = self._anchor = None
-        inverse = np.asarray(dtrtri(posterior.factor, lower=1)[0])
+        inverse = posterior.inverse_factor
         u, _ = uncertainty(self._columns, posterior, inverse, averaged=self._averaged, out=(self._u, self._q))
         u[np.flatnonzero(~(free if len(free) == len(u) else free[self.indices]))] = np.inf
         best = leading(u, n)
@@ -245,8 +247,11 @@ class _Layer:
 
 
 def contiguous(columns: Floats) -> Floats:
-    """The columns in rows of memory. Block by block this is several times as fast as for the whole matrix at once."""
-    if columns.flags.c_contiguous:
+    """The columns in rows of memory, as they are or copied.
+
+    Block by block this is several times as fast as for the whole matrix at once.
+    """
+    if columns.strides[1] == columns.itemsize:
         return columns
     found = np.empty(columns.shape, columns.dtype)
     for first in range(0, columns.shape[1], _COPIED):
@@ -313,8 +318,11 @@ class _LowestRanks:
         chosen = np.flatnonzero(keep)
         here = slice(self._fill, self._fill + len(chosen))
         self._rank[here], self._indices[here] = rank[chosen], start + chosen
-        for kept, values in zip(self._columns, columns, strict=True):
-            kept[here] = values[chosen]
+        # Whole rows of the block are gathered, a few at a time: several times as fast as column by column.
+        rows = columns.T
+        for first in range(0, len(chosen), _COPIED):
+            part = chosen[first : first + _COPIED]
+            self._columns[:, here.start + first : here.start + first + len(part)] = rows.take(part, axis=0).T
         self._fill = here.stop
 
     def _drop(self) -> None:
@@ -360,7 +368,7 @@ class _StreamedLayer(_Layer):
         self.looks += 1
         # The old layer is released before the new one is allocated.
         self._inner = self._anchor = None
-        inverse = np.asarray(dtrtri(posterior.factor, lower=1)[0])
+        inverse = posterior.inverse_factor
         source, width, lowest = self._source, max(self._width, 2 * n), None
         if self._width and width < self._size:
             self._drift, cut = self._drift_and_cut(posterior, inverse, width)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from mmap import mmap
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -19,8 +19,10 @@ Indices = np.typing.NDArray[np.intp]
 
 #: Default limit of the memory for rows of a pool on disk, in bytes.
 MEMORY_LIMIT: Final = 2**30
-# Largest size of a batch of rows as float64, in bytes.
+# Largest size of a batch of rows as float64, in bytes. Smaller batches stay in the processor's cache, but each batch of
+# a Parquet file takes time of its own.
 _BATCH: Final = 2**23
+_BATCH_OF_NUMBERS: Final = 2**20
 # Share of the memory limit for rows that were read by index, and bytes of the Python objects for each of them. Rules
 # use the same few thousand items after every label, so at least this many bytes are kept.
 _CACHED_SHARE: Final = 1 / 32
@@ -54,6 +56,7 @@ class DiskRows(ABC):
     passes: int = 0
     finite: bool = False
     single: bool = False
+    _batch_bytes: ClassVar[int] = _BATCH
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -64,7 +67,7 @@ class DiskRows(ABC):
     @property
     def batch_rows(self) -> int:
         """Largest number of rows in a batch."""
-        return max(256, min(_BATCH, self.memory_limit // 8) // (8 * max(1, self.shape[1])))
+        return max(256, min(self._batch_bytes, self.memory_limit // 8) // (8 * max(1, self.shape[1])))
 
     @abstractmethod
     def batches(self) -> Iterator[tuple[int, Floats]]:
@@ -281,6 +284,8 @@ class NpyPool(_FileRows):
         ((3, 2), array([[4., 5.],
                [0., 1.]]))
     """
+
+    _batch_bytes = _BATCH_OF_NUMBERS
 
     def __init__(self, path: Any, *, memory_limit: int = MEMORY_LIMIT) -> None:
         file = Path(path)

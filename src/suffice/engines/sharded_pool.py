@@ -577,6 +577,10 @@ class ShardedSums(_Told):
             self._found = np.concatenate([each.indices[each.high >= best] for each in answers])
         return self._found
 
+    def plan(self, first: int, most: int) -> None:
+        """Return None: picks are not planned."""
+        del first, most
+
     def compute(self, indices: Indices) -> None:
         """Do nothing: the shards have computed them."""
 

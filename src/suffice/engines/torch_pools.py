@@ -8,7 +8,7 @@ memory. The picks are therefore those of a pool in memory, including ties.
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,10 +17,10 @@ from scipy.linalg.lapack import dtrtri
 
 from suffice.engines.class_pool import most_useful, smallest, uncertainty
 from suffice.engines.disk_rows import blocks_of
-from suffice.engines.tracked_rows import KernelRows
 from suffice.engines.variance_pool import SINGLE, TIE, Indices, PoolCandidates
+from suffice.engines.variance_reduction import PlannedPicks
 from suffice.errors import InvalidValueError, NotEnoughMemoryError
-from suffice.models.gaussian_state import KernelState
+from suffice.models.gaussian_state import Block, KernelState
 from suffice.models.kernels import half_squares
 from suffice.models.laplace import logit_factors
 from suffice.models.predictive import hermite, weight_draws
@@ -32,7 +32,14 @@ _PART: Final = 128
 # Bytes of the rows of a block that are processed at a time, so that they stay in the cache of a GPU.
 _TILE_BYTES: Final = 1 << 25
 # Number of points of a pool that are processed at a time if everything is recomputed in double precision.
-_AT_ONCE: Final = 1 << 15
+_AT_ONCE: Final = 1 << 16
+# Picks are planned from one point of this many, but from no fewer and no more points than these; in pools of this size.
+_ONE_OF, _LEADING, _PLANNED_FROM = 256, (1024, 1 << 15), 1 << 17
+# One point of this many is looked at to find the leading ones.
+_STRIDE: Final = 64
+# All points are computed again if most of the leading sums have a relative error above the first number, and at least
+# this many labels after the last time.
+_LOOSE, _RENEWED_AFTER = 0.1, 64
 # Factor of errors over those of a single rounding.
 _MARGIN: Final = 8.0
 _EPS: Final = float(np.finfo(np.float64).eps)
@@ -70,38 +77,39 @@ class TorchRows:
             self._columns[d] = column.double() / scales[d] - self._middle[d]
         self.half = 0.5 * (self._columns * self._columns).sum(dim=0)
         self._parts: list[Any] = []
-        # The factor of the labelled points, in double precision, with room for more.
-        self._factor = torch.zeros((0, 0), dtype=torch.float64, device=self.device)
+        # The labelled points, scaled, and their factor, in double precision, with room for more.
+        self._known = self._columns.new_zeros((0, self.points.shape[1]), dtype=torch.float64)
+        self._factor = self._known.new_zeros((0, 0))
 
     def __len__(self) -> int:
         return len(self.points)
 
-    def follow(self, extra: Floats | None = None) -> Iterator[tuple[slice, Any, Any]]:
+    def follow(self, extra: Any = None, latest: Any = None) -> Iterator[tuple[slice, Any, Any]]:
         """Append the rows of the labels since the last call, tile by tile.
 
         Args:
-            extra: A matrix, ``e x n``, that the earlier rows are multiplied by, so that they are read only once.
+            extra: A matrix in double precision, ``e x n``, that the earlier rows are multiplied by, so that they are
+                read only once.
+            latest: The result of :meth:`latest`, if it was called before.
 
         Yields:
             The tile, the new rows, ``k x t``, and the product with its sign changed, ``e x t``.
         """
-        state, old, new = self.state, self.n, self.state.n
+        old, new = self.n, self.state.n
         if new == old:
             return
         self._make_room(new)
-        added = np.tril(state.lower[old:new, :new], old)
-        self._extend_factor(added, old)
-        factor, weights = added[:, old:], added[:, :old]
+        fresh, added = self.latest() if latest is None else latest
+        factor, weights, k = added[:, old:], added[:, :old], new - old
         if self.single:
             # The inverse is computed in double precision, so that no digit of single precision is lost.
-            factor = np.asarray(dtrtri(factor, lower=1)[0])
+            factor = solve(factor, torch.eye(k, dtype=torch.float64, device=self.device))
             weights = factor @ weights
         if extra is not None:
-            weights = np.concatenate([weights, extra])
-        lower, across = (torch.as_tensor(each, device=self.device).to(self.dtype) for each in (factor, weights))
-        fresh = self.scaled(torch.as_tensor(state.features[old:new], device=self.device))
+            weights = torch.cat([weights, extra])
+        lower, across = factor.to(self.dtype), weights.to(self.dtype)
         half = (0.5 * (fresh * fresh).sum(dim=1)).to(self.dtype)[:, None]
-        fresh, k = fresh.to(self.dtype), new - old
+        fresh = fresh.to(self.dtype)
         width = max(1024, _TILE_BYTES // (len(across) * self._columns.element_size()))
         for start in range(0, len(self), width):
             tile = slice(start, min(start + width, len(self)))
@@ -113,7 +121,7 @@ class TorchRows:
                 for part, rows in self._stored(tile):
                     block.addmm_(across[:, part], rows, alpha=-1.0)
             block, product = block[:k], None if extra is None else block[k:]
-            block = block if self.single else torch.linalg.solve_triangular(lower, block, upper=False)
+            block = block if self.single else solve(lower, block)
             for number in range(old // _PART, (new - 1) // _PART + 1):
                 here = slice(max(old - number * _PART, 0), min(new - number * _PART, _PART))
                 there = slice(here.start + number * _PART - old, here.stop + number * _PART - old)
@@ -121,14 +129,21 @@ class TorchRows:
             yield tile, block, product
         self.n = new
 
-    def _extend_factor(self, rows: Floats, old: int) -> None:
-        """Copy the rows of new labels, ``k x n``, to the factor on the device, after the ``old`` first ones."""
-        new = rows.shape[1]
+    def latest(self) -> tuple[Any, Any]:
+        """Copy the labels since the last call of :meth:`follow` to the device.
+
+        Returns:
+            Their points, scaled, ``k x D``, and their rows of the factor, ``k x n``, in double precision.
+        """
+        state, old, new = self.state, self.n, self.state.n
         if new > len(self._factor):
-            room = torch.zeros((2 * new, 2 * new), dtype=torch.float64, device=self.device)
-            room[:old, :old] = self._factor[:old, :old]
-            self._factor = room
-        self._factor[old:new, :new] = torch.as_tensor(rows, device=self.device)
+            factor, known = self._factor, self._known
+            self._factor = factor.new_zeros((2 * new, 2 * new))
+            self._known = known.new_zeros((2 * new, known.shape[1]))
+            self._factor[:old, :old], self._known[:old] = factor[:old, :old], known[:old]
+        self._known[old:new] = torch.as_tensor(self._scaled_labelled(slice(old, new)), device=self.device)
+        self._factor[old:new, :new] = torch.as_tensor(np.tril(state.lower[old:new, :new], old), device=self.device)
+        return self._known[old:new], self._factor[old:new, :new]
 
     def _stored(self, tile: slice) -> Iterator[tuple[slice, Any]]:
         """The rows of a tile, part by part."""
@@ -142,9 +157,13 @@ class TorchRows:
         empty = torch.zeros((0, tile.stop - tile.start), dtype=torch.float64, device=self.device)
         return torch.cat([empty, *(rows.double() for _, rows in self._stored(tile))])
 
+    def _scaled_labelled(self, labels: slice) -> Floats:
+        """Some of the labelled points as :meth:`scaled` returns them, in memory."""
+        return np.asarray(self.state.kernel.scaled(self.state.features[labels]) - self._centre)
+
     def half_of(self, labels: slice) -> Floats:
         """``half`` at some of the labelled points."""
-        return half_squares(self.state.kernel.scaled(self.state.features[labels]) - self._centre)
+        return half_squares(self._scaled_labelled(labels))
 
     def scaled(self, features: Any) -> Any:
         """Return points in units of the length scale, relative to the centre of the pool, in double precision."""
@@ -162,9 +181,8 @@ class TorchRows:
         """``W`` at some scaled points, ``n x k``, in double precision."""
         if not self.n:
             return torch.zeros((0, len(scaled)), dtype=torch.float64, device=self.device)
-        known = self.scaled(torch.as_tensor(self.state.features[: self.n], device=self.device))
         factor = self._factor[: self.n, : self.n]
-        return torch.linalg.solve_triangular(factor, kernel(known, scaled), upper=False)
+        return solve(factor, kernel(self._known[: self.n], scaled))
 
     def indices(self, given: Indices) -> Any:
         """Indices as a tensor."""
@@ -192,12 +210,34 @@ class TorchRows:
                 raise no_memory(len(self), labels, len(self) * labels * self._columns.element_size(), self) from None
 
 
+def _of_exact(squares: Any, size: int) -> Any:
+    """Bounds of the errors of variances and sums of squares that are computed in double precision, ``2 x k``.
+
+    Args:
+        squares: The sums of squares.
+        size: Number of points of the sample.
+    """
+    # A covariance is a difference of numbers up to 1.
+    error = 2.0 * TIE * size**0.5
+    return torch.stack([torch.full_like(squares, TIE), (2.0 * squares.sqrt()).add_(error).mul_(error)])
+
+
 def no_memory(items: int, labels: int, size: float, rows: TorchRows) -> NotEnoughMemoryError:
     """The error for a device that does not have the memory."""
     return NotEnoughMemoryError(
         f"following {items:,} items over {labels:,} labels needs {size / 1e9:,.1f} GB of the memory of {rows.device}, "
         "and that is not free: a smaller pool or fewer labels would help"
     )
+
+
+def solve(lower: Any, rows: Any) -> Any:
+    """Compute ``lower^-1 rows``."""
+    return rows / lower if len(lower) == 1 else torch.linalg.solve_triangular(lower, rows, upper=False)
+
+
+def _product(matrix: Any, rows: Any) -> Any:
+    """Compute ``matrix @ rows``, which for a single row is faster without a product of matrices."""
+    return matrix * rows if len(rows) == 1 else matrix @ rows
 
 
 def kernel(a: Any, b: Any) -> Any:
@@ -327,10 +367,8 @@ class TorchSums:
     ) -> None:
         self._state, self._rows = state, TorchRows(state, points, device, single=single)
         self._size, self._row_eps = len(sample), float(torch.finfo(self._rows.dtype).eps)
-        self._sample = KernelRows(state, self._rows.features(sample), capacity, np.float64)
         self._around = self._rows.scaled(self._rows.points[self._rows.indices(sample)])
         m, place = len(self._rows), self._rows.device
-        self._tiles = [slice(k, min(k + _AT_ONCE, m)) for k in range(0, m, _AT_ONCE)]
         try:
             self._variance, self._squares = torch.zeros((2, m), dtype=torch.float64, device=place)
             # Bounds of the errors of both, without those of the roundings that are the same for all points.
@@ -339,15 +377,15 @@ class TorchSums:
             self._prior = torch.empty((self._size, m), dtype=torch.float32, device=place)
         except torch.OutOfMemoryError:
             raise no_memory(m, capacity, 4.0 * m * (self._size + 8), self._rows) from None
-        for tile in self._tiles:
+        for tile in self._tiles():
             prior = kernel(self._around, self._rows.scaled(self._rows.points[tile]))
             self._prior[:, tile] = prior
             self._scale[tile] = prior.square().sum(dim=0).sqrt()
         # ``V`` at the sample, on the device, with room for more labels.
         self._whitened_sample = torch.zeros((capacity, self._size), dtype=torch.float64, device=place)
         self._taken = torch.zeros(m, dtype=torch.bool, device=place)
-        # Number of updates since all points were computed.
-        self._updates = 0
+        # Number of roundings of the sums since all points were computed, and number of labels at that time.
+        self._updates = self._computed = 0
         self._begun = False
 
     def follow(self) -> None:
@@ -391,15 +429,106 @@ class TorchSums:
             sign: Sign of the bound.
             updates: Maximal number of updates since the points were computed.
         """
+        values = self._squares[where], self._variance[where]
+        return self._bound_of(*values, self._errors[:, where], sign, updates)
+
+    def _bound_of(self, squares: Any, variance: Any, errors: Any, sign: float, updates: int) -> Any:
+        """The same from sums of squares and variances, with the errors of both."""
+        of_sums, of_variance = self._slack(errors, sign, updates)
+        noise = self._state.noise
+        return of_sums.add_(squares).div_((variance + noise).sub_(of_variance).clamp_(min=noise)).clamp_(min=0.0)
+
+    def _slack(self, errors: Any, sign: float, updates: int) -> Any:
+        """Bounds of the errors of sums and variances, times a sign, with those of updates."""
         # Each update rounds the sums once, of which none is above 1 for each point of the sample. Errors are summed in
         # single precision.
-        of_sums = sign * _EPS * updates
         factor = sign * (1.0 + 4.0 * updates * float(torch.finfo(torch.float32).eps))
-        squares = torch.add(self._squares[where], self._errors[1, where], alpha=factor)
-        variance = torch.sub(self._variance[where], self._errors[0, where], alpha=factor)
-        squares.add_(2.0 * self._size * of_sums)
-        noise = self._state.noise
-        return squares.div_(variance.add_(noise - of_sums).clamp_(min=noise)).clamp_(min=0.0)
+        of_variance, of_sums = errors.double() * factor
+        return of_sums.add_(sign * 2.0 * self._size * _EPS * updates), of_variance.add_(sign * _EPS * updates)
+
+    def plan(self, first: int, most: int) -> PlannedPicks | None:
+        """Plan picks from the points of the largest scores, in double precision.
+
+        Args:
+            first: The first pick.
+            most: Largest number of picks.
+
+        Returns:
+            The plan; None for a small pool, or if many points have the same score, or without memory.
+        """
+        if len(self._rows) < _PLANNED_FROM:
+            return None
+        size = min(max(len(self._rows) // _ONE_OF, _LEADING[0]), _LEADING[1])
+        where = self._leading(size)
+        place = torch.searchsorted(where, first)
+        if not most <= len(where) <= 4 * size or place == len(where) or where[place] != first:
+            return None
+        try:
+            return self._planned(where, place[None], most)
+        except torch.OutOfMemoryError:
+            return None
+
+    def _leading(self, size: int) -> Any:
+        """The points of the largest upper bounds, about so many, ascending."""
+        high = self._bound(slice(None), 1.0, self._updates).masked_fill_(self._taken, -torch.inf)
+        some = torch.topk(high[::_STRIDE], min(4 * size, len(high)) // _STRIDE)
+        if self._rows.n - self._computed >= _RENEWED_AFTER:
+            # With many labels, sums are small, and may be smaller than the errors of the first updates.
+            error, squares = (values[::_STRIDE][some.indices] for values in (self._errors[1], self._squares))
+            if (error > _LOOSE * squares).double().mean() > 0.5:
+                self._compute_all()
+                return self._leading(size)
+        return torch.nonzero(high >= some.values[len(some.values) // 4])[:, 0]
+
+    def _planned(self, where: Any, place: Any, most: int) -> PlannedPicks:
+        """Plan picks from some points, the first of which is that at a place."""
+        mark, n, noise = self.mark(), self._rows.n, self._state.noise
+        scaled = self._rows.scaled(self._rows.points[where])
+        prior = kernel(self._around, scaled)
+        white = prior.new_empty((n + most, len(where)))
+        white[:n] = self._rows.whiten(scaled)
+        # As for picks that are not planned, the points are as exact from here on as double precision allows.
+        self._put(where, prior, white[:n])
+        covariance, variance = prior.sub_(self._whitened_sample[:n].T @ white[:n]), self._variance[where]
+        barred, places, least, latent = torch.zeros_like(variance), list[Any](), list[Any](), list[Any]()
+        for i in range(n, n + most):
+            barred[place] = -torch.inf
+            places.append(place)
+            latent.append(variance[place].clamp_(min=0.0))
+            if len(places) == most:
+                break
+            pivot = (latent[-1] + noise).sqrt()
+            column = kernel(scaled[place], scaled)[0] - (white[:i].index_select(1, place).T @ white[:i])[0]
+            torch.div(column, pivot, out=white[i])
+            variance.addcmul_(white[i], white[i], value=-1.0)
+            covariance.addr_(covariance.index_select(1, place)[:, 0] / pivot, white[i], alpha=-1.0)
+            squares = covariance.square().sum(dim=0)
+            error = _of_exact(squares, self._size)
+            low, high = (self._bound_of(squares, variance, error, sign, 0).add_(barred) for sign in (-1.0, 1.0))
+            # The first of those that tie.
+            place = torch.argmax((high >= low.max()).to(torch.uint8), dim=0, keepdim=True)
+            least.append(low[place])
+        chosen, latents = torch.cat(places), torch.cat(latent)
+        later = white[n:, chosen].T.tril(-1) + (latents + noise).sqrt().diag()
+        block = (self._rows.points[where[chosen]].double(), white[:n, chosen], later, latents)
+        indices: Indices = where[chosen].cpu().numpy().astype(np.intp)
+        confirm = partial(self._confirm, where, torch.cat([*least, latents[:0]]))
+        return PlannedPicks(indices, Block(*(values.cpu().numpy() for values in block)), mark, confirm)
+
+    def _confirm(self, where: Any, least: Any) -> int:
+        """Update to the posterior after planned picks.
+
+        Args:
+            where: The points from which the picks were planned.
+            least: Lower bounds of the scores of the picks after the first, when they were picked.
+
+        Returns:
+            How many picks have a larger score than all points that they were not planned from.
+        """
+        hidden = self._taken.clone()
+        hidden[where] = True
+        below = (self._update_all(hidden)[: len(least)] < least).cpu().numpy()
+        return 1 + int(below.argmin() if not below.all() else len(below))
 
     def compute(self, indices: Indices) -> None:
         """Recompute some points in double precision."""
@@ -418,67 +547,96 @@ class TorchSums:
 
     def mark(self) -> Any:
         """Present state, for :meth:`rewind`."""
-        arrays = tuple(each.clone() for each in (self._taken, self._variance, self._squares, self._errors))
-        return self._rows.n, self._sample.mark(), self._begun, self._updates, arrays
+        arrays = tuple(values.clone() for values in (self._taken, self._variance, self._squares, self._errors))
+        return self._rows.n, self._begun, (self._updates, self._computed), arrays
 
     def rewind(self, mark: Any) -> None:
         """Go back to a mark."""
         self._rows.rewind(mark[0])
-        self._sample.rewind(mark[1])
-        self._begun, self._updates = mark[2:4]
-        self._taken, self._variance, self._squares, self._errors = (each.clone() for each in mark[4])
+        self._begun, (self._updates, self._computed) = mark[1:3]
+        self._taken, self._variance, self._squares, self._errors = (values.clone() for values in mark[3])
 
-    def _follow_sample(self) -> Floats:
-        """Update the sample to the posterior, and return its new rows, ``k x q``."""
+    def _tiles(self) -> Iterator[slice]:
+        """The points that are recomputed at a time."""
+        m = len(self._rows)
+        return (slice(first, min(first + _AT_ONCE, m)) for first in range(0, m, _AT_ONCE))
+
+    def _follow_sample(self, fresh: Any, added: Any) -> Any:
+        """Rows of the sample of the labels since the last update, ``k x q``, in double precision.
+
+        Args:
+            fresh: Their points, scaled.
+            added: Their rows of the factor.
+        """
         old, new = self._rows.n, self._state.n
-        white = np.concatenate([rows for _, rows in self._sample.follow()] or [np.zeros((0, self._size))], axis=1)
         if new > len(self._whitened_sample):
             room = self._whitened_sample.new_zeros((2 * new, self._size))
             room[:old] = self._whitened_sample[:old]
             self._whitened_sample = room
-        self._whitened_sample[new - len(white) : new] = torch.as_tensor(white, device=self._rows.device)
-        return white
+        if new > old:
+            rows = kernel(fresh, self._around).sub_(added[:, :old] @ self._whitened_sample[:old])
+            self._whitened_sample[old:new] = solve(added[:, old:], rows)
+        return self._whitened_sample[old:new]
 
     def _put(self, where: Any, prior: Any, whitened: Any) -> None:
         """Store the values that are computed in double precision from the prior covariances with the sample."""
         squares = (prior - self._whitened_sample[: len(whitened)].T @ whitened).square().sum(dim=0)
-        # A covariance is a difference of numbers up to 1.
-        error = 2.0 * TIE * self._size**0.5
         self._variance[where], self._squares[where] = 1.0 - whitened.square().sum(dim=0), squares
-        self._errors[0, where] = TIE
-        self._errors[1, where] = (error * (2.0 * squares.sqrt() + error)).float()
+        self._errors[:, where] = _of_exact(squares, self._size).float()
 
     def _compute_all(self) -> None:
-        self._follow_sample()
-        for _ in self._rows.follow():
+        latest = self._rows.latest()
+        self._follow_sample(*latest)
+        for _ in self._rows.follow(None, latest):
             pass
-        self._updates = 0
-        for tile in self._tiles:
-            prior = kernel(self._around, self._rows.scaled(self._rows.points[tile]))
+        self._updates, self._computed = 0, self._rows.n
+        # Rows in single precision have rounding errors themselves.
+        lower, farthest = np.diag(self._state.lower), self._rows.half_of(slice(0, self._state.n))
+        of_rows = 2.0 * self._row_eps * (1.0 + farthest.max(initial=0.0)) / lower.min(initial=1.0)
+        of_prior = float(torch.finfo(torch.float32).eps) if self._rows.single else 0.0
+        for tile in self._tiles():
+            if of_prior:
+                prior = self._prior[:, tile].double()
+            else:
+                prior = kernel(self._around, self._rows.scaled(self._rows.points[tile]))
             self._put(tile, prior, self._rows.stored(tile))
-            # Rows in single precision have rounding errors themselves.
-            lower, farthest = np.diag(self._state.lower), self._rows.half_of(slice(0, self._state.n))
-            of_rows = 2.0 * self._row_eps * (1.0 + farthest.max(initial=0.0)) / lower.min(initial=1.0)
             error = (self._rows.half[tile] + 1.0).mul_(of_rows)
+            of_covariances = error * self._size**0.5 + of_prior * self._scale[tile]
             self._errors[0, tile] += error
-            self._errors[1, tile] += error * (self._size * self._squares[tile]).sqrt()
+            self._errors[1, tile] += of_covariances * (self._squares[tile].sqrt() + of_covariances)
 
-    def _update_all(self) -> None:
-        """As :meth:`suffice.engines.variance_reduction.CovarianceSums._apply`, with the tiles of the device."""
-        place, old = self._rows.device, self._rows.n
-        white = self._follow_sample()
-        across = np.zeros((len(white), old))
-        for tile in self._sample.tiles:
-            across += white[:, tile] @ self._sample.stored(tile)[:old].T
-        gram, of_white = torch.as_tensor(white @ white.T, device=place), torch.as_tensor(white, device=place).float()
+    def _update_all(self, hidden: Any = None) -> Any:
+        """As :meth:`suffice.engines.variance_reduction.CovarianceSums._apply`, with the tiles of the device.
+
+        Args:
+            hidden: Points to leave out of the result, a mask.
+
+        Returns:
+            The largest upper bound of the scores after each of the new labels, ``k``, times the size of the sample;
+            None without ``hidden``.
+        """
+        old = self._rows.n
+        fresh, added = self._rows.latest()
+        white = self._follow_sample(fresh, added)
+        across, gram, k = white @ self._whitened_sample[:old].T, white @ white.T, len(white)
+        # Label ``i`` changes the sum by ``R_i (G_ii R_i + 2 sum_{l < i} G_il R_l - 2 P_i)``. This is what it has in
+        # addition to ``R_i (sum_l G_il R_l - 2 P_i)``.
+        in_turn = gram.tril(-1) - gram.triu(1)
+        of_white = white.float()
         # A product has an error of its own for each part, and one of adding the parts.
         roundings = _MARGIN + 0.5 * (old // _PART + self._size // _PART + 2)
-        of_scale = 2.0 * roundings * float(torch.finfo(torch.float32).eps) * np.linalg.norm(white, axis=1)
-        constant = 2.0 * roundings * self._row_eps * np.linalg.norm(across, axis=1)
+        of_scale = 2.0 * roundings * float(torch.finfo(torch.float32).eps) * torch.linalg.vector_norm(white, dim=1)
+        constant = 2.0 * roundings * self._row_eps * torch.linalg.vector_norm(across, dim=1)
         # The exponent of a prior covariance has a relative error, which grows with the distances from the centre.
         of_rows = 2.0 * self._row_eps / np.diag(self._state.lower)[old:]
         of_near = of_rows * (1.0 + self._rows.half_of(slice(old, self._state.n)))
-        for tile, new, products in self._rows.follow(across):
+        of_change = torch.as_tensor(np.stack([of_near, of_rows]), device=white.device)
+        of_size = torch.cat([torch.stack([of_scale, constant]), of_change]).float()
+        of_change = of_size[2:]
+        noise, largest = self._state.noise, None if hidden is None else white.new_full((k,), -torch.inf)
+        # The sums of each label have as many roundings as there are labels.
+        self._updates += k * k
+        for tile, new, products in self._rows.follow(across, (fresh, added)):
             with _full_precision():
                 for first in range(0, self._size, _PART):
                     part = slice(first, first + _PART)
@@ -486,19 +644,29 @@ class TorchSums:
                         products.addmm_(of_white[:, part], self._prior[part, tile])
                     else:
                         products.add_(of_white[:, part] @ self._prior[part, tile])
-            variance_error, squares_error = self._errors[:, tile]
-            rows = new.double()
-            for i, (row, product) in enumerate(zip(rows, products.double(), strict=True)):
-                within = row * gram[0, 0] if len(rows) == 1 else gram[i] @ rows
-                within -= product
-                self._squares[tile].addcmul_(row, within).addcmul_(row, product, value=-1.0)
-                self._variance[tile].addcmul_(row, row, value=-1.0)
-                size = new[i].abs().float()
-                squares_error.addcmul_(self._scale[tile], size, value=of_scale[i]).add_(size, alpha=constant[i])
-                distances, change = self._rows.half[tile], within.abs_().float()
-                squares_error.add_(change, alpha=of_near[i]).addcmul_(change, distances, value=of_rows[i])
-                variance_error.add_(size, alpha=of_near[i]).addcmul_(size, distances, value=of_rows[i])
-        self._updates += len(white)
+                rows = new.double()
+                falls = _product(gram, rows).sub_(products)
+                near, far = _product(of_change, falls.float().abs_())
+                by_scale, size, near_variance, far_variance = _product(of_size, new.abs().float())
+            distances, errors = self._rows.half[tile].float(), self._errors[:, tile]
+            errors[0].add_(near_variance).addcmul_(distances, far_variance)
+            errors[1].add_(size).addcmul_(self._scale[tile], by_scale).add_(near).addcmul_(distances, far)
+            falls.sub_(products)
+            if k > 1:
+                falls.add_(in_turn @ rows)
+            falls.mul_(rows)
+            rows.square_()
+            squares, variance = self._squares[tile], self._variance[tile]
+            after = squares + falls.sum(dim=0), variance - rows.sum(dim=0)
+            if largest is not None:
+                # The upper bounds after each label, from sums over the labels so far.
+                of_sums, of_variance = self._slack(errors, 1.0, self._updates)
+                falls[0] += of_sums.add_(squares).masked_fill_(hidden[tile], -torch.inf)
+                rows.neg_()[0] += variance - of_variance + noise
+                high = falls.cumsum_(dim=0).div_(rows.cumsum_(dim=0).clamp_(min=noise))
+                torch.maximum(largest, high.amax(dim=1), out=largest)
+            self._squares[tile], self._variance[tile] = after
+        return largest
 
 
 #: Acquisitions that a device can score, each with whether predictions are averaged over the posterior.

@@ -11,6 +11,7 @@ within these bounds are recomputed in double precision. So the picks are exact, 
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -32,6 +33,8 @@ _TERMS: Final = 128
 _MARGIN: Final = 8.0
 # Number of points that are recomputed at a time.
 _AT_ONCE: Final = 1024
+# Numbers of picks that are planned at first and at most, and largest number of picks until the next plan.
+_FIRST_PLAN, _LONGEST_PLAN, _LONGEST_PAUSE = 4, 16, 64
 _EPS: Final = float(np.finfo(np.float64).eps)
 
 
@@ -81,6 +84,23 @@ class _Update(NamedTuple):
     of_rows: Floats
 
 
+class PlannedPicks(NamedTuple):
+    """Picks that were planned from the points of the largest scores.
+
+    Attributes:
+        indices: The picks, in order.
+        block: These points as a block.
+        mark: Mark of the pool before them.
+        confirm: Function that updates the pool to the posterior after these picks. It returns how many of them, from
+            the first one, have a larger score than all points of the pool that they were not planned from.
+    """
+
+    indices: Indices
+    block: Block
+    mark: Any
+    confirm: Callable[[], int]
+
+
 class ReductionPool(Protocol):
     """A pool scored by the reduction of its mean variance. It may be in memory or on a GPU."""
 
@@ -105,6 +125,14 @@ class ReductionPool(Protocol):
 
     def take(self, indices: Indices) -> None:
         """Leave points out from now on. They stay in the mean."""
+
+    def plan(self, first: int, most: int) -> PlannedPicks | None:
+        """Plan picks from the points of the largest scores; None if that is not possible, or would not be faster.
+
+        Args:
+            first: The first pick.
+            most: Largest number of picks.
+        """
 
     def mark(self) -> Any:
         """Present state, for :meth:`rewind`."""
@@ -195,6 +223,10 @@ class CovarianceSums(ABC):
         for first in range(0, len(indices), _AT_ONCE):
             part = indices[first : first + _AT_ONCE]
             self._put(part, *self._exact(self._rows.points[part], self._rows.whitened(part)))
+
+    def plan(self, first: int, most: int) -> None:
+        """Return None: picks are not planned."""
+        del first, most
 
     def mark(self) -> Any:
         """Present state, for :meth:`rewind`."""
@@ -415,7 +447,10 @@ class FeatureSums(CovarianceSums):
 class LargestReduction:
     """Chooses the point whose label reduces the mean variance of the pool most, repeatedly.
 
-    A score can grow when another point is labelled, so picks are not planned ahead: each reads the pool once.
+    A score can grow when another point is labelled, so that bounds from the past do not hold. But the next picks are
+    almost always among the points whose scores are largest now. Where that is faster, picks are planned from these
+    points only. Then the pool is read once for all of them, and a pick is valid if no other point had a larger score in
+    its turn. So the picks are those of a loop without planning.
 
     Args:
         state: The posterior.
@@ -424,23 +459,31 @@ class LargestReduction:
 
     def __init__(self, state: GaussianState, sums: ReductionPool) -> None:
         self._state, self._sums = state, sums
-        self._next: Indices | None = None
+        self._queue: Indices = np.zeros(0, dtype=np.intp)
+        self._block: Block | None = None
+        # Mark of the pool before planned picks, if it follows them already; and the points that were taken since.
+        self._before: Any = None
+        self._taken: Indices = self._queue
+        # Length of the next plan; plans in a row that had no second pick, and picks until the next plan after these.
+        self._length, self._failed, self._pause = _FIRST_PLAN, 0, 0
 
     def jump(self) -> None:
         """Update to the posterior, without the labels in between."""
+        self._drop_plan()
         self._sums.jump()
 
     def propose(self, most: int) -> Indices:
-        """Return the next pick only, because the one after it depends on it."""
-        del most
-        if self._next is None:
-            self._next = self._best()
-        return self._next
+        """Return the next picks: the rest of the plan, or a new one."""
+        if not len(self._queue):
+            self._queue, self._block = self._best(), None
+            if len(self._queue):
+                self._plan(min(most, self._length))
+        return self._queue[:most]
 
     def batch(self, size: int) -> Indices:
         """Return picks to be labelled together; each is conditioned on those before it, which needs no label."""
-        picks = self.propose(1)
-        if size == 1 or not len(picks):
+        picks = self.propose(size)
+        if len(picks) == size or not len(picks):
             return picks
         here, there = self._state.mark(), self._sums.mark()
         last = picks
@@ -454,18 +497,59 @@ class LargestReduction:
         return picks
 
     def block(self, indices: Indices) -> Block | None:
-        """Return None: picks are not planned."""
-        del indices
-        return None
+        """Return the first picks of a new plan as a block; None for other points."""
+        if self._block is None or not np.array_equal(self._queue[: len(indices)], indices):
+            return None
+        return self._block.first(len(indices))
 
     def skip(self, indices: Indices) -> None:
         """Leave points out that have no label. They stay in the mean."""
-        self.take(indices)
+        self._drop_plan()
+        self._sums.take(indices)
 
     def take(self, indices: Indices) -> None:
-        """Leave points out."""
+        """Leave points out. The plan remains valid while its points are taken in order."""
+        planned = min(len(self._queue), len(indices))
         self._sums.take(indices)
-        self._next = None
+        if self._before is not None:
+            self._taken = np.append(self._taken, indices)
+        if not np.array_equal(self._queue[:planned], indices[:planned]):
+            self._drop_plan()
+        # The block is that of the posterior before these points.
+        self._queue, self._block = self._queue[planned:], None
+        if not len(self._queue):
+            self._before = None
+
+    def _drop_plan(self) -> None:
+        """Forget picks that were planned."""
+        self._queue, self._block = self._queue[:0], None
+        if self._before is not None:
+            self._sums.rewind(self._before)
+            self._sums.take(self._taken)
+            self._before = None
+
+    def _plan(self, length: int) -> None:
+        """Plan the picks after the first one, and update the pool to the posterior after all of them."""
+        if self._pause or length == 1:
+            self._pause = max(0, self._pause - 1)
+            return
+        plan = self._sums.plan(int(self._queue[0]), length)
+        if plan is None:
+            return
+        here = self._state.mark()
+        try:
+            self._state.extend(plan.block, np.zeros(len(plan.indices)))
+            valid = plan.confirm()
+        finally:
+            self._state.rewind(here)
+        self._queue, self._block = plan.indices[:valid], plan.block
+        if valid < len(plan.indices):
+            self._sums.rewind(plan.mark)
+        else:
+            self._before, self._taken = plan.mark, self._queue[:0]
+        self._length = min(2 * valid, _LONGEST_PLAN)
+        self._failed = 0 if valid > 1 else self._failed + 1
+        self._pause = min(2**self._failed, _LONGEST_PAUSE) - 1
 
     def _best(self) -> Indices:
         """Return the point of largest score, ties (up to rounding) to the lowest index; empty if no point is left."""

@@ -12,7 +12,7 @@ from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,13 +69,17 @@ class StepResults:
         return self.pair.old_new
 
     @staticmethod
-    def joined(parts: "Sequence[StepResults | SingleLabelTerms]") -> "StepResults":
+    def joined(parts: "Sequence[LearnedSteps]") -> "StepResults":
         """The results of several groups of steps, in order."""
         results: list[StepResults] = []
         # Divergences of consecutive single labels are computed together, because the calls take most of the time.
         for plain, group in groupby(parts, key=lambda part: isinstance(part, SingleLabelTerms)):
             members: list[Any] = list(group)
-            results.extend([_divergences(members)] if plain else members)
+            results.extend(
+                [_divergences(members)]
+                if plain
+                else [part.tested() if isinstance(part, StepTestedLater) else part for part in members]
+            )
         empty = np.zeros(0)
         new_old, old_new, error = (
             np.concatenate([empty, *(getattr(result, name) for result in results)])
@@ -132,6 +136,24 @@ class SingleLabelTerms:
     error: Floats
     predictive_error: Floats
     measures: ClassVar[Mapping[str, Floats]] = {}
+
+
+@dataclass(frozen=True)
+class StepTestedLater:
+    """Results of one step whose losses on the test set are computed when they are needed.
+
+    Attributes:
+        pair: Both divergences.
+        tested: Returns the results with the losses.
+    """
+
+    pair: KLPair
+    tested: Callable[[], StepResults]
+    measures: ClassVar[Mapping[str, Floats]] = {}
+
+
+#: What a backend returns for labels that it has learned; :meth:`StepResults.joined` takes all of them.
+LearnedSteps: TypeAlias = StepResults | SingleLabelTerms | StepTestedLater
 
 
 def _divergences(parts: "list[SingleLabelTerms]") -> StepResults:
@@ -289,7 +311,7 @@ class Backend(SavableBackend, ABC):
         """Learn the initial labels."""
 
     @abstractmethod
-    def learn(self, indices: Indices, y: Any, *, together: bool) -> "StepResults | SingleLabelTerms":
+    def learn(self, indices: Indices, y: Any, *, together: bool) -> "LearnedSteps":
         """Learn labels, each as a step of its own or all as one step.
 
         If :meth:`relearn` is due afterwards, it may provide the measures of the last step instead.

@@ -9,9 +9,16 @@ from suffice.acquisition import RANDOM_SHARES, Indices, RandomOrder, label_free_
 from suffice.divergence import KLPair
 from suffice.engines.disk_rows import in_memory_for
 from suffice.errors import InvalidValueError
-from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
+from suffice.learner.backend import (
+    Backend,
+    LabelHistory,
+    RunSettings,
+    StepResults,
+    StepTestedLater,
+    register_backend,
+)
 from suffice.learner.class_evidence import ClassEvidence
-from suffice.learner.class_points import ClassPoints
+from suffice.learner.class_points import ClassPoints, SetLosses
 from suffice.learner.step_inputs import CLASSIFIER_FIELDS, RELEVANCE_FIELDS, LaplacePredictor
 from suffice.models.inputs import as_labels
 from suffice.models.laplace import divergences, laplace, learn_alpha
@@ -102,7 +109,7 @@ class ClassBackend(Backend):
             self._history, self._labels = LabelHistory([], []), []
             raise
 
-    def learn(self, indices: Indices, y: Any, *, together: bool) -> StepResults:
+    def learn(self, indices: Indices, y: Any, *, together: bool) -> StepResults | StepTestedLater:
         """Learn labels with the present prior."""
         labels = np.asarray(y)
         codes = [self._codes.get(label) for label in labels.tolist()]
@@ -116,7 +123,7 @@ class ClassBackend(Backend):
             missing = np.full(len(groups), np.nan)
             error = missing if self._points.test is not None else np.zeros(0)
             return StepResults(KLPair(missing, missing), error, predictive_error=error, wrong_share=error)
-        results = []
+        results: list[StepResults | StepTestedLater] = []
         try:
             for group in groups:
                 self._evidence.collector.before(self._predictor(), indices[group])
@@ -125,6 +132,8 @@ class ClassBackend(Backend):
             self._replay()
             raise
         self._add(indices, y, together=together)
+        if len(results) == 1 and not self._settings.step_inputs.names:
+            return results[0]
         joined = StepResults.joined(results)
         return joined if self.until_relearning() == 0 else self._with_inputs(joined, len(groups))
 
@@ -242,7 +251,8 @@ class ClassBackend(Backend):
         features = self._points.features[indices[:n]]
         self._state = laplace(features, codes[:n], max(2, len(self._classes)), self._alpha)
         self._before = self._state.snapshot()
-        results, at = [], n
+        results: list[StepResults | StepTestedLater] = []
+        at = n
         for number, size in enumerate(sizes[1:], start=2):
             # Losses on the test set are those at the time, except for the last step.
             last = number == len(sizes)
@@ -250,7 +260,7 @@ class ClassBackend(Backend):
             at += size
         return StepResults.joined(results)
 
-    def _extend(self, indices: Indices, codes: Any, *, tested: bool = True) -> StepResults:
+    def _extend(self, indices: Indices, codes: Any, *, tested: bool = True) -> StepResults | StepTestedLater:
         old, test = self._before, self._points.test if tested else None
         self._state.extend(self._points.features[indices], codes)
         self._before = self._state.snapshot()
@@ -258,13 +268,20 @@ class ClassBackend(Backend):
         divergence = KLPair(np.atleast_1d(pair.new_old), np.atleast_1d(pair.old_new))
         if test is None:
             return StepResults(divergence, np.zeros(0))
-        error, losses = test.losses(self._state)
-        return StepResults(
-            divergence,
-            np.array([error]),
-            predictive_error=np.array([losses.log_loss]),
-            wrong_share=np.array([losses.wrong_share]),
-        )
+        waiting = test.later(self._state)
+        if waiting is not None:
+            return StepTestedLater(divergence, lambda: _test_results(divergence, waiting.values()))
+        return _test_results(divergence, test.losses(self._state))
+
+
+def _test_results(divergence: KLPair, losses: SetLosses) -> StepResults:
+    error, averaged = losses
+    return StepResults(
+        divergence,
+        np.array([error]),
+        predictive_error=np.array([averaged.log_loss]),
+        wrong_share=np.array([averaged.wrong_share]),
+    )
 
 
 def _with_one_more(columns: list[int]) -> list[int]:

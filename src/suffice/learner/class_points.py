@@ -12,6 +12,8 @@ from suffice.engines.sharded_pool import ClassPrior, ClassShard, DaskShards, Sha
 from suffice.engines.worker_rows import WorkerRows
 from suffice.errors import InvalidValueError
 from suffice.learner.backend import RunSettings
+from suffice.models.laplace import GrowingPosterior, Snapshot, latent
+from suffice.models.latent_series import FEWEST, LatentSeries, most_together
 from suffice.models.logistic import BayesianLogistic
 from suffice.models.predictive import (
     AveragedPredictions,
@@ -26,6 +28,8 @@ from suffice.numerics import Floats
 
 # Bytes of scores, flags and numbers on a worker for each point.
 _ON_WORKERS: Final = 64
+# Number of logits whose losses are computed at a time.
+_VALUES: Final = 1 << 14
 # Acquisitions with the same ranking for two classes: by the distance of the predictive probability from 1/2.
 _BY_EVENNESS: Final = {"entropy": True, "margin": True, "map-entropy": False}
 
@@ -184,17 +188,102 @@ class _KnownRows(NamedTuple):
     unknown: int
 
 
-class ClassTest(NamedTuple):
-    """Losses on the test set: of the posterior, and of the averaged prediction."""
+class SetLosses(NamedTuple):
+    """Losses on the test set after a label.
 
-    features: Floats
-    expected: BinaryCrossEntropy | SoftmaxCrossEntropy
-    averaged: AveragedPredictions
+    Attributes:
+        error: Posterior mean of the loss.
+        averaged: Losses of the averaged prediction.
+    """
 
-    def losses(self, posterior: Any) -> tuple[float, ClassLosses]:
-        """The expected error, and the losses of the averaged prediction."""
-        if isinstance(self.expected, SoftmaxCrossEntropy):
-            return self.expected.error(posterior), self.averaged.losses(posterior)
+    error: float
+    averaged: ClassLosses
+
+
+class WaitingLosses:
+    """Losses of one posterior, computed when they are read, together with those of other posteriors that wait.
+
+    Args:
+        test: The test set.
+        state: The posterior.
+    """
+
+    def __init__(self, test: "ClassTest", state: Snapshot) -> None:
+        self._test: ClassTest | None = test
+        self.state: Snapshot | None = state
+        self._values: SetLosses | None = None
+
+    def values(self) -> SetLosses:
+        """The losses."""
+        if self._test is not None:
+            self._test.settle()
+        assert self._values is not None
+        return self._values
+
+    def settle(self, values: SetLosses) -> None:
+        """Store the losses. The posterior is not needed any more."""
+        self._values, self._test, self.state = values, None, None
+
+
+class ClassTest:
+    """Losses on the test set: of the posterior, and of the averaged prediction.
+
+    Args:
+        features: Rows of known classes, ``m x J``.
+        expected: Their expected loss.
+        averaged: Their losses of the averaged prediction.
+    """
+
+    def __init__(
+        self, features: Floats, expected: BinaryCrossEntropy | SoftmaxCrossEntropy, averaged: AveragedPredictions
+    ) -> None:
+        self._features, self._expected, self._averaged = features, expected, averaged
+        self._waiting: list[WaitingLosses] = []
+        self._series: LatentSeries | None = None
+        self._most = most_together(features) if isinstance(expected, BinaryCrossEntropy) else 0
+
+    def losses(self, posterior: GrowingPosterior) -> SetLosses:
+        """The losses under a posterior."""
+        if isinstance(self._expected, SoftmaxCrossEntropy):
+            return SetLosses(self._expected.error(posterior), self._averaged.losses(posterior))
+        mean, variance = posterior.latent(self._features)
+        return self._binary_losses(mean[None], variance[None])[0]
+
+    def later(self, posterior: GrowingPosterior) -> WaitingLosses | None:
+        """The losses under the present posterior, computed when they are read; None if that would not be faster."""
+        if not self._most:
+            return None
+        waiting = WaitingLosses(self, posterior.snapshot())
+        self._waiting.append(waiting)
+        if len(self._waiting) >= self._most:
+            self.settle()
+        return waiting
+
+    def settle(self) -> None:
+        """Compute all losses that wait."""
+        waiting, self._waiting = self._waiting, []
+        states = [entry.state for entry in waiting if entry.state is not None]
+        if self._series is None and len(states) == self._most:
+            self._series = LatentSeries(self._features)
+        if self._series is not None and len(states) >= FEWEST:
+            means, variances = self._series.of(states)
+            losses = self._binary_losses(means, variances)
+        else:
+            latents = [latent(state, 1, self._features) for state in states]
+            losses = [self._binary_losses(mean[None], variance[None])[0] for mean, variance in latents]
+        for entry, values in zip(waiting, losses, strict=True):
+            entry.settle(values)
+
+    def _binary_losses(self, means: Floats, variances: Floats) -> list[SetLosses]:
+        """The losses under each of ``k`` posteriors, from ``k x m`` means and variances of two classes."""
         # For two classes both are computed from the same variances, which take most of the time.
-        mean, variance = posterior.latent(self.features)
-        return self.expected.error_of(mean, variance), self.averaged.losses_of(moderated(mean, variance))
+        assert isinstance(self._expected, BinaryCrossEntropy)
+        losses: list[SetLosses] = []
+        # A few posteriors at a time, so that intermediate results stay in the CPU cache.
+        at_once = max(1, _VALUES // max(1, means.shape[1]))
+        for first in range(0, len(means), at_once):
+            mean, variance = means[first : first + at_once], variances[first : first + at_once]
+            averaged = self._averaged.losses_of_two(moderated(mean, variance))
+            errors = self._expected.errors_of(mean, variance).tolist()
+            losses.extend(SetLosses(*both) for both in zip(errors, averaged, strict=True))
+        return losses

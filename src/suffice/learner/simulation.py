@@ -30,8 +30,8 @@ from suffice.learner.backend import (
     TEST_LOSSES,
     Backend,
     ItemSelection,
+    LearnedSteps,
     RunSettings,
-    SingleLabelTerms,
     StepResults,
     acquisition_and_share,
     relearned,
@@ -213,7 +213,7 @@ class RunRecorder:
         self.random: list[Any] = [first] if plan.first_random else []
         self.random_losses = RandomLabelLosses(self.backend.task)
         self.calibration: list[tuple[float, int]] = []
-        self.results: list[StepResults | SingleLabelTerms] = []
+        self.results: list[LearnedSteps] = []
         self.picks: list[Any] = []
         # Labels by item, and the number of picks that they include.
         self._known: dict[int, Any] = {}
@@ -421,7 +421,7 @@ class RunRecorder:
         self._noted = len(self.picks)
         return self._known
 
-    def _require_other_names(self, watched: Mapping[str, Any], result: StepResults | SingleLabelTerms) -> None:
+    def _require_other_names(self, watched: Mapping[str, Any], result: LearnedSteps) -> None:
         recorded = set(result.measures) | self.plan.deferred
         taken = (recorded | (self.plan.counting.names if self.plan.counting else set())) & set(watched)
         if taken:

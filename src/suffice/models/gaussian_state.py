@@ -46,6 +46,10 @@ class Block:
     lower: Floats
     latent: Floats
 
+    def first(self, k: int) -> "Block":
+        """Its first points."""
+        return Block(self.features[:k], self.whitened[:, :k], self.lower[:k, :k], self.latent[:k])
+
 
 @dataclass(frozen=True)
 class Extension:
@@ -94,6 +98,12 @@ class GaussianState(Protocol):
 
     def covariance(self, features: Floats, whitened: Floats) -> Floats:
         """Latent posterior covariance of some points, ``k x k``."""
+
+    def covariance_rows(self, features: Floats, whitened: Floats, places: Any) -> Floats:
+        """Some rows of it."""
+
+    def variance(self, features: Floats, whitened: Floats) -> Floats:
+        """Latent posterior variance of some points, ``k``."""
 
     def mean(self, features: Floats, whitened: Floats) -> Floats:
         """Latent posterior mean of some points, ``k``."""
@@ -215,6 +225,12 @@ class KernelState:
         np.fill_diagonal(prior, self.kernel.diagonal(features))
         return np.asarray(prior - whitened.T @ whitened)
 
+    def covariance_rows(self, features: Floats, whitened: Floats, places: Any) -> Floats:
+        """Rows of :meth:`covariance`."""
+        prior = self.kernel(features[places], features)
+        prior[np.arange(len(places)), places] = self.kernel.diagonal(features[places])
+        return np.asarray(prior - whitened[:, places].T @ whitened)
+
     def variance(self, features: Floats, whitened: Floats) -> Floats:
         """Its diagonal, at least 0."""
         return np.asarray(np.maximum(self.kernel.diagonal(features) - np.einsum("ij,ij->j", whitened, whitened), 0.0))
@@ -305,6 +321,10 @@ class WeightState:
     def covariance(self, features: Floats, whitened: Floats) -> Floats:  # noqa: ARG002 - functions need the features
         """``W'W``, ``k x k``."""
         return np.asarray(whitened.T @ whitened)
+
+    def covariance_rows(self, features: Floats, whitened: Floats, places: Any) -> Floats:  # noqa: ARG002 - as above
+        """Rows of :meth:`covariance`."""
+        return np.asarray(whitened[:, places].T @ whitened)
 
     def variance(self, features: Floats, whitened: Floats) -> Floats:  # noqa: ARG002 - as above
         """Its diagonal."""

@@ -21,9 +21,9 @@ from suffice.posteriors import Gaussian
 _ROWS: Final = 1024
 # The same in bytes, for many classes.
 _LARGEST_TILE: Final = 1 << 20
-# From this pivot on, a variance computed from the covariance has an error of about 1e-11. Computing it from the factor
-# is slower.
-_SAFE_PIVOT: Final = 1e-4
+#: From this pivot on, a variance computed from the covariance has an error of about 1e-11. Computing it from the factor
+#: is slower.
+SAFE_PIVOT: Final = 1e-4
 
 
 class Snapshot:
@@ -95,7 +95,7 @@ def latent(state: "Snapshot | LaplaceWeights", outputs: int, features: Floats) -
     mean = features @ state.weights.reshape(outputs, -1).T
     if outputs == 1:
         return mean[:, 0], _squared_norms(state.inverse_factor, features)
-    if state.pivot >= _SAFE_PIVOT:
+    if state.pivot >= SAFE_PIVOT:
         return mean, _block_forms(state.covariance, features)
     variance = np.empty_like(mean)
     for k, factor in enumerate(logit_factors(state.inverse_factor, outputs)):
@@ -190,6 +190,11 @@ class GrowingPosterior:
     def factor(self) -> Floats:
         """Lower Cholesky factor of :attr:`information`, ``P x P``."""
         return self._state.factor
+
+    @property
+    def inverse_factor(self) -> Floats:
+        """The inverse of :attr:`factor`, ``P x P``."""
+        return self._state.inverse_factor
 
     def snapshot(self) -> Snapshot:
         """Return the state for :func:`divergences`; it does not change when labels are added."""

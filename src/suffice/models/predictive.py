@@ -388,9 +388,15 @@ class BinaryCrossEntropy:
 
     def error_of(self, mean: Floats, variance: Floats) -> float:
         """The expected error, from mean and variance of each logit, ``m`` numbers each."""
+        return float(self.errors_of(mean[None], variance[None])[0])
+
+    def errors_of(self, mean: Floats, variance: Floats) -> Floats:
+        """The expected error under each of ``k`` posteriors, from ``k x m`` means and variances."""
         # In single precision a mean over the test set has an error of at most 1e-6, and takes half the time.
-        losses = expected_softplus(mean.astype(np.float32), variance.astype(np.float32))
-        return float((losses.sum(dtype=np.float64) - mean @ self._ones) / len(mean))
+        single: list[Any] = [values.ravel().astype(np.float32) for values in (mean, variance)]
+        losses = expected_softplus(*single)
+        total = losses.reshape(mean.shape).sum(axis=1, dtype=np.float64)
+        return np.asarray((total - mean @ self._ones) / mean.shape[1])
 
 
 class SoftmaxCrossEntropy:
@@ -459,16 +465,24 @@ class AveragedPredictions:
 
     def losses_of(self, logits: Floats) -> ClassLosses:
         """The losses of logits of averaged probabilities, ``m``, or ``m x K`` for many classes."""
-        m = len(self._codes)
         if logits.ndim == 1:
-            against = -self._signs * logits
-            # The same as logaddexp(0, against), several times faster.
-            loss = np.maximum(against, 0.0) + np.log1p(np.exp(-np.abs(against)))
-            wrong = np.count_nonzero((logits > 0.0) != self._ones) if self._classes > 1 else 0
-        else:
-            loss = -scipy.special.log_softmax(logits, axis=1)[np.arange(m), self._codes]
-            wrong = np.count_nonzero(logits.argmax(axis=1) != self._codes)
-        return ClassLosses(float(loss.mean()), (int(wrong) + self._unknown) / (m + self._unknown))
+            return self.losses_of_two(logits[None])[0]
+        m = len(self._codes)
+        loss = -scipy.special.log_softmax(logits, axis=1)[np.arange(m), self._codes]
+        return self._losses(loss.mean(), np.count_nonzero(logits.argmax(axis=1) != self._codes))
+
+    def losses_of_two(self, logits: Floats) -> list[ClassLosses]:
+        """The losses for two classes under each of ``k`` posteriors, from ``k x m`` logits."""
+        against = -self._signs * logits
+        # The same as logaddexp(0, against), several times faster.
+        loss = np.maximum(against, 0.0) + np.log1p(np.exp(-np.abs(against)))
+        wrong = np.zeros(len(logits), dtype=np.intp)
+        if self._classes > 1:
+            wrong = np.count_nonzero((logits > 0.0) != self._ones, axis=1)
+        return [self._losses(*both) for both in zip(loss.mean(axis=1), wrong, strict=True)]
+
+    def _losses(self, log_loss: Any, wrong: Any) -> ClassLosses:
+        return ClassLosses(float(log_loss), (int(wrong) + self._unknown) / (len(self._codes) + self._unknown))
 
 
 _BINS: Final = 15
